@@ -1,4 +1,4 @@
-// nrdctl onload emit: the launch environment of Onload as systemd, docker or CDI configuration.
+// nrdctl export systemd, docker and cdi: the launch environment of Onload as systemd, docker or CDI configuration.
 #pragma once
 
 #include <optional>

@@ -91,7 +91,8 @@ Requester nrd_requester() {
 // Deletes the workloads that no file declares any more.
 void remove_undeclared(Engine& engine, const DeclaredFiles& files) {
   std::vector<WorkloadId> undeclared;
-  for (const auto& [id, workload] : engine.state()->workloads) {
+  const auto state = engine.state();
+  for (const auto& [id, workload] : state->workloads) {
     if (workload.origin == kOrigin && !files.documents.contains(id_text(workload))) undeclared.push_back(id);
   }
   const auto answers = std::make_shared<Answers>(undeclared.size());
