@@ -76,7 +76,7 @@ void print_table(std::span<const json::Value> workloads, const Output& output) {
   for (const RareColumn& rare : kRare) {
     const bool is_had =
         std::ranges::any_of(workloads, [&](const json::Value& workload) { return !rare.cell_of(workload).empty(); });
-    if (!is_had) left_out.insert(rare.place);
+    if (!is_had && !output.wide) left_out.insert(rare.place);
   }
   const auto print_line = [&left_out](const std::array<std::string, 12>& cells) {
     constexpr std::array<size_t, 12> kWidths = {5, 11, 6, 8, 16, 16, 10, 11, 7, 11, 16, 0};
@@ -149,15 +149,36 @@ Outcome<> update_workload(const Client& client, Output output, const std::string
   return print_workload(client.patch("/v1/workloads/" + encoded(id), workload_request(wanted)), output);
 }
 
+namespace {
+
+Outcome<> print_list(const std::string& body, const Output& output) {
+  if (output.json) {
+    print_json(body);
+    return {};
+  }
+  const json::Value workloads = TRY(parsed(body));
+  print_table(workloads.items(), output);
+  return {};
+}
+
+}  // namespace
+
 Outcome<> list_workloads(const Client& client, Output output, const WorkloadFilter& filter) {
   std::string query = filter.name.empty() ? "" : "&name=" + encoded(filter.name);
   for (const std::string& label : filter.labels) {
     query += (query.find("&label=") == std::string::npos ? "&label=" : "%2C") + encoded(label);
   }
   if (!query.empty()) query[0] = '?';
-  const json::Value workloads = TRY(value_to_draw(client.get("/v1/workloads" + query), output));
-  print_table(workloads.items(), output);
-  return {};
+  std::string shown;
+  for (;;) {
+    const std::string revision = text_of(TRY(value_of(client.get("/v1/health"))), "revision");
+    const std::string body = TRY(body_of(client.get("/v1/workloads" + query)));
+    if (body != shown) TRY(print_list(body, output));
+    if (!filter.watch) return {};
+    flush();
+    shown = body;
+    TRY(value_of(client.get("/v1/workloads?since=" + revision + "&wait=20")));
+  }
 }
 
 Outcome<> show_workload(const Client& client, Output output, const std::string& called) {

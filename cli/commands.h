@@ -20,6 +20,7 @@ Outcome<> update_workload(const Client& client, Output output, const std::string
 struct WorkloadFilter {
   std::string name;
   std::vector<std::string> labels;  // "team=trading", "team"
+  bool watch = false;               // print the list again after each change
 };
 Outcome<> list_workloads(const Client& client, Output output, const WorkloadFilter& filter);
 // Workloads are called by id, uuid or name.

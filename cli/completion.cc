@@ -79,22 +79,53 @@ std::vector<std::string> completions(const CLI::App& app, const Client& client, 
   return {sorted.begin(), sorted.end()};
 }
 
+namespace {
+
+// Of those that begin like the word; empty if there are none.
+std::string suggestion(const std::string& word, const std::vector<std::string>& known) {
+  const size_t begin = word.find_first_not_of('-');
+  std::vector<std::string_view> alike;
+  for (const std::string& each : known) {
+    if (begin < word.size() && begin < each.size() && each[begin] == word[begin]) alike.push_back(each);
+  }
+  return alike.empty() ? "" : "did you mean " + std::string(closest(word, alike)) + "?";
+}
+
+std::vector<std::string> commands_of(const CLI::App& level) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : level.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  return names;
+}
+
+std::vector<std::string> options_of(const CLI::App& app, const CLI::App& level) {
+  std::vector<std::string> names;
+  for (const CLI::App* each : {&level, &app}) {
+    for (const CLI::Option* option : each->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
 std::string advice(const CLI::App& app, int argc, char** argv) {
   const CLI::App* level = &app;
   for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
+    const std::string word = std::string(argv[i]).substr(0, std::string(argv[i]).find('='));
+    if (word == "--") return {};
+    if (word.starts_with("--")) {
+      const std::vector<std::string> options = options_of(app, *level);
+      if (std::ranges::find(options, word) == options.end()) return suggestion(word, options);
+    }
     const CLI::Option* option = app.get_option_no_throw(word);
     if (option != nullptr && option->get_items_expected_max() > 0) ++i;  // its value is no command
     if (word.starts_with('-')) continue;
-    std::vector<std::string> names;
-    for (const CLI::App* command : level->get_subcommands([](const CLI::App*) { return true; })) {
-      names.push_back(command->get_name());
-    }
-    const auto known = std::ranges::find(names, word);
-    if (names.empty()) return {};
-    if (known == names.end()) {
-      return "did you mean " + std::string(closest(word, {names.begin(), names.end()})) + "?";
-    }
+    const std::vector<std::string> commands = commands_of(*level);
+    if (commands.empty()) continue;
+    if (std::ranges::find(commands, word) == commands.end()) return suggestion(word, commands);
     level = level->get_subcommand(word);
   }
   return {};

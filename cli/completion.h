@@ -14,7 +14,7 @@ namespace nrd::cli {
 // answers.
 std::vector<std::string> completions(const CLI::App& app, const Client& client, const std::vector<std::string>& words);
 
-// For a mistyped command: "did you mean workload?"; empty if all are known.
+// For a mistyped command or option: "did you mean workload?"; empty if nothing is alike.
 std::string advice(const CLI::App& app, int argc, char** argv);
 
 }  // namespace nrd::cli

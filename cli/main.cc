@@ -117,6 +117,7 @@ void declare_workload(CLI::App& app, Arguments& a) {
   list->add_option("--name", a.filter.name, "only the workload with this name");
   list->add_option("--label", a.filter.labels, "only workloads with this label, KEY=VALUE or KEY; repeatable")
       ->allow_extra_args(false);
+  list->add_flag("--watch", a.filter.watch, "print the list again after each change, until Ctrl-C");
   declare(*workload, a, "show", "show one workload",
           [&a](const Client& client, Output output) { return show_workload(client, output, a.id); })
       ->add_option("ID", a.id, "id, uuid or name")
@@ -296,6 +297,21 @@ void declare_service(CLI::App& app, Arguments& a) {
                     "remove foreign resctrl groups whose names match this pattern, such as 'COS*'");
 }
 
+void declare_help(CLI::App& app, Arguments& a) {
+  CLI::App* help =
+      declare(app, a, "help", "show the help of a command", [&app, &a](const Client&, Output) -> Outcome<> {
+        const CLI::App* level = &app;
+        for (const std::string& word : a.ids) {
+          const auto found = level->get_subcommands([&word](const CLI::App* each) { return each->get_name() == word; });
+          if (found.empty()) return stop(kUsage, "there is no command " + word);
+          level = found.front();
+        }
+        print(level->help());
+        return {};
+      });
+  help->add_option("COMMAND", a.ids);
+}
+
 // For the shell; not in the help.
 void declare_completion(CLI::App& app, Arguments& a) {
   CLI::App* complete = declare(app, a, "__complete", "", [&app, &a](const Client& client, Output) {
@@ -308,10 +324,10 @@ void declare_completion(CLI::App& app, Arguments& a) {
 
 void declare_output(CLI::App& app, Arguments& a) {
   app.add_flag("--json", a.json, "the same as -o json");
-  app.add_option(
-         "-o,--output-format", a.format,
-         "table, json (the daemon's response unchanged, errors too), yaml (workloads as a document) or name (ids)")
-      ->check(CLI::IsMember({"table", "json", "yaml", "name"}))
+  app.add_option("-o,--output-format", a.format,
+                 "table, wide (all columns), json (the daemon's response unchanged, errors too), yaml (workloads as a "
+                 "document) or name (ids)")
+      ->check(CLI::IsMember({"table", "wide", "json", "yaml", "name"}))
       ->capture_default_str();
   app.add_flag("--no-headers", a.no_headers, "tables without the line of titles");
 }
@@ -322,6 +338,7 @@ Output output_of(const Arguments& a) {
   return {.json = a.json || a.format == "json",
           .names = a.format == "name",
           .yaml = a.format == "yaml",
+          .wide = a.format == "wide",
           .headers = !a.no_headers,
           .colour = colour,
           .terminal = terminal};
@@ -344,6 +361,7 @@ void declare_commands(CLI::App& app, Arguments& a) {
   declare_tls(app, a);
   declare_genconf(app, a);
   declare_import(app, a);
+  declare_help(app, a);
   declare_completion(app, a);
 }
 

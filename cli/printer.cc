@@ -90,6 +90,8 @@ void print_drawn(std::string_view text) {
   write(replaced(text, harmless, question_mark), stdout);
 }
 
+void flush() { std::fflush(stdout); }
+
 void print_error(std::string_view text) {
   write("nrdctl: " + printable(text) + (text.ends_with('\n') ? "" : "\n"), stderr);
 }

@@ -14,6 +14,7 @@ struct Output {
   bool json = false;    // print the daemon's response unchanged
   bool names = false;   // of a list, the ids alone
   bool yaml = false;    // of workloads, a document for nrdctl apply
+  bool wide = false;    // tables with all columns
   bool headers = true;  // of a table
   bool colour = false;
   bool terminal = false;  // standard output is a terminal, so lines may be overwritten
@@ -31,6 +32,8 @@ __attribute__((format(printf, 1, 2))) void print_format(const char* format, ...)
 void print_json(std::string_view text);
 // For our own drawings: keeps the colours and cursor movements listed in printer.cc.
 void print_drawn(std::string_view text);
+// What was printed reaches a pipe now.
+void flush();
 // "nrdctl: ...", on standard error.
 void print_error(std::string_view text);
 

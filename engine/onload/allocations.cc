@@ -82,7 +82,8 @@ class AllocationsThread final : public Allocations {
     if (!stored.empty()) next_id_ = stored.back().id + 1;
     publish();
     thread_ = std::thread([this] { run(); });
-    for (const Allocation& allocation : *published_.get()) end_with_owner(allocation.owner);
+    const auto published = published_.get();
+    for (const Allocation& allocation : *published) end_with_owner(allocation.owner);
   }
 
   void set_most(size_t allocations) override { most_ = allocations; }
