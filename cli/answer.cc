@@ -13,6 +13,7 @@ namespace {
 
 constexpr long kFirstGood = 200;
 constexpr long kLastGood = 202;
+constexpr size_t kMostValues = size_t{1} << 22;  // thousands of workloads
 
 }  // namespace
 
@@ -40,7 +41,7 @@ Outcome<std::string> body_of(const Result<Answer>& answer) {
 }
 
 Outcome<json::Value> parsed(const std::string& body) {
-  return json::parse(body).map_error([](const Error&) {
+  return json::parse(body, kMostValues).map_error([](const Error&) {
     return Stop{kRefused, "the response is not JSON; check that the endpoint is nrd"};
   });
 }

@@ -18,7 +18,7 @@ constexpr std::string_view kList = "workloads";
 Result<json::Value> tree_of(const std::string& text, const std::string& name) {
   if (name.ends_with(".toml")) return of_toml(text, name, KeyCase::AsWritten);
   if (!name.ends_with(".json")) return of_yaml(text, name, KeyCase::AsWritten);
-  return json::parse(text).map_error([&name](Error error) {
+  return json::parse(text, kTreeValues).map_error([&name](Error error) {
     error.message = name + ": " + error.message;
     return error;
   });

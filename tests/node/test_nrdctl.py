@@ -182,6 +182,13 @@ def test_500_documents_applied_twice_write_once():
         assert node.call("GET", "/v1/health")["revision"] == revision
 
 
+def test_a_thousand_workloads_are_listed():
+    with Node(cpus=1024) as node:
+        nrdctl(node, "apply", "-f", "-", text=document(*({"id": f"w{i}", "core_ids": [str(i + 1)]} for i in range(1000))))
+        assert len(nrdctl(node, "workload", "list", "--no-headers").splitlines()) == 1000
+        assert "workloads: 1000" in nrdctl(node, "status")
+
+
 def test_one_screen_shows_health_pools_and_workloads(node):
     create(node)
     shown = nrdctl(node, "status")
