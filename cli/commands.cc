@@ -171,7 +171,8 @@ Outcome<> list_workloads(const Client& client, Output output, const WorkloadFilt
   if (!query.empty()) query[0] = '?';
   std::string shown;
   for (;;) {
-    const std::string revision = text_of(TRY(value_of(client.get("/v1/health"))), "revision");
+    const std::string revision =
+        filter.watch ? text_of(TRY(value_of(client.get("/v1/health"))), "revision") : std::string();
     const std::string body = TRY(body_of(client.get("/v1/workloads" + query)));
     if (body != shown) TRY(print_list(body, output));
     if (!filter.watch) return {};

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from harness import NRDCTL, Node
+from harness import NRDCTL, Node, wait_for
 from test_printing import CLEAN
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
@@ -33,7 +33,7 @@ def node(shared):
 
 
 def nrdctl(node, *words, text=None, exit=0):
-    done = subprocess.run([NRDCTL, "--socket", node.socket, *words], input=text, env=CLEAN, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([NRDCTL, "--socket", node.socket, *words], input=text, env=CLEAN, capture_output=True, text=True, timeout=240)
     assert done.returncode == exit, (words, done.returncode, done.stdout, done.stderr)
     return done.stdout if exit == 0 else done.stdout + done.stderr
 
@@ -183,8 +183,16 @@ def test_500_documents_applied_twice_write_once():
 
 
 def test_a_thousand_workloads_are_listed():
-    with Node(cpus=1024) as node:
-        nrdctl(node, "apply", "-f", "-", text=document(*({"id": f"w{i}", "core_ids": [str(i + 1)]} for i in range(1000))))
+    with Node(cpus=1024, start=False) as node:
+        folder = os.path.join(node.folder, "workloads.d")  # nrd commits many of a file together
+        os.mkdir(folder, 0o755)
+        with open(os.path.join(folder, "all.yaml"), "w") as file:
+            file.write(document(*({"id": f"w{i}", "core_ids": [str(i + 1)]} for i in range(1000))))
+        os.chmod(os.path.join(folder, "all.yaml"), 0o644)
+        with open(node.config, "w") as file:
+            file.write(f'[workloads]\ndirectory = "{folder}"\n')
+        node.start()
+        wait_for(lambda: node.call("GET", "/v1/health")["workloads"] == 1000, "all workloads", 120)
         assert len(nrdctl(node, "workload", "list", "--no-headers").splitlines()) == 1000
         assert "workloads: 1000" in nrdctl(node, "status")
 
