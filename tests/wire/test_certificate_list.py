@@ -182,7 +182,7 @@ def test_a_wrong_access_list_is_refused_at_the_start(acl):
     service = Service("optional", f'[access]\npam = true\nacl = "{acl}"\n', accounts=Accounts({}), start=False)
     try:
         service.spawn()
-        assert service.wait_dead() == 1
+        assert service.wait_dead() == 78
         assert f"{acl}: must not be writable by group or others" in service.journal()
     finally:
         service.end()

@@ -329,7 +329,7 @@ def test_a_service_without_a_file_is_refused_at_the_start():
     service = Service("optional", CONFIG + 'pam_service = "absent"\n', accounts=Accounts(USERS), start=False)
     try:
         service.spawn()
-        assert service.wait_dead() == 1
+        assert service.wait_dead() == 78
         assert "/etc/pam.d/absent is missing" in service.journal()
     finally:
         service.end()
