@@ -236,7 +236,7 @@ def test_nrdctl_reads_the_password_from_a_descriptor(service):
     assert nrdctl(service, "--user", "alice", "--password-fd", "0", input=PASSWORD + "\n").returncode == 0
     assert nrdctl(service, "--user", "alice", "--password-fd", "0", input=PASSWORD).returncode == 0
     done = nrdctl(service, "--user", "alice", "--password-fd", "0", input="wrong")
-    assert done.returncode == 1 and "Authentication failure" in done.stderr
+    assert done.returncode == 77 and "Authentication failure" in done.stderr
     assert nrdctl(service, "--user", "alice", "--password-fd", "0", input="\n").returncode == 2
 
 
