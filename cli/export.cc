@@ -60,7 +60,7 @@ Result<Parts> parts_of(const json::Value& allocation) {
 }
 
 // Quotes one word for a POSIX shell.
-std::string quoted(const std::string& text) {
+std::string shell_word(const std::string& text) {
   std::string word = "'";
   for (const char c : text) word += c == '\'' ? "'\\''" : std::string(1, c);
   return word + "'";
@@ -69,11 +69,11 @@ std::string quoted(const std::string& text) {
 std::string docker(const Parts& parts) {
   std::string line;
   const auto add = [&line](const std::string& word) { line += (line.empty() ? "" : " ") + word; };
-  for (const std::string& device : parts.devices) add("--device " + quoted(device));
-  for (const std::string& file : parts.files) add("-v " + quoted(file + ":" + file + ":ro"));
+  for (const std::string& device : parts.devices) add("--device " + shell_word(device));
+  for (const std::string& file : parts.files) add("-v " + shell_word(file + ":" + file + ":ro"));
   for (const auto& [name, value] : parts.environment) {
     std::string variable = name;
-    add("-e " + quoted(variable.append("=").append(value)));
+    add("-e " + shell_word(variable.append("=").append(value)));
   }
   return line + "\n";
 }
