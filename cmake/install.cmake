@@ -5,6 +5,8 @@ install(TARGETS nrdctl DESTINATION ${CMAKE_INSTALL_BINDIR})
 # Not below the prefix: nrd runs it by this path.
 install(TARGETS nrd-pam DESTINATION /usr/libexec/nrd)
 install(FILES etc/nrd.toml etc/policy.toml DESTINATION /etc/nrd)
+install(DIRECTORY DESTINATION /etc/nrd/nrd.toml.d)
+install(DIRECTORY DESTINATION /etc/nrd/workloads.d)
 install(FILES etc/pam.d/nrd DESTINATION /etc/pam.d)
 install(FILES systemd/nrd.service systemd/nrd.socket systemd/sys-fs-resctrl.mount DESTINATION /usr/lib/systemd/system)
 install(FILES systemd/msr.conf systemd/onload.conf systemd/pam.conf systemd/resctrl.conf DESTINATION ${CMAKE_INSTALL_DATADIR}/nrd)
