@@ -88,13 +88,13 @@ TEST_CASE("keys that are invalid without a restart wait for the restart") {
 TEST_CASE("a view has every key with value and origin") {
   const v1::ConfigView view = view_of(loaded("[log]\nlevel = \"debug\"\n", "/etc/x.toml"));
   CHECK(view.settings.size() > 50);
-  const v1::ConfigSetting& level = setting(view, "log.level");
+  const v1::ConfigSetting level = setting(view, "log.level");
   CHECK(level.value == json::Value::string("debug"));
   CHECK(level.source == "file");
   CHECK(level.file == "/etc/x.toml");
   CHECK(level.line == 2);
   CHECK(level.reload);
-  const v1::ConfigSetting& port = setting(view, "server.tls_port");
+  const v1::ConfigSetting port = setting(view, "server.tls_port");
   CHECK(port.source == "default");
   CHECK(port.value == json::Value::number("8443"));
   CHECK(port.file.empty());
