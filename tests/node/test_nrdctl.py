@@ -16,7 +16,7 @@ POLICIES = "[default.gold.cache]\nmax = 2\nmin = 2\n"
 
 @pytest.fixture(scope="module")
 def shared():
-    with Node(cpufreq="intel_pstate", start=False) as node:
+    with Node(cpufreq="intel_pstate", mb_unit="percent", start=False) as node:
         with open(os.path.join(node.folder, "policy.toml"), "w") as file:
             file.write(POLICIES)
         with open(node.config, "w") as file:
@@ -95,6 +95,17 @@ def test_update_keeps_what_is_not_given_and_removes_what_is_named(node):
     assert made["labels"] == {"rack": "r1"} and made["pstate"]["max_ratio"] == 20 and made["cache"] == {"max": 2, "min": 2}
     nrdctl(node, "workload", "update", "feed", "--no-cache")
     assert node.list()[0]["pool"] == "none"
+
+
+def test_an_id_is_chosen_and_parts_are_removed_one_by_one(node):
+    nrdctl(node, "workload", "create", "--id", "w1", "--name", "feed", "--cpus", "4", "--ways", "2", "--max-ratio", "20", "--mba-percentage", "50")
+    nrdctl(node, "workload", "update", "w1", "--adaptive", "3", "--monitoring", "off", "--max-ratio", "20")
+    assert node.list()[0]["pstate"]["monitoring"] == "off"
+    nrdctl(node, "workload", "update", "w1", "--no-mba", "--no-name", "--no-frequency")
+    made = node.list()[0]
+    assert made["id"] == "w1" and made["rdt"]["mba"] == {} and "name" not in made and "pstate" not in made
+    assert made["cache"] == {"max": 2, "min": 2}
+    assert "--mba-mbps excludes --no-mba" in nrdctl(node, "workload", "update", "w1", "--no-mba", "--mba-mbps", "5", exit=2)
 
 
 def test_refusals_name_the_option_and_have_an_exit_code(node):
