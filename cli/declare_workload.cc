@@ -1,6 +1,7 @@
 #include "cli/declare_workload.h"
 
 #include <cstdint>
+#include <tuple>
 #include <utility>
 
 #include "base/number.h"
@@ -11,7 +12,7 @@
 namespace nrd::cli {
 namespace {
 
-void declare_changes(CLI::App& workload, Arguments& a) {
+void declare_create(CLI::App& workload, Arguments& a) {
   CLI::App* create = declare(workload, a, "create", "assign cache ways, bandwidth and frequencies to CPUs or tasks",
                              [&a](const Client& client, Output output) {
                                expand_ways(a.wanted);
@@ -36,6 +37,9 @@ void declare_changes(CLI::App& workload, Arguments& a) {
     if (other != file && other != create->get_help_ptr()) file->excludes(other);
   }
   create->add_flag("--dry-run", a.is_dry, "show what would be granted and changed without applying it");
+}
+
+void declare_update(CLI::App& workload, Arguments& a) {
   CLI::App* update = declare(workload, a, "update", "change parts of a workload, keep the others",
                              [&a](const Client& client, Output output) {
                                if (a.wanted.ways > 0) expand_ways(a.wanted);
@@ -46,12 +50,15 @@ void declare_changes(CLI::App& workload, Arguments& a) {
   update->add_option("--task-ids", a.wanted.tasks, "PIDs and TIDs, such as 4711,4712")->delimiter(',');
   update->add_option("--no-label", a.wanted.removed_labels, "key of a label to remove; repeatable")
       ->allow_extra_args(false);
-  for (const auto& [flag, part] :
-       {std::pair{"--no-cache", "cache"}, std::pair{"--no-l2", "l2"}, std::pair{"--no-mba", "mba"},
-        std::pair{"--no-frequency", "pstate"}, std::pair{"--no-onload", "onload"}, std::pair{"--no-tasks", "task_ids"},
-        std::pair{"--no-name", "name"}}) {
+  for (const auto& [flag, part, help] :
+       {std::tuple{"--no-cache", "cache", "give the L3 cache ways back"},
+        std::tuple{"--no-l2", "l2", "give the L2 cache ways back"},
+        std::tuple{"--no-mba", "mba", "remove the memory bandwidth limit"},
+        std::tuple{"--no-frequency", "pstate", "restore the frequencies of its CPUs"},
+        std::tuple{"--no-onload", "onload", "remove the use of Onload"},
+        std::tuple{"--no-tasks", "task_ids", "remove all tasks"}, std::tuple{"--no-name", "name", "remove the name"}}) {
     update->add_flag_callback(
-        flag, [&a, name = part] { a.wanted.removed.emplace_back(name); }, "remove this from the workload");
+        flag, [&a, name = part] { a.wanted.removed.emplace_back(name); }, help);
   }
   for (const auto& [removing, setting] :
        {std::pair{"--no-mba", "--mba-percentage"}, std::pair{"--no-mba", "--mba-mbps"},
@@ -65,7 +72,8 @@ void declare_changes(CLI::App& workload, Arguments& a) {
 void declare_workload(CLI::App& app, Arguments& a) {
   CLI::App* workload =
       app.add_subcommand("workload", "create, list, change and delete workloads")->require_subcommand(1);
-  declare_changes(*workload, a);
+  declare_create(*workload, a);
+  declare_update(*workload, a);
   CLI::App* list = declare(*workload, a, "list", "list workloads", [&a](const Client& client, Output output) {
     return list_workloads(client, output, a.filter);
   });

@@ -7,7 +7,7 @@
 namespace nrd::cli {
 namespace {
 
-constexpr size_t kGap = 1;
+constexpr size_t kGap = 2;
 constexpr size_t kLeastWidth = 8;  // of a column that is cut
 constexpr std::string_view kCut = "...";
 

@@ -66,7 +66,7 @@ def test_a_table_fits_the_terminal_and_is_whole_in_a_pipe(node):
     assert NAME in on_a_terminal(node, 90, "workload", "list", "-o", "wide")
     assert NAME in nrdctl(node, "workload", "list", COLUMNS="40")
     assert max(map(len, on_a_terminal(node, 60, "config", "show").splitlines())) <= 60
-    assert max(map(len, on_a_terminal(node, 50, "pstate").splitlines())) <= 50
+    assert max(map(len, on_a_terminal(node, 60, "pstate").splitlines())) <= 60
 
 
 def test_frequencies_and_sizes_have_human_units_beside_raw_ones(node):
