@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/control.h"
 #include "base/joined.h"
 #include "base/json/object.h"
@@ -15,6 +16,35 @@ constexpr long kFirstGood = 200;
 constexpr long kLastGood = 202;
 constexpr size_t kMostValues = size_t{1} << 22;  // thousands of workloads
 
+// The shape of nrd's own problems (RFC 9457), without a status.
+const char* title_of(int exit) {
+  switch (exit) {
+    case kUsage: return "Invalid usage";
+    case kUnreachable: return "Daemon unreachable";
+    case kNoSuch: return "Not found";
+    case kTryLater: return "Temporarily unavailable";
+    case kNotPermitted: return "Permission denied";
+    default: return "Request failed";
+  }
+}
+
+// The option or argument that a message is about: "--owner: …", "ID is required"; empty: none.
+std::string option_named_in(const std::string& message) {
+  constexpr std::string_view kRequired = " is required";
+  if (message.ends_with(kRequired)) return message.substr(0, message.size() - kRequired.size());
+  const size_t begin = message.find("--");
+  if (begin == std::string::npos || (begin > 0 && message[begin - 1] != ' ')) return {};
+  size_t end = begin + 2;
+  while (end < message.size() && (is_alphanumeric(message[end]) || message[end] == '-')) ++end;
+  return end == begin + 2 ? "" : message.substr(begin, end - begin);
+}
+
+std::string problem_of(const Stop& stop) {
+  const std::string option = option_named_in(stop.error);
+  if (option.empty()) return json::text_of({{"title", title_of(stop.exit)}, {"detail", stop.error}});
+  return json::text_of({{"title", title_of(stop.exit)}, {"detail", stop.error}, {"field", option}});
+}
+
 }  // namespace
 
 int report(const Outcome<>& done, const Output& output) {
@@ -22,7 +52,7 @@ int report(const Outcome<>& done, const Output& output) {
   const Stop& stop = done.error();
   if (stop.error.empty()) return stop.exit;
   if (output.json) {
-    print_json(stop.body.empty() ? json::text_of({{"detail", stop.error}}) : stop.body);
+    print_json(stop.body.empty() ? problem_of(stop) : stop.body);
   } else {
     print_error(stop.error);
   }

@@ -4,7 +4,6 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
-#include <set>
 #include <span>
 #include <thread>
 
@@ -13,9 +12,14 @@
 #include "cli/documents.h"
 #include "cli/draw.h"
 #include "cli/find_workload.h"
+#include "cli/human_units.h"
+#include "cli/table.h"
+#include "cli/unit_process.h"
 
 namespace nrd::cli {
 namespace {
+
+constexpr long kGone = 404;
 
 // "4-7", "tasks 4711,4712", "4-7, tasks 4711".
 std::string column_of_whom(const json::Value& workload) {
@@ -53,13 +57,37 @@ std::string l2_of(const json::Value& workload) {
   return text_of(l2, "ways") + (l2.find("code") == nullptr ? "" : " (code " + text_of(l2, "code") + ")");
 }
 
-// Optional columns, shown only if at least one workload uses them.
-struct RareColumn {
-  size_t place;
+// "2000 MB/s (2 GB/s)"
+std::string bandwidth_in_both(const json::Value& workload) {
+  const auto mbps = part(part(part(workload, "rdt"), "mba"), "mbps").as_unsigned();
+  return bandwidth_of(workload) + (mbps ? " (" + gb_per_second(*mbps) + ")" : "");
+}
+
+struct Column {
+  const char* title;
   std::string (*cell_of)(const json::Value& workload);
+  enum { Always, IfUsed, Wide } shown = Always;  // IfUsed: if at least one workload has it
 };
-std::string name_of(const json::Value& workload) { return text_or_nothing(workload, "name"); }
-constexpr std::array kRare = {RareColumn{6, l2_of}, RareColumn{7, bandwidth_of}, RareColumn{10, name_of}};
+constexpr std::array kColumns = {
+    Column{"ID", [](const json::Value& workload) { return text_of(workload, "id"); }},
+    Column{"POOL", [](const json::Value& workload) { return text_of(workload, "pool"); }},
+    Column{"CLASS", [](const json::Value& workload) { return text_of(workload, "cos_name"); }},
+    Column{"MAX/MIN", asked},
+    Column{"CPUS", column_of_whom},
+    Column{"WAYS", masks},
+    Column{"L2", l2_of, Column::IfUsed},
+    Column{"BANDWIDTH", bandwidth_in_both, Column::IfUsed},
+    Column{"RATIO", ratios_of},
+    Column{"GHZ", frequencies_of, Column::Wide},
+    Column{"STATUS", [](const json::Value& workload) { return text_of(workload, "status"); }},
+    Column{"NAME", [](const json::Value& workload) { return text_or_nothing(workload, "name"); }, Column::IfUsed},
+    Column{"UUID", [](const json::Value& workload) { return text_of(workload, "uuid"); }}};
+
+bool is_shown(const Column& column, std::span<const json::Value> workloads, const Output& output) {
+  if (column.shown == Column::Always || output.wide) return true;
+  return column.shown == Column::IfUsed &&
+         std::ranges::any_of(workloads, [&](const json::Value& workload) { return !column.cell_of(workload).empty(); });
+}
 
 // One line per workload.
 void print_table(std::span<const json::Value> workloads, const Output& output) {
@@ -72,32 +100,23 @@ void print_table(std::span<const json::Value> workloads, const Output& output) {
     for (const json::Value& workload : workloads) requests.push_back(request_in(workload));
     return print(document_with(requests));
   }
-  std::set<size_t> left_out;
-  for (const RareColumn& rare : kRare) {
-    const bool is_had =
-        std::ranges::any_of(workloads, [&](const json::Value& workload) { return !rare.cell_of(workload).empty(); });
-    if (!is_had && !output.wide) left_out.insert(rare.place);
+  std::vector<Column> columns;
+  std::vector<std::string> titles;
+  for (const Column& column : kColumns) {
+    if (!is_shown(column, workloads, output)) continue;
+    columns.push_back(column);
+    titles.emplace_back(column.title);
   }
-  const auto print_line = [&left_out](const std::array<std::string, 12>& cells) {
-    constexpr std::array<size_t, 12> kWidths = {5, 11, 6, 8, 16, 16, 10, 11, 7, 11, 16, 0};
-    std::string line;
-    for (size_t i = 0; i < cells.size(); ++i) {
-      if (!left_out.contains(i)) line += padded(cells[i], kWidths[i]) + " ";
-    }
-    line.back() = '\n';
-    print(line);
-  };
-  const auto or_dash = [](const std::string& cell) { return cell.empty() ? "-" : cell; };
-  if (output.headers) {
-    print_line(
-        {"ID", "POOL", "CLASS", "MAX/MIN", "CPUS", "WAYS", "L2", "BANDWIDTH", "RATIO", "STATUS", "NAME", "UUID"});
-  }
+  Table table(titles);
   for (const json::Value& workload : workloads) {
-    print_line({text_of(workload, "id"), text_of(workload, "pool"), text_of(workload, "cos_name"), asked(workload),
-                column_of_whom(workload), masks(workload), or_dash(l2_of(workload)), or_dash(bandwidth_of(workload)),
-                ratios_of(workload), text_of(workload, "status"), text_of(workload, "name"),
-                text_of(workload, "uuid")});
+    std::vector<std::string> cells;
+    for (const Column& column : columns) {
+      const std::string cell = column.cell_of(workload);
+      cells.push_back(cell.empty() ? "-" : cell);
+    }
+    table.add(std::move(cells));
   }
+  table.print(output);
 }
 
 Outcome<> print_workload(const Result<Answer>& answer, Output output) {
@@ -119,7 +138,7 @@ Outcome<> check_request(const NewWorkload& wanted) {
 }  // namespace
 
 // The body of the POST: of the options, or the document.
-Outcome<std::string> request_of(const NewWorkload& wanted) {
+Outcome<std::string> request_of(const Client& client, NewWorkload wanted) {
   if (!wanted.file.empty()) {
     const auto documents = TRY(read_documents_at(wanted.file));
     if (documents.size() == 1) return text_of_value(documents.front().body);
@@ -127,16 +146,22 @@ Outcome<std::string> request_of(const NewWorkload& wanted) {
                             "; use nrdctl apply -f");
   }
   TRY(check_request(wanted));
+  if (is_service(wanted.owner)) {
+    if (!client.is_local()) return stop(kUsage, "--owner: a service belongs to this host; requires --socket");
+    const Result<std::string> process = main_process_of(wanted.owner);
+    if (!process) return stop(kRefused, "--owner: " + process.error().message);
+    wanted.owner = *process;
+  }
   return workload_request(wanted);
 }
 
 Outcome<> create_workload(const Client& client, Output output, const NewWorkload& wanted) {
-  return print_workload(client.post("/v1/workloads", TRY(request_of(wanted))), output);
+  return print_workload(client.post("/v1/workloads", TRY(request_of(client, wanted))), output);
 }
 
 Outcome<> dry_run_workload(const Client& client, Output output, const NewWorkload& wanted) {
   const json::Value preview =
-      TRY(value_to_draw(client.post("/v1/workloads?dry_run=true", TRY(request_of(wanted))), output));
+      TRY(value_to_draw(client.post("/v1/workloads?dry_run=true", TRY(request_of(client, wanted))), output));
   print_table({&part(preview, "workload"), 1}, output);
   for (const json::Value& change : part(preview, "changes").items()) {
     print(text_of(change, "knob") + ": " + text_of(change, "from") + " -> " + text_of(change, "to") + "\n");
@@ -194,6 +219,12 @@ Outcome<> describe_workload(const Client& client, Output output, const std::stri
     const std::string text = text_in(member.value);
     print(padded(member.key, 20) + " " + (text.empty() ? text_of_value(member.value) : text) + "\n");
   }
+  const json::Value node = TRY(value_of(client.get("/v1/node")));
+  for (const auto& [title, text] :
+       {std::pair{"ways", granted_ways_of(workload, node)}, std::pair{"frequency", frequencies_of(workload)},
+        std::pair{"bandwidth", bandwidth_in_both(workload)}}) {
+    if (!text.empty()) print(padded(title, 20) + " " + text + "\n");
+  }
   print("\n");
   return show_ways(client, output);
 }
@@ -212,18 +243,48 @@ Outcome<> delete_workloads(const Client& client, Output output, const std::vecto
   return worst == kDone ? Outcome<>() : stop(worst);
 }
 
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+Outcome<bool> is_reached(const Client& client, const std::string& called, Awaited awaited) {
+  const Outcome<std::string> id = find_workload(client, called);
+  if (!id && id.error().exit != kNoSuch) return tl::unexpected(id.error());
+  if (awaited == Awaited::Deleted) return !id.has_value();
+  if (!id) return false;
+  const Result<Answer> answer = client.get("/v1/workloads/" + encoded(*id));
+  if (answer && answer->status == kGone) return false;  // deleted since
+  return text_of(TRY(value_of(answer)), "status") == "Successful";
+}
+
+// Until the workloads are no longer those of `revision`, or `end`.
+Outcome<> wait_for_change(const Client& client, const std::string& revision, Steady::time_point end) {
+  using std::chrono::seconds;
+  // A status that changes before the poll begins has no new revision; a short poll bounds the delay.
+  constexpr seconds kLongestPoll(5);
+  constexpr std::chrono::milliseconds kPause(100);
+  const auto begin = Steady::now();
+  const auto left = end - begin;
+  if (left < seconds(1)) {
+    std::this_thread::sleep_for(std::min<Steady::duration>(std::max(left, Steady::duration::zero()), kPause));
+    return {};
+  }
+  const seconds wait = std::min(kLongestPoll, std::chrono::floor<seconds>(left));
+  TRY(body_of(client.get("/v1/workloads?since=" + revision + "&wait=" + std::to_string(wait.count()))));
+  // nrd answers early if there are too many polls, or many changes.
+  std::this_thread::sleep_until(std::min(begin + kPause, end));
+  return {};
+}
+
+}  // namespace
+
 Outcome<> wait_for_workload(const Client& client, const std::string& called, Awaited awaited, unsigned seconds) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  const auto end = Steady::now() + std::chrono::seconds(seconds);
   for (;;) {
-    const Outcome<std::string> id = find_workload(client, called);
-    if (!id && id.error().exit != kNoSuch) return tl::unexpected(id.error());
-    if (!id && awaited == Awaited::Deleted) return {};
-    if (id && awaited == Awaited::Successful) {
-      const json::Value workload = TRY(value_of(client.get("/v1/workloads/" + encoded(*id))));
-      if (text_of(workload, "status") == "Successful") return {};
-    }
-    if (std::chrono::steady_clock::now() >= end) return stop(kTryLater, "timeout while waiting for workload " + called);
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    const std::string revision = text_of(TRY(value_of(client.get("/v1/health"))), "revision");
+    if (TRY(is_reached(client, called, awaited))) return {};
+    if (Steady::now() >= end) return stop(kTryLater, "timeout while waiting for workload " + called);
+    TRY(wait_for_change(client, revision, end));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "base/suggestions.h"
 #include "cli/answer.h"
@@ -45,38 +46,93 @@ void add_source(const Client& client, std::string_view command, std::vector<std:
   }
 }
 
+// The option of `level` or `app` that takes the next word as its value; null: none.
+const CLI::Option* option_before_value(const CLI::App& app, const CLI::App& level, const std::string& word) {
+  if (!word.starts_with('-') || word.find('=') != std::string::npos) return nullptr;
+  for (const CLI::App* each : {&level, &app}) {
+    const CLI::Option* option = each->get_option_no_throw(word);
+    if (option != nullptr) return option->get_items_expected_min() > 0 ? option : nullptr;
+  }
+  return nullptr;
+}
+
+// The command that the words before the last one name, and the option that awaits a value.
+struct Place {
+  const CLI::App* level;
+  std::string command;  // "workload show"
+  const CLI::Option* option = nullptr;
+};
+
+Place place_of(const CLI::App& app, const std::vector<std::string>& words) {
+  Place place{.level = &app, .command = {}};
+  for (size_t i = 0; i + 1 < words.size(); ++i) {
+    place.option = option_before_value(app, *place.level, words[i]);
+    if (place.option != nullptr) {
+      ++i;
+      if (i + 1 < words.size()) place.option = nullptr;  // it has its value
+      continue;
+    }
+    const auto next = place.level->get_subcommands([&](const CLI::App* each) { return each->get_name() == words[i]; });
+    if (next.empty()) continue;
+    place.level = next.front();
+    place.command += (place.command.empty() ? "" : " ") + words[i];
+  }
+  return place;
+}
+
+// None where a file name, a number or the like is expected.
+void add_values(const Client& client, const CLI::Option& option, std::vector<std::string>& found) {
+  if (option.check_lname("policy")) add_source(client, "--policy", found);
+  if (option.check_lname("output-format")) found.insert(found.end(), {"json", "name", "table", "wide", "yaml"});
+  if (option.check_lname("for")) found.insert(found.end(), {"deleted", "successful"});
+}
+
+std::vector<std::string> options_of(const CLI::App& app, const CLI::App& level) {
+  std::vector<std::string> names;
+  for (const CLI::App* each : {&level, &app}) {
+    for (const CLI::Option* option : each->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 std::vector<std::string> completions(const CLI::App& app, const Client& client, const std::vector<std::string>& words) {
-  const CLI::App* level = &app;
-  std::string command;
   const std::string last = words.empty() ? "" : words.back();
-  const std::string before = words.size() < 2 ? "" : words[words.size() - 2];
-  for (size_t i = 0; i + 1 < words.size(); ++i) {
-    if (words[i].starts_with('-')) continue;
-    const auto next = level->get_subcommands([&](const CLI::App* each) { return each->get_name() == words[i]; });
-    if (next.empty()) continue;
-    level = next.front();
-    command += (command.empty() ? "" : " ") + words[i];
-  }
+  const Place place = place_of(app, words);
   std::vector<std::string> found;
-  if (before == "--policy") {
-    add_source(client, before, found);
+  if (place.option != nullptr) {
+    add_values(client, *place.option, found);
   } else if (last.starts_with('-')) {
-    for (const CLI::App* each : {level, &app}) {
-      for (const CLI::Option* option : each->get_options()) {
-        for (const std::string& name : option->get_lnames()) found.push_back("--" + name);
-      }
-    }
+    found = options_of(app, *place.level);
   } else {
-    for (const CLI::App* each : level->get_subcommands([](const CLI::App*) { return true; })) {
+    for (const CLI::App* each : place.level->get_subcommands([](const CLI::App*) { return true; })) {
       if (!each->get_name().starts_with('_')) found.push_back(each->get_name());
     }
-    add_source(client, command, found);
+    add_source(client, place.command, found);
   }
   std::erase_if(found, [&last](const std::string& text) { return text.empty() || !text.starts_with(last); });
   const std::set<std::string> sorted(found.begin(), found.end());
   return {sorted.begin(), sorted.end()};
+}
+
+Endpoint endpoint_in(const std::vector<std::string>& words, Endpoint to) {
+  const std::array options = {std::pair{std::string("--socket"), &to.socket}, std::pair{std::string("--url"), &to.url},
+                              std::pair{std::string("--cert"), &to.certificate},
+                              std::pair{std::string("--key"), &to.key}, std::pair{std::string("--cacert"), &to.ca}};
+  // The last word is still typed.
+  for (size_t i = 0; i + 1 < words.size() && words[i] != "--"; ++i) {
+    for (const auto& [option, value] : options) {
+      const bool is_separate = words[i] == option && i + 2 < words.size();
+      if (!is_separate && !words[i].starts_with(option + "=")) continue;
+      *value = is_separate ? words[i + 1] : words[i].substr(option.size() + 1);
+      if (value == &to.socket) to.url.clear();
+    }
+  }
+  while (to.url.ends_with('/')) to.url.pop_back();
+  return to;
 }
 
 namespace {
@@ -95,16 +151,6 @@ std::vector<std::string> commands_of(const CLI::App& level) {
   std::vector<std::string> names;
   for (const CLI::App* command : level.get_subcommands([](const CLI::App*) { return true; })) {
     names.push_back(command->get_name());
-  }
-  return names;
-}
-
-std::vector<std::string> options_of(const CLI::App& app, const CLI::App& level) {
-  std::vector<std::string> names;
-  for (const CLI::App* each : {&level, &app}) {
-    for (const CLI::Option* option : each->get_options()) {
-      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    }
   }
   return names;
 }

@@ -14,6 +14,9 @@ namespace nrd::cli {
 // answers.
 std::vector<std::string> completions(const CLI::App& app, const Client& client, const std::vector<std::string>& words);
 
+// The endpoint of the words typed so far (--socket, --url, --cert, --key, --cacert); otherwise `to`.
+Endpoint endpoint_in(const std::vector<std::string>& words, Endpoint to);
+
 // For a mistyped command or option: "did you mean workload?"; empty if nothing is alike.
 std::string advice(const CLI::App& app, int argc, char** argv);
 

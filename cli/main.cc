@@ -1,10 +1,7 @@
 // nrdctl: command-line client of nrd's REST API.
 #include <curl/curl.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <tuple>
@@ -12,136 +9,23 @@
 
 #include "base/version.h"
 #include "cli/apply.h"
+#include "cli/arguments.h"
 #include "cli/certificates.h"
 #include "cli/commands.h"
 #include "cli/completion.h"
+#include "cli/declare_export.h"
+#include "cli/declare_workload.h"
+#include "cli/documents.h"
 #include "cli/endpoint_options.h"
-#include "cli/export.h"
-#include "cli/import_rmd/genconf.h"
-#include "cli/import_rmd/import_rmd.h"
-#include "cli/new_workload.h"
-#include "cli/onload/command_line.h"
 #include "cli/onload/follow.h"
-#include "cli/onload/launch.h"
 #include "cli/overview.h"
-#include "cli/password.h"
-#include "cli/printer.h"
-#include "cli/reset.h"
 #include "cli/support_bundle.h"
-#include "cli/tls_init.h"
 #include "cli/top.h"
 #include "cli/workload_options.h"
 
 namespace {
 
 using namespace nrd::cli;
-
-struct Arguments {
-  using Execute = std::function<Outcome<>(const Client&, Output)>;
-  Execute execute;  // of the command that was given
-  Reset reset;
-  Endpoint to;
-  PasswordSource password;
-  bool json = false;
-  std::string format = "table";
-  bool no_headers = false;
-  NewWorkload wanted;
-  WorkloadFilter filter;
-  bool is_dry = false;
-  bool is_forced = false;
-  std::string id;
-  std::vector<std::string> ids;
-  std::string awaited = "successful";
-  unsigned timeout = 60;
-  Apply apply;
-  TlsInit tls;
-  Genconf genconf;
-  ImportRmd import;
-  std::string file;
-  OnloadArguments onload;
-  std::string profiles;  // comma-separated
-  OnloadStart start;
-  Launch launch;
-  bool once = false;  // for top
-};
-
-// A command without further options.
-CLI::App* declare(CLI::App& parent, Arguments& a, const char* name, const char* help, Arguments::Execute execute) {
-  CLI::App* command = parent.add_subcommand(name, help);
-  command->callback([&a, execute = std::move(execute)] { a.execute = execute; });
-  return command;
-}
-
-void declare_changes(CLI::App& workload, Arguments& a) {
-  CLI::App* create = declare(workload, a, "create", "assign cache ways, bandwidth and frequencies to CPUs or tasks",
-                             [&a](const Client& client, Output output) {
-                               expand_ways(a.wanted);
-                               return a.is_dry ? dry_run_workload(client, output, a.wanted)
-                                               : create_workload(client, output, a.wanted);
-                             });
-  declare_resources(*create, a.wanted);
-  create->add_option("--task-ids", a.wanted.tasks, "PIDs (all threads of the process) and TIDs, such as 4711,4712")
-      ->delimiter(',');
-  create->add_option("--owner", a.wanted.owner, "process ID; the workload is deleted when the process ends")
-      ->check(CLI::PositiveNumber);
-  CLI::Option* file = create->add_option("-f,--file", a.wanted.file,
-                                         "document of the whole request, TOML, YAML or JSON; - is standard input");
-  for (CLI::Option* other : create->get_options()) {
-    if (other != file && other != create->get_help_ptr()) file->excludes(other);
-  }
-  create->add_flag("--dry-run", a.is_dry, "show what would be granted and changed without applying it");
-  CLI::App* update = declare(workload, a, "update", "change parts of a workload, keep the others",
-                             [&a](const Client& client, Output output) {
-                               if (a.wanted.ways > 0) expand_ways(a.wanted);
-                               return update_workload(client, output, a.id, a.wanted);
-                             });
-  update->add_option("ID", a.id, "id, uuid or name")->required();
-  declare_resources(*update, a.wanted);
-  update->add_option("--task-ids", a.wanted.tasks, "PIDs and TIDs, such as 4711,4712")->delimiter(',');
-  update->add_option("--no-label", a.wanted.removed_labels, "key of a label to remove; repeatable")
-      ->allow_extra_args(false);
-  for (const auto& [flag, part] :
-       {std::pair{"--no-cache", "cache"}, std::pair{"--no-l2", "l2"}, std::pair{"--no-frequency", "pstate"}}) {
-    update->add_flag_callback(
-        flag, [&a, name = part] { a.wanted.removed.emplace_back(name); }, "give these resources back");
-  }
-}
-
-void declare_workload(CLI::App& app, Arguments& a) {
-  CLI::App* workload =
-      app.add_subcommand("workload", "create, list, change and delete workloads")->require_subcommand(1);
-  declare_changes(*workload, a);
-  CLI::App* list = declare(*workload, a, "list", "list workloads", [&a](const Client& client, Output output) {
-    return list_workloads(client, output, a.filter);
-  });
-  list->add_option("--name", a.filter.name, "only the workload with this name");
-  list->add_option("--label", a.filter.labels, "only workloads with this label, KEY=VALUE or KEY; repeatable")
-      ->allow_extra_args(false);
-  list->add_flag("--watch", a.filter.watch, "print the list again after each change, until Ctrl-C");
-  declare(*workload, a, "show", "show one workload",
-          [&a](const Client& client, Output output) { return show_workload(client, output, a.id); })
-      ->add_option("ID", a.id, "id, uuid or name")
-      ->required();
-  declare(*workload, a, "describe", "show everything about one workload",
-          [&a](const Client& client, Output output) { return describe_workload(client, output, a.id); })
-      ->add_option("ID", a.id, "id, uuid or name")
-      ->required();
-  CLI::App* remove = declare(
-      *workload, a, "delete", "delete workloads and release their resources",
-      [&a](const Client& client, Output output) { return delete_workloads(client, output, a.ids, a.is_forced); });
-  remove->add_option("ID", a.ids, "id, uuid or name")->required();
-  remove->add_flag("--force", a.is_forced, "also workloads of another origin, over the Unix socket");
-  CLI::App* wait =
-      declare(*workload, a, "wait", "wait until a workload is applied or deleted", [&a](const Client& client, Output) {
-        const Awaited awaited = a.awaited == "deleted" ? Awaited::Deleted : Awaited::Successful;
-        return wait_for_workload(client, a.id, awaited, a.timeout);
-      });
-  wait->add_option("ID", a.id, "id, uuid or name")->required();
-  wait->add_option("--for", a.awaited, "what to wait for: successful or deleted")
-      ->check(CLI::IsMember({"successful", "deleted"}))
-      ->capture_default_str();
-  wait->add_option("--timeout", a.timeout, "seconds")->capture_default_str();
-}
 
 void declare_documents(CLI::App& app, Arguments& a) {
   CLI::App* applied = declare(app, a, "apply", "create and change workloads as documents declare them",
@@ -162,32 +46,6 @@ void declare_documents(CLI::App& app, Arguments& a) {
           [&a](const Client& client, Output) { return apply(client, a.apply); })
       ->add_option("FILE", a.apply.path, "file of nrdctl backup")
       ->required();
-}
-
-void declare_launch_options(CLI::App& app, Arguments& a) {
-  app.add_option("-e,--env", a.launch.variables, "set an environment variable of the command, NAME=VALUE; repeatable")
-      ->allow_extra_args(false);
-  app.add_flag("--force-profiles", a.start.force, "profiles override the environment");
-  app.add_flag("!--no-preload", a.start.preload, "do not set LD_PRELOAD");
-}
-
-void declare_export(CLI::App& app, Arguments& a) {
-  CLI::App* exported = app.add_subcommand(
-      "export", "print all workloads as a document; with a subcommand, configuration for other programs");
-  exported->callback([&a] {  // after that of a subcommand
-    if (!a.execute) a.execute = export_workloads;
-  });
-  exported->require_subcommand(0, 1);
-  for (const auto& [name, text, kind] :
-       {std::tuple{"systemd", "drop-in that starts a systemd unit with Onload", Kind::Systemd},
-        std::tuple{"docker", "arguments for docker run or podman run with Onload", Kind::Docker},
-        std::tuple{"cdi", "CDI specification of Onload for /etc/cdi", Kind::Cdi}}) {
-    CLI::App* program = declare(*exported, a, name, text, [&a, kind = kind](const Client& client, Output) {
-      return emit(client, kind, a.start);
-    });
-    program->add_option("-p,--profiles", a.profiles, "profiles, comma-separated");
-    declare_launch_options(*program, a);
-  }
 }
 
 Outcome<> run_command(const CLI::App& run, const Client& client, Arguments& a) {
@@ -314,34 +172,13 @@ void declare_help(CLI::App& app, Arguments& a) {
 
 // For the shell; not in the help.
 void declare_completion(CLI::App& app, Arguments& a) {
-  CLI::App* complete = declare(app, a, "__complete", "", [&app, &a](const Client& client, Output) {
-    for (const std::string& candidate : completions(app, client, a.ids)) print(candidate + "\n");
+  CLI::App* complete = declare(app, a, "__complete", "", [&app, &a](const Client&, Output) {
+    const Client typed(endpoint_in(a.ids, a.to));
+    for (const std::string& candidate : completions(app, typed, a.ids)) print(candidate + "\n");
     return Outcome<>();
   });
   complete->group("");
   complete->add_option("WORD", a.ids);
-}
-
-void declare_output(CLI::App& app, Arguments& a) {
-  app.add_flag("--json", a.json, "the same as -o json");
-  app.add_option("-o,--output-format", a.format,
-                 "table, wide (all columns), json (the daemon's response unchanged, errors too), yaml (workloads as a "
-                 "document) or name (ids)")
-      ->check(CLI::IsMember({"table", "wide", "json", "yaml", "name"}))
-      ->capture_default_str();
-  app.add_flag("--no-headers", a.no_headers, "tables without the line of titles");
-}
-
-Output output_of(const Arguments& a) {
-  const bool terminal = ::isatty(STDOUT_FILENO) == 1;
-  const bool colour = terminal && std::getenv("NO_COLOR") == nullptr;
-  return {.json = a.json || a.format == "json",
-          .names = a.format == "name",
-          .yaml = a.format == "yaml",
-          .wide = a.format == "wide",
-          .headers = !a.no_headers,
-          .colour = colour,
-          .terminal = terminal};
 }
 
 void declare_commands(CLI::App& app, Arguments& a) {
@@ -365,6 +202,19 @@ void declare_commands(CLI::App& app, Arguments& a) {
   declare_completion(app, a);
 }
 
+int report_usage(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
+  const bool is_error = error.get_exit_code() != 0;
+  if (is_error && asks_for_json(argc, argv)) {
+    const std::string hint = advice(app, argc, argv);
+    const std::string text = error.what();
+    return report(stop(kUsage, hint.empty() ? text : text + "; " + hint), {.json = true});
+  }
+  app.exit(error);
+  if (!is_error) return kDone;
+  if (const std::string hint = advice(app, argc, argv); !hint.empty()) print_error(hint);
+  return kUsage;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -384,9 +234,7 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
     check_endpoint(app, arguments.to);
   } catch (const CLI::ParseError& error) {
-    const int exit = app.exit(error) == 0 ? kDone : kUsage;
-    if (const std::string hint = exit == kDone ? "" : advice(app, argc, argv); !hint.empty()) print_error(hint);
-    return exit;
+    return report_usage(app, error, argc, argv);
   }
   ::curl_global_init(CURL_GLOBAL_DEFAULT);
   const Output output = output_of(arguments);

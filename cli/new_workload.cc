@@ -20,7 +20,8 @@ template <typename T>
 ResourceOption::Argument argument_of(const json::Option& option) {
   if (option.value != nullptr) return ResourceOption::Argument::None;
   // The threshold as the user wrote it: a double would be rounded.
-  const bool is_text = std::is_same_v<T, std::string> || std::is_same_v<T, std::optional<BranchMissThreshold>>;
+  const bool is_text =
+      std::is_same_v<T, std::string> || std::is_enum_v<T> || std::is_same_v<T, std::optional<BranchMissThreshold>>;
   return is_text ? ResourceOption::Argument::Text : ResourceOption::Argument::Number;
 }
 
@@ -82,9 +83,15 @@ std::string workload_request(const NewWorkload& wanted, const std::string& owner
     w.end_object();
     if (part == kMba) w.end_object();
   }
-  for (const std::string& part : wanted.removed) w.key(part).null();
-  for (const auto& [key, text] :
-       {std::pair{"uuid", &wanted.uuid}, std::pair{"policy", &wanted.policy}, std::pair{"name", &wanted.name}}) {
+  for (const std::string& part : wanted.removed) {
+    if (part == kMba) {
+      w.key("rdt").begin_object().key(part).null().end_object();
+    } else {
+      w.key(part).null();
+    }
+  }
+  for (const auto& [key, text] : {std::pair{"id", &wanted.id}, std::pair{"uuid", &wanted.uuid},
+                                  std::pair{"policy", &wanted.policy}, std::pair{"name", &wanted.name}}) {
     if (!text->empty()) w.key(key).string(*text);
   }
   if (!wanted.labels.empty() || !wanted.removed_labels.empty()) write_labels(w.key("labels"), wanted);

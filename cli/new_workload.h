@@ -16,13 +16,14 @@ struct NewWorkload {
   // JSON by part and member: {"cache", {"max", "3"}}. The parts are `cache`, `l2`, `mba` and `pstate`.
   std::map<std::string, std::map<std::string, std::string>> resources;
   uint32_t ways = 0;                 // a guarantee: max and min of the cache
-  std::vector<std::string> removed;  // parts that an update removes: "cache"
+  std::vector<std::string> removed;  // parts that an update removes: "cache"; "mba" is that of rdt
+  std::string id;
   std::string uuid;
   std::string policy;
   std::string name;
   std::vector<std::string> labels;          // "team=trading"
   std::vector<std::string> removed_labels;  // "team"
-  std::string owner;                        // process ID
+  std::string owner;                        // process ID, or a service until commands.cc has asked for its process
   std::string file;                         // document of the whole request; "-" is standard input
 };
 

@@ -1,26 +1,12 @@
 #include "cli/overview.h"
 
-#include <cstdio>
-
 #include "cli/documents.h"
 #include "cli/draw.h"
+#include "cli/human_units.h"
+#include "cli/table.h"
 
 namespace nrd::cli {
 namespace {
-
-// "1.5 MiB"
-std::string mib(uint64_t bytes) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g MiB", static_cast<double>(bytes) / (1024.0 * 1024.0));
-  return text;
-}
-
-// "2.2"
-std::string ghz(uint64_t khz) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", static_cast<double>(khz) / 1e6);
-  return text;
-}
 
 // "3 ways, 4.5 MiB"; without a size "3 ways".
 std::string ways_text(uint64_t ways, const json::Value& cache) {
@@ -104,9 +90,9 @@ Outcome<> show_capacity(const Client& client, Output output) {
 
 Outcome<> list_policies(const Client& client, Output output) {
   const json::Value policies = TRY(value_to_draw(client.get("/v1/policy"), output));
-  for (const json::Member& policy : policies.members()) {
-    print(padded(policy.key, 15) + " " + text_of_value(policy.value) + "\n");
-  }
+  Table table({"POLICY", "REQUEST"});
+  for (const json::Member& policy : policies.members()) table.add({policy.key, text_of_value(policy.value)});
+  table.print(output);
   return {};
 }
 
@@ -120,26 +106,28 @@ Outcome<> show_policy(const Client& client, Output output, const std::string& na
 
 Outcome<> show_frequencies(const Client& client, Output output) {
   const json::Value cpus = TRY(value_to_draw(client.get("/v1/pstate"), output));
-  if (output.headers)
-    print_format("%-5s %-16s %-15s %-12s %-20s %s\n", "CPU", "DRIVER", "GHZ", "GOVERNOR", "EPP", "WORKLOAD");
+  Table table({"CPU", "DRIVER", "GHZ", "GOVERNOR", "EPP", "WORKLOAD"});
   for (const json::Value& cpu : part(cpus, "cpus").items()) {
     const json::Value& set = part(cpu, "set");
-    print_format("%-5s %-16s %-15s %-12s %-20s %s\n", text_of(cpu, "cpu").c_str(), text_of(cpu, "driver").c_str(),
-                 (ghz(number_in(set, "min_khz")) + " - " + ghz(number_in(set, "max_khz"))).c_str(),
-                 text_of(set, "governor").c_str(), text_of(set, "epp").c_str(), text_of(cpu, "workload").c_str());
+    table.add({text_of(cpu, "cpu"), text_of(cpu, "driver"),
+               ghz(number_in(set, "min_khz")) + " - " + ghz(number_in(set, "max_khz")), text_of(set, "governor"),
+               text_of(set, "epp"), text_of(cpu, "workload")});
   }
+  table.print(output);
   for (const json::Value& missing : part(cpus, "missing").items()) print("missing: " + text_in(missing) + "\n");
   return {};
 }
 
 Outcome<> show_configuration(const Client& client, Output output) {
   const json::Value config = TRY(value_to_draw(client.get("/v1/config"), output));
+  Table table({"SETTING", "VALUE", "SOURCE"});
   for (const json::Value& setting : part(config, "settings").items()) {
     const std::string source = text_of(setting, "source");
-    print(padded(text_of(setting, "key"), 32) + " " + padded(text_of_value(part(setting, "value")), 28) + " " +
-          (source == "file" ? text_of(setting, "file") + ":" + text_of(setting, "line") : source) +
-          (is_true(setting, "reload") ? "" : " (restart)") + "\n");
+    table.add({text_of(setting, "key"), text_of_value(part(setting, "value")),
+               (source == "file" ? text_of(setting, "file") + ":" + text_of(setting, "line") : source) +
+                   (is_true(setting, "reload") ? "" : " (restart)")});
   }
+  table.print(output);
   return {};
 }
 

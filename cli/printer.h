@@ -5,6 +5,7 @@
 // and bytes that are not UTF-8, which an 8-bit terminal could read as C1.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,7 @@ struct Output {
   bool headers = true;  // of a table
   bool colour = false;
   bool terminal = false;  // standard output is a terminal, so lines may be overwritten
+  size_t columns = 0;     // tables are cut to this width; 0: never
 };
 
 // `text` with control characters replaced.

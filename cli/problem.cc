@@ -16,7 +16,7 @@ struct Named {
 constexpr std::array kOthers = {Named{"/core_ids", "--cpus"},      Named{"/task_ids", "--task-ids"},
                                 Named{"/policy", "--policy"},      Named{"/name", "--name"},
                                 Named{"/labels", "--label"},       Named{"/uuid", "--uuid"},
-                                Named{"/owner", "--owner"},        Named{"/id", "ID"},
+                                Named{"/owner", "--owner"},        Named{"/id", "--id"},
                                 Named{"/onload", "--onload"},      Named{"?label", "--label"},
                                 Named{"?name", "--name"},          Named{"?force", "--force"},
                                 Named{"/cache", "--ways"},         Named{"/l2", "--l2-ways"},

@@ -7,8 +7,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 
+#include "base/number.h"
 #include "cli/answer.h"
 
 namespace nrd::cli {
@@ -36,6 +39,15 @@ bool asks_to_leave() {
 }
 
 }  // namespace
+
+size_t columns_of_terminal() {
+  const char* columns = std::getenv("COLUMNS");
+  if (const auto number = parse_number<uint16_t>(columns == nullptr ? "" : columns); number && *number > 0) {
+    return *number;
+  }
+  winsize size{};
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
 
 Screen::Screen() {
   sigset_t ends;

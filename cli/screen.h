@@ -15,6 +15,9 @@
 
 namespace nrd::cli {
 
+// The width of the terminal on standard output: COLUMNS of the environment, or what the kernel knows; 0: unknown.
+size_t columns_of_terminal();
+
 class Screen {
  public:
   Screen();

@@ -95,7 +95,9 @@ inline constexpr auto json::kFields<FrequencyRequest> = std::tuple(
            .allowed = "above 0",
            .unset = Unset::Empty},
           {"--adaptive", "run fast while branch misses exceed this percentage of hits, otherwise slow"}),
-    Field("monitoring", &FrequencyRequest::monitoring, {.unset = Unset::Null}).or_default(),
+    Field("monitoring", &FrequencyRequest::monitoring, {.unset = Unset::Null},
+          {"--monitoring", "on (the default) or off: whether --adaptive takes effect"})
+        .or_default(),
     Field("turbo", &FrequencyRequest::turbo, Rules{}, {"--no-turbo", "do not exceed the base frequency", "false"})
         .or_default(),
     Field("shared_domain", &FrequencyRequest::shared_domain, {.unset = Unset::Null},

@@ -1,0 +1,61 @@
+// What the command line of nrdctl sets, and how its commands are declared.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/apply.h"
+#include "cli/client.h"
+#include "cli/commands.h"
+#include "cli/import_rmd/genconf.h"
+#include "cli/import_rmd/import_rmd.h"
+#include "cli/new_workload.h"
+#include "cli/onload/command_line.h"
+#include "cli/onload/launch.h"
+#include "cli/password.h"
+#include "cli/printer.h"
+#include "cli/reset.h"
+#include "cli/tls_init.h"
+
+namespace nrd::cli {
+
+struct Arguments {
+  using Execute = std::function<Outcome<>(const Client&, Output)>;
+  Execute execute;  // of the command that was given
+  Reset reset;
+  Endpoint to;
+  PasswordSource password;
+  bool json = false;
+  std::string format = "table";
+  bool no_headers = false;
+  NewWorkload wanted;
+  WorkloadFilter filter;
+  bool is_dry = false;
+  bool is_forced = false;
+  std::string id;
+  std::vector<std::string> ids;
+  std::string awaited = "successful";
+  unsigned timeout = 60;
+  Apply apply;
+  TlsInit tls;
+  Genconf genconf;
+  ImportRmd import;
+  std::string file;
+  OnloadArguments onload;
+  std::string profiles;  // comma-separated
+  OnloadStart start;
+  Launch launch;
+  bool once = false;  // for top
+};
+
+// A command without further options.
+CLI::App* declare(CLI::App& parent, Arguments& a, const char* name, const char* help, Arguments::Execute execute);
+// The options of all commands about output.
+void declare_output(CLI::App& app, Arguments& a);
+Output output_of(const Arguments& a);
+// Before the command line could be parsed: true if it asks for JSON.
+bool asks_for_json(int argc, const char* const* argv);
+
+}  // namespace nrd::cli

@@ -1,0 +1,109 @@
+#include "cli/declare_workload.h"
+
+#include <cstdint>
+#include <tuple>
+#include <utility>
+
+#include "base/number.h"
+#include "cli/commands.h"
+#include "cli/unit_process.h"
+#include "cli/workload_options.h"
+
+namespace nrd::cli {
+namespace {
+
+void declare_create(CLI::App& workload, Arguments& a) {
+  CLI::App* create = declare(workload, a, "create", "assign cache ways, bandwidth and frequencies to CPUs or tasks",
+                             [&a](const Client& client, Output output) {
+                               expand_ways(a.wanted);
+                               return a.is_dry ? dry_run_workload(client, output, a.wanted)
+                                               : create_workload(client, output, a.wanted);
+                             });
+  declare_resources(*create, a.wanted);
+  create->add_option("--task-ids", a.wanted.tasks, "PIDs (all threads of the process) and TIDs, such as 4711,4712")
+      ->delimiter(',');
+  create
+      ->add_option("--owner", a.wanted.owner,
+                   "process ID or service (feed.service); the workload is deleted when the process, or the service's "
+                   "main process, ends")
+      ->check([](const std::string& owner) {
+        const bool is_pid = nrd::parse_number<uint32_t>(owner).value_or(0) > 0;
+        return is_pid || is_service(owner) ? "" : owner + ": expected a process ID or a service such as feed.service";
+      });
+  create->add_option("--id", a.wanted.id, "unique id of your choice, instead of a number");
+  CLI::Option* file = create->add_option("-f,--file", a.wanted.file,
+                                         "document of the whole request, TOML, YAML or JSON; - is standard input");
+  for (CLI::Option* other : create->get_options()) {
+    if (other != file && other != create->get_help_ptr()) file->excludes(other);
+  }
+  create->add_flag("--dry-run", a.is_dry, "show what would be granted and changed without applying it");
+}
+
+void declare_update(CLI::App& workload, Arguments& a) {
+  CLI::App* update = declare(workload, a, "update", "change parts of a workload, keep the others",
+                             [&a](const Client& client, Output output) {
+                               if (a.wanted.ways > 0) expand_ways(a.wanted);
+                               return update_workload(client, output, a.id, a.wanted);
+                             });
+  update->add_option("ID", a.id, "id, uuid or name")->required();
+  declare_resources(*update, a.wanted);
+  update->add_option("--task-ids", a.wanted.tasks, "PIDs and TIDs, such as 4711,4712")->delimiter(',');
+  update->add_option("--no-label", a.wanted.removed_labels, "key of a label to remove; repeatable")
+      ->allow_extra_args(false);
+  for (const auto& [flag, part, help] :
+       {std::tuple{"--no-cache", "cache", "give the L3 cache ways back"},
+        std::tuple{"--no-l2", "l2", "give the L2 cache ways back"},
+        std::tuple{"--no-mba", "mba", "remove the memory bandwidth limit"},
+        std::tuple{"--no-frequency", "pstate", "restore the frequencies of its CPUs"},
+        std::tuple{"--no-onload", "onload", "remove the use of Onload"},
+        std::tuple{"--no-tasks", "task_ids", "remove all tasks"}, std::tuple{"--no-name", "name", "remove the name"}}) {
+    update->add_flag_callback(
+        flag, [&a, name = part] { a.wanted.removed.emplace_back(name); }, help);
+  }
+  for (const auto& [removing, setting] :
+       {std::pair{"--no-mba", "--mba-percentage"}, std::pair{"--no-mba", "--mba-mbps"},
+        std::pair{"--no-tasks", "--task-ids"}, std::pair{"--no-name", "--name"}}) {
+    update->get_option(removing)->excludes(update->get_option(setting));
+  }
+}
+
+}  // namespace
+
+void declare_workload(CLI::App& app, Arguments& a) {
+  CLI::App* workload =
+      app.add_subcommand("workload", "create, list, change and delete workloads")->require_subcommand(1);
+  declare_create(*workload, a);
+  declare_update(*workload, a);
+  CLI::App* list = declare(*workload, a, "list", "list workloads", [&a](const Client& client, Output output) {
+    return list_workloads(client, output, a.filter);
+  });
+  list->add_option("--name", a.filter.name, "only the workload with this name");
+  list->add_option("--label", a.filter.labels, "only workloads with this label, KEY=VALUE or KEY; repeatable")
+      ->allow_extra_args(false);
+  list->add_flag("--watch", a.filter.watch, "print the list again after each change, until Ctrl-C");
+  declare(*workload, a, "show", "show one workload",
+          [&a](const Client& client, Output output) { return show_workload(client, output, a.id); })
+      ->add_option("ID", a.id, "id, uuid or name")
+      ->required();
+  declare(*workload, a, "describe", "show everything about one workload",
+          [&a](const Client& client, Output output) { return describe_workload(client, output, a.id); })
+      ->add_option("ID", a.id, "id, uuid or name")
+      ->required();
+  CLI::App* remove = declare(
+      *workload, a, "delete", "delete workloads and release their resources",
+      [&a](const Client& client, Output output) { return delete_workloads(client, output, a.ids, a.is_forced); });
+  remove->add_option("ID", a.ids, "id, uuid or name")->required();
+  remove->add_flag("--force", a.is_forced, "also workloads of another origin, over the Unix socket");
+  CLI::App* wait =
+      declare(*workload, a, "wait", "wait until a workload is applied or deleted", [&a](const Client& client, Output) {
+        const Awaited awaited = a.awaited == "deleted" ? Awaited::Deleted : Awaited::Successful;
+        return wait_for_workload(client, a.id, awaited, a.timeout);
+      });
+  wait->add_option("ID", a.id, "id, uuid or name")->required();
+  wait->add_option("--for", a.awaited, "what to wait for: successful or deleted")
+      ->check(CLI::IsMember({"successful", "deleted"}))
+      ->capture_default_str();
+  wait->add_option("--timeout", a.timeout, "seconds")->capture_default_str();
+}
+
+}  // namespace nrd::cli

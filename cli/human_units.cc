@@ -1,0 +1,53 @@
+#include "cli/human_units.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+
+#include "cli/answer.h"
+
+namespace nrd::cli {
+namespace {
+
+template <typename... Values>
+std::string formatted(const char* format, Values... values) {
+  char text[48];
+  std::snprintf(text, sizeof text, format, values...);
+  return text;
+}
+
+}  // namespace
+
+std::string mib(uint64_t bytes) { return formatted("%.4g MiB", static_cast<double>(bytes) / (1024.0 * 1024.0)); }
+
+std::string ghz(uint64_t khz) { return formatted("%.3g", static_cast<double>(khz) / 1e6); }
+
+std::string gb_per_second(uint64_t mbps) { return formatted("%.4g GB/s", static_cast<double>(mbps) / 1000.0); }
+
+std::string frequencies_of(const json::Value& workload) {
+  uint64_t least = std::numeric_limits<uint64_t>::max();
+  uint64_t most = 0;
+  for (const json::Member& cpu : part(workload, "granted_frequencies").members()) {
+    least = std::min(least, part(cpu.value, "min_khz").as_unsigned().value_or(least));
+    most = std::max(most, part(cpu.value, "max_khz").as_unsigned().value_or(0));
+  }
+  if (least > most) return "";
+  return (least == most ? "" : ghz(least) + " - ") + ghz(most) + " GHz";
+}
+
+std::string granted_ways_of(const json::Value& workload, const json::Value& node) {
+  std::string text;
+  for (const json::Member& granted : part(workload, "granted_ways").members()) {
+    const auto ways = part(granted.value, "ways").as_unsigned();
+    if (!ways) continue;
+    text += (text.empty() ? "cache " : "; cache ") + granted.key + ": " + std::to_string(*ways) +
+            (*ways == 1 ? " way" : " ways");
+    for (const json::Value& cache : part(node, "caches").items()) {
+      const auto bytes = part(cache, "way_bytes").as_unsigned();
+      if (text_of(cache, "id") == granted.key && bytes) text += ", " + mib(*ways * *bytes);
+    }
+  }
+  return text;
+}
+
+}  // namespace nrd::cli

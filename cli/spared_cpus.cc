@@ -1,0 +1,140 @@
+#include "cli/spared_cpus.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include "base/ascii.h"
+#include "base/file.h"
+#include "base/joined.h"
+#include "cli/printer.h"
+#include "engine/model/cpu_list_expression.h"
+
+namespace nrd::cli {
+namespace {
+
+bool is_number(const std::string& text) { return !text.empty() && text.find_first_not_of("0123456789") == text.npos; }
+
+Outcome<CpuSet> cpus_of_one(const json::Value& workload) {
+  std::vector<std::string> items;
+  for (const json::Value& item : part(workload, "core_ids").items()) items.push_back(text_in(item));
+  return parse_core_ids(items).map_error([&](const Error& error) {
+    return Stop{kRefused, "workload " + text_of(workload, "id") + ": " + error.message};
+  });
+}
+
+// CPUs that irqbalance spares without a variable, in `file` of /sys/devices/system/cpu; empty where the kernel has
+// none.
+CpuSet isolated_by_kernel(const std::string& file) {
+  const auto text = read_one_line("/sys/devices/system/cpu/" + file);
+  if (!text || !*text) return {};
+  return CpuSet::parse(trimmed(**text)).value_or(CpuSet());  // some kernels have "(null)"
+}
+
+// A regular expression (Python) for exactly this cgroup and those below it.
+std::string expression_of(const std::string& cgroup) {
+  std::string text = ":";
+  for (const char c : cgroup) {
+    const bool is_plain = is_alphanumeric(c) || std::string_view("/_-:@,").find(c) != std::string_view::npos;
+    text += (is_plain ? "" : "\\") + std::string(1, c);
+  }
+  return text + "(?![^/,])";
+}
+
+// Owner and tasks.
+std::vector<std::string> processes_of(const json::Value& workload) {
+  std::vector<std::string> processes;
+  if (const std::string owner = text_or_nothing(part(workload, "owner"), "pid"); !owner.empty()) {
+    processes.push_back(owner);
+  }
+  for (const json::Value& task : part(workload, "task_ids").items()) processes.push_back(text_in(task));
+  return processes;
+}
+
+std::set<std::string> cgroups_of(const json::Value& workload) {
+  std::set<std::string> cgroups;
+  for (const std::string& process : processes_of(workload)) {
+    if (!is_number(process)) continue;
+    const auto text = read_file("/proc/" + process + "/cgroup");
+    if (!text || !*text) continue;
+    if (const std::string cgroup = cgroup_in(**text); !cgroup.empty()) cgroups.insert(cgroup);
+  }
+  return cgroups;
+}
+
+Outcome<json::Value> all_workloads(const Client& client) { return value_of(client.get("/v1/workloads")); }
+
+}  // namespace
+
+Outcome<CpuSet> cpus_of(const json::Value& workloads) {
+  CpuSet cpus;
+  for (const json::Value& workload : workloads.items()) cpus |= TRY(cpus_of_one(workload));
+  return cpus;
+}
+
+std::string irqbalance_line(const CpuSet& cpus) {
+  // With an empty value irqbalance would no longer spare isolated CPUs.
+  if (cpus.empty()) return "# no workload has CPUs\n#IRQBALANCE_BANNED_CPULIST=\n";
+  return "IRQBALANCE_BANNED_CPULIST=" + cpus.to_string() + "\n";
+}
+
+std::string cgroup_in(const std::string& text) {
+  std::string unified;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    for (const std::string_view hierarchy : {":name=systemd:", "0::"}) {
+      const size_t at = line.find(hierarchy);
+      if (at == std::string_view::npos) continue;
+      const std::string cgroup(line.substr(at + hierarchy.size()));
+      if (hierarchy != "0::") return cgroup == "/" ? "" : cgroup;
+      if (at == 0 && cgroup != "/") unified = cgroup;
+      break;
+    }
+  }
+  return unified;
+}
+
+std::string tuned_text(const TunedProfile& profile) {
+  std::string text = "# /etc/tuned/nrd/tuned.conf; then: tuned-adm profile ... nrd\n";
+  if (profile.cpus.empty()) return text + "# no workload has CPUs\n";
+  for (const std::string& workload : profile.unknown) {
+    text += "# workload " + workload + ": processes unknown; add their cgroup to cgroup_ps_blacklist\n";
+  }
+  text += "[main]\nsummary=Keep other processes off the CPUs of nrd's workloads\n\n[scheduler]\nisolated_cores=" +
+          profile.cpus.to_string() + "\n";
+  std::vector<std::string> expressions;
+  for (const std::string& cgroup : profile.cgroups) expressions.push_back(expression_of(cgroup));
+  if (!expressions.empty()) text += "cgroup_ps_blacklist=" + joined(expressions, ";") + "\n";
+  return text;
+}
+
+Outcome<> export_irqbalance(const Client& client, Output) {
+  CpuSet cpus = TRY(cpus_of(TRY(all_workloads(client))));
+  if (client.is_local() && !cpus.empty()) {
+    for (const char* file : {"isolated", "nohz_full"}) cpus |= isolated_by_kernel(file);
+  }
+  print(irqbalance_line(cpus));
+  return {};
+}
+
+Outcome<> export_tuned(const Client& client, Output) {
+  const json::Value workloads = TRY(all_workloads(client));
+  TunedProfile profile{.cpus = TRY(cpus_of(workloads)), .cgroups = {}, .unknown = {}};
+  std::set<std::string> all;
+  for (const json::Value& workload : workloads.items()) {
+    if (part(workload, "core_ids").items().empty()) continue;
+    // PIDs are those of this host over the Unix socket only.
+    const std::set<std::string> cgroups = client.is_local() ? cgroups_of(workload) : std::set<std::string>();
+    all.insert(cgroups.begin(), cgroups.end());
+    const std::string name = text_or_nothing(workload, "name");
+    if (cgroups.empty()) {
+      profile.unknown.push_back(text_of(workload, "id") + (name.empty() ? "" : " (" + name + ")"));
+    }
+  }
+  profile.cgroups.assign(all.begin(), all.end());
+  print(tuned_text(profile));
+  return {};
+}
+
+}  // namespace nrd::cli
