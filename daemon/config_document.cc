@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "api/tree/tree.h"
+
 namespace nrd::daemon {
 namespace {
 
@@ -34,6 +36,7 @@ Failure at_line(const std::string& name, size_t line, const std::string& problem
 }
 
 Result<std::vector<ConfigSection>> read_document(const std::string& text, const std::string& name) {
+  TRY(tree::check_lines(text, name));
   toml::table document;
   try {
     document = toml::parse(text, name);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <functional>
+#include <span>
 #include <utility>
 
 #include "api/auth/root_owned_file.h"
@@ -22,6 +23,7 @@ constexpr size_t kMostFiles = 4096;
 constexpr size_t kFileLimit = size_t{1} << 20;
 constexpr size_t kAtOnce = 64;  // requests that the engine may commit together
 constexpr std::chrono::seconds kRetry{30};
+constexpr std::chrono::seconds kPause{2};  // between passes that other changes cause
 
 std::string line_of(const Error& error) {
   return (error.field.empty() ? "" : error.field + ": ") + error.message +
@@ -31,6 +33,7 @@ std::string line_of(const Error& error) {
 // Clients see problems, but not where files are.
 std::string without_folder(std::string message, const std::string& directory) {
   if (message.starts_with(directory + "/")) message.erase(0, directory.size() + 1);
+  if (message.starts_with(directory + ":")) message.replace(0, directory.size(), "the folder of declared workloads");
   return message;
 }
 
@@ -88,37 +91,15 @@ Requester nrd_requester() {
   return who;
 }
 
-// Deletes the workloads that no file declares any more.
-void remove_undeclared(Engine& engine, const DeclaredFiles& files) {
-  std::vector<WorkloadId> undeclared;
-  const auto state = engine.state();
-  for (const auto& [id, workload] : state->workloads) {
-    if (workload.origin == kOrigin && !files.documents.contains(id_text(workload))) undeclared.push_back(id);
-  }
-  const auto answers = std::make_shared<Answers>(undeclared.size());
-  if (undeclared.empty()) return;
-  for (const WorkloadId id : undeclared) {
-    engine.submit(DeleteWorkload{id}, [answers, id](const Outcome& outcome) {
-      if (outcome) {
-        log::notice("DECLARED_DELETED", "deleted a workload that no file declares any more",
-                    {{"WORKLOAD", id_text(outcome->workload)}});
-      } else if (outcome.error().code != ErrorCode::NotFound) {
-        log::warning("DECLARED_NOT_DELETED",
-                     "cannot delete a workload that no file declares; will retry at the next reload",
-                     {{"WORKLOAD", std::to_string(id.value)}, {"DETAIL", line_of(outcome.error())}});
-      }
-      answers->arrived();
-    });
-  }
-  answers->wait();
-}
-
-// By id: why a document was refused.
+// By id: why a document was refused, or its workload not deleted.
 class Refusals {
  public:
   void add(const tree::Document& document, const Error& error) {
+    add(document.id, document.place + ": workload " + document.id + ": " + line_of(error));
+  }
+  void add(const std::string& id, std::string reason) {
     const std::lock_guard hold(lock_);
-    refused_[document.id] = document.place + ": workload " + document.id + ": " + line_of(error);
+    refused_[id] = std::move(reason);
   }
   std::map<std::string, std::string> take() {
     const std::lock_guard hold(lock_);
@@ -129,6 +110,33 @@ class Refusals {
   std::mutex lock_;
   std::map<std::string, std::string> refused_;
 };
+
+// Deletes the workloads that no file declares any more, kAtOnce of them.
+void remove_some(Engine& engine, std::span<const WorkloadId> undeclared, const std::shared_ptr<Refusals>& refusals) {
+  const auto answers = std::make_shared<Answers>(undeclared.size());
+  for (const WorkloadId id : undeclared) {
+    engine.submit(DeleteWorkload{id}, [answers, refusals, id](const Outcome& outcome) {
+      if (outcome) {
+        log::notice("DECLARED_DELETED", "deleted a workload that no file declares any more",
+                    {{"WORKLOAD", id_text(outcome->workload)}});
+      } else if (outcome.error().code != ErrorCode::NotFound) {
+        const std::string number = std::to_string(id.value);
+        refusals->add(number, "workload " + number +
+                                  ", which no file declares any more, cannot be deleted: " + line_of(outcome.error()));
+      }
+      answers->arrived();
+    });
+  }
+  answers->wait();
+}
+
+std::vector<WorkloadId> undeclared_in(const NodeState& state, const DeclaredFiles& files) {
+  std::vector<WorkloadId> undeclared;
+  for (const auto& [id, workload] : state.workloads) {
+    if (workload.origin == kOrigin && !files.documents.contains(id_text(workload))) undeclared.push_back(id);
+  }
+  return undeclared;
+}
 
 using Documents = std::map<std::string, tree::Document>;
 
@@ -169,7 +177,7 @@ DeclaredFiles read_declared(const std::string& directory) {
   const auto folder = auth::RootOwnedDir::open(directory);
   const auto names = folder.and_then([](const auto& open) { return open.names(kMostFiles); });
   if (!names) {
-    found.problems.push_back(names.error().message);
+    found.problems.push_back(without_folder(names.error().message, directory));
     found.is_complete = false;
     return found;
   }
@@ -219,41 +227,57 @@ void DeclaredWorkloads::run() noexcept {
 bool DeclaredWorkloads::await_work() {
   std::unique_lock hold(lock_);
   const bool has_open = !refused_.empty();
-  const auto is_due = [&] {
-    return stopping_ || asked_ > applied_ || (has_open && engine_.state()->revision != seen_revision_);
-  };
-  if (has_open) {
+  const auto is_asked = [this] { return stopping_ || asked_ > applied_; };
+  const auto is_due = [&] { return is_asked() || engine_.state()->workloads != seen_workloads_; };
+  if (!has_open) {
+    wake_.wait(hold, is_asked);
+  } else if (!wake_.wait_for(hold, kPause, is_asked)) {
     wake_.wait_for(hold, kRetry, is_due);
-  } else {
-    wake_.wait(hold, is_due);
   }
   return !stopping_;
 }
 
+bool DeclaredWorkloads::is_stopping() {
+  const std::lock_guard hold(lock_);
+  return stopping_;
+}
+
 void DeclaredWorkloads::apply() {
   uint64_t asked = 0;
+  bool is_asked = false;
   {
     const std::lock_guard hold(lock_);
     asked = asked_;
+    is_asked = asked_ > applied_;
   }
   DeclaredFiles files = read_declared(directory_);
-  if (files.is_complete) remove_undeclared(engine_, files);
   const auto refusals = std::make_shared<Refusals>();
-  const auto revision = engine_.state()->revision;
-  for (auto next = files.documents.cbegin(); next != files.documents.cend();) {
+  const std::vector<WorkloadId> undeclared =
+      files.is_complete ? undeclared_in(*engine_.state(), files) : std::vector<WorkloadId>();
+  for (std::span<const WorkloadId> left(undeclared); !left.empty() && !is_stopping();) {
+    const size_t some = std::min(left.size(), kAtOnce);
+    remove_some(engine_, left.first(some), refusals);
+    left = left.subspan(some);
+  }
+  const Workloads before = engine_.state()->workloads;
+  for (auto next = files.documents.cbegin(); next != files.documents.cend() && !is_stopping();) {
     put_some(*engine_.state(), workloads_, next, files.documents.cend(), refusals);
   }
-  report(files.documents.size(), refusals->take(), std::move(files.problems));
+  auto refused = refusals->take();
+  if (is_asked || refused != refused_) {
+    log::info("DECLARED_APPLIED", std::to_string(files.documents.size()) + " workloads declared in files, " +
+                                      std::to_string(refused.size()) + " not granted");
+  }
+  report(std::move(refused), std::move(files.problems));
   const std::lock_guard hold(lock_);
   // If this pass has changed anything, what was refused may fit now.
-  seen_revision_ = revision;
+  seen_workloads_ = before;
   applied_ = asked;
   wake_.notify_all();
 }
 
 // Each reason is logged once.
-void DeclaredWorkloads::report(size_t declared, std::map<std::string, std::string> refused,
-                               std::vector<std::string> problems) {
+void DeclaredWorkloads::report(std::map<std::string, std::string> refused, std::vector<std::string> problems) {
   const auto before = problems_.get();
   for (const std::string& problem : problems) {
     if (std::ranges::find(*before, problem) == before->end()) log::error("DECLARED_FILE", problem);
@@ -265,8 +289,6 @@ void DeclaredWorkloads::report(size_t declared, std::map<std::string, std::strin
     }
     problems.push_back(reason);
   }
-  log::info("DECLARED_APPLIED", std::to_string(declared) + " workloads declared in files, " +
-                                    std::to_string(refused.size()) + " not granted");
   refused_ = std::move(refused);
   problems_.set(std::make_shared<const std::vector<std::string>>(std::move(problems)));
 }

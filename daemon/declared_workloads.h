@@ -1,8 +1,9 @@
 // Workloads that files declare (api/tree/documents.h), with origin FILE: created at start, changed and deleted when the
 // files are read again. Applying the same files changes nothing.
 //
-// A document that is refused blocks no other; it is tried again when other workloads have changed, and each half
-// minute. While a file cannot be read, no workload is deleted, because the file may declare it.
+// A document that is refused blocks no other; it is tried again when other workloads have changed, at most every
+// two seconds, and each half minute. While a file cannot be read, no workload is deleted, because the file may declare
+// it.
 #pragma once
 
 #include <chrono>
@@ -56,8 +57,9 @@ class DeclaredWorkloads {
  private:
   void run() noexcept;
   bool await_work();
+  bool is_stopping();
   void apply();
-  void report(size_t declared, std::map<std::string, std::string> refused, std::vector<std::string> problems);
+  void report(std::map<std::string, std::string> refused, std::vector<std::string> problems);
 
   const std::string directory_;
   Engine& engine_;
@@ -67,9 +69,9 @@ class DeclaredWorkloads {
 
   std::mutex lock_;
   std::condition_variable wake_;
-  uint64_t asked_ = 1;          // guarded by lock_, as all of the following
-  uint64_t applied_ = 0;        // the value of asked_ when the last pass began
-  uint64_t seen_revision_ = 0;  // of the store after the last pass
+  uint64_t asked_ = 1;        // guarded by lock_, as all of the following
+  uint64_t applied_ = 0;      // the value of asked_ when the last pass began
+  Workloads seen_workloads_;  // when the last pass began
   bool stopping_ = false;
   std::thread thread_;
 };

@@ -124,6 +124,7 @@ void HttpFrontend::reload_changed_files() {
 
 Result<HttpFrontend::Prepared> HttpFrontend::prepare(const Config& config) const {
   LocalSocketAccess local = local_socket_access(config.server.sockets);
+  if (local.failure) return Failure(*local.failure);  // a user must not lose access because a name service is away
   auth::Rules rules = TRY(AccessPolicy::prepare(config, std::move(local.rules)));
   Prepared prepared{.rules = std::move(rules), .places = std::move(local.places), .pam_client = {}, .tls = {}};
   if (config.access.pam) {

@@ -10,12 +10,16 @@
 namespace nrd::daemon {
 namespace {
 
-void add_account(const std::string& name, auth::Locals& locals) {
+void add_account(const std::string& name, auth::Locals& locals, std::optional<Error>& failure) {
   const bool is_group = name.starts_with('@');
   const auto found = is_group ? find_group(name.substr(1)) : find_user(name);
   if (!found) {
     log::error("ACCOUNT_UNKNOWN", "cannot look up a user or group of a local socket; access denied",
                {{"NAME", name}, {"DETAIL", found.error().detail}});
+    failure = Error{.code = ErrorCode::Busy,
+                    .field = "server.sockets",
+                    .message = "server.sockets: " + name + " cannot be looked up now; try again",
+                    .detail = found.error().detail};
   } else if (!*found) {
     log::notice("NO_ACCOUNT", "unknown user or group configured for a local socket; ignored", {{"NAME", name}});
   } else {
@@ -23,9 +27,9 @@ void add_account(const std::string& name, auth::Locals& locals) {
   }
 }
 
-auth::Locals locals_of(const std::vector<std::string>& names) {
+auth::Locals locals_of(const std::vector<std::string>& names, std::optional<Error>& failure) {
   auth::Locals locals;
-  for (const std::string& name : names) add_account(name, locals);
+  for (const std::string& name : names) add_account(name, locals, failure);
   return locals;
 }
 
@@ -51,8 +55,9 @@ http::UnixEndpoint place_of(const LocalSocket& socket, const auth::SocketRules& 
 LocalSocketAccess local_socket_access(const std::vector<LocalSocket>& sockets) {
   LocalSocketAccess doors;
   for (const LocalSocket& socket : sockets) {
-    doors.rules.push_back(
-        {.admin = locals_of(socket.admin), .user = locals_of(socket.user), .run = locals_of(socket.run)});
+    doors.rules.push_back({.admin = locals_of(socket.admin, doors.failure),
+                           .user = locals_of(socket.user, doors.failure),
+                           .run = locals_of(socket.run, doors.failure)});
     doors.places.push_back(place_of(socket, doors.rules.back()));
   }
   return doors;

@@ -1,10 +1,12 @@
 // Resolves [[server.sockets]] on this node: paths, file permissions and the roles of users.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "api/auth/access.h"
 #include "api/http/endpoints.h"
+#include "base/result.h"
 #include "daemon/config.h"
 
 namespace nrd::daemon {
@@ -13,6 +15,7 @@ namespace nrd::daemon {
 struct LocalSocketAccess {
   std::vector<http::UnixEndpoint> places;
   std::vector<auth::SocketRules> rules;
+  std::optional<Error> failure{};  // the last lookup that failed; its user or group is left out
 };
 
 // Skips unknown users and groups, with a log line. A socket file has one owner, one group and others: if it needs to

@@ -38,8 +38,13 @@ std::optional<Signal> wait_for_signal(std::optional<std::chrono::microseconds> t
   const timespec time = to_timespec(timeout.value_or(std::chrono::microseconds(0)));
   // sigtimedwait() without a timeout waits forever.
   const int number = ::sigtimedwait(&signals, nullptr, timeout ? &time : nullptr);
+  // The lowest number comes first, so reloads that do not end would hide a stop.
+  sigset_t stops;
+  sigemptyset(&stops);
+  for (const int stop : {SIGTERM, SIGINT}) sigaddset(&stops, stop);
+  const timespec now{};
+  if (number == SIGTERM || number == SIGINT || ::sigtimedwait(&stops, nullptr, &now) > 0) return Signal::Stop;
   if (number == SIGHUP) return Signal::Reload;
-  if (number == SIGTERM || number == SIGINT) return Signal::Stop;
   if (number == SIGUSR1) return Signal::Wake;
   return std::nullopt;  // EAGAIN: timeout; EINTR: another signal
 }

@@ -8,6 +8,7 @@ namespace nrd {
 void Sampler::set_interval(std::chrono::milliseconds interval) {
   const std::lock_guard hold(lock_);
   interval_ = interval;
+  if (interval.count() == 0) until_.reset();
 }
 
 bool Sampler::ask(ClosId clos, Done done) {

@@ -69,7 +69,11 @@ Result<std::vector<std::string>> RootOwnedDir::names(size_t limit) const {
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(copy < 0 ? nullptr : ::fdopendir(copy), &::closedir);
   if (!entries) return wrong(path_, errno);
   std::vector<std::string> names;
-  for (const dirent* entry = nullptr; (entry = ::readdir(entries.get())) != nullptr;) {
+  for (;;) {
+    errno = 0;  // readdir(3): the end of the folder leaves it as it is
+    const dirent* entry = ::readdir(entries.get());
+    if (!entry && errno != 0) return wrong(path_, errno);
+    if (!entry) break;
     const std::string name = entry->d_name;
     if (name.starts_with('.')) continue;
     if (names.size() == limit) return wrong(path_, "more than " + std::to_string(limit) + " files");

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "api/routing/content_negotiation.h"
 #include "api/routing/problem.h"
 #include "base/ascii.h"
+#include "base/json/writer.h"
 #include "base/log.h"
 
 namespace nrd::routing {
@@ -34,7 +36,15 @@ std::string audit_line(const std::string& user, const http::Peer& peer, const st
 // " (WORKLOAD 7, NAME feed)"; empty without an entry.
 std::string detail_of(const std::vector<std::pair<std::string, std::string>>& audit) {
   std::string text;
-  for (const auto& [key, value] : audit) text += (text.empty() ? " (" : ", ") + lower_case(key) + " " + echoed(value);
+  for (const auto& [key, value] : audit) {
+    // What clients choose is in quotes if it could be taken for more of the line.
+    const bool is_chosen = key != "GRANTED" && key != "FORCED";
+    const bool is_plain = std::ranges::all_of(value, [](char c) {
+      return is_alphanumeric(c) || std::string_view("-_.:@/+").find(c) != std::string_view::npos;
+    });
+    text += (text.empty() ? " (" : ", ") + lower_case(key) + " " +
+            (is_chosen && !is_plain ? json::quoted(echoed(value)) : echoed(value));
+  }
   return text.empty() ? text : text + ")";
 }
 

@@ -64,8 +64,8 @@ class Converter {
   size_t values_ = 0;
 };
 
-// toml++ limits nested brackets but not dotted keys, where each dot adds a table: a line with a hundred thousand dots
-// overflows the stack.
+}  // namespace
+
 Result<void> check_lines(std::string_view text, const std::string& name) {
   constexpr size_t kLineBytes = 4096;
   for (size_t line = 1; !text.empty(); ++line) {
@@ -75,8 +75,6 @@ Result<void> check_lines(std::string_view text, const std::string& name) {
   }
   return {};
 }
-
-}  // namespace
 
 Result<Value> of_toml(const std::string& text, const std::string& name, KeyCase keys) {
   TRY(check_lines(text, name));

@@ -27,6 +27,10 @@ Result<json::Value> of_yaml(const std::string& text, const std::string& name, Ke
 constexpr size_t kTreeDepth = 8;
 constexpr size_t kTreeValues = 65536;
 
+// toml++ limits nested brackets but not dotted keys, where each dot adds a table: a line with a hundred thousand dots
+// overflows the stack.
+Result<void> check_lines(std::string_view text, const std::string& name);
+
 // "/etc/nrd/policy.toml:3: ..."
 Failure at_line(const std::string& name, size_t line, const std::string& problem);
 
