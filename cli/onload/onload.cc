@@ -72,8 +72,8 @@ Outcome<> follow(const Client& client, Output output, const std::string& id) {
       waiting = "?since=" + text_of(operation, "revision") + "&wait=" + std::to_string(kPollTime.count());
       continue;
     }
+    if (outcome != "succeeded") return tl::unexpected(Stop{kRefused, draw_outcome(operation), body});
     if (output.json) print_json(body);
-    if (outcome != "succeeded") return stop(kRefused, draw_outcome(operation));
     if (!output.json) print(draw_outcome(operation));
     return {};
   }
