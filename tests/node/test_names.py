@@ -199,6 +199,12 @@ def test_the_audit_line_says_what_was_granted(node):
     assert re.search(r"WORKLOAD=feed UUID=u-1 NAME=feed GRANTED=COS\d+, cache 0: [0-9a-f]+", line), line
 
 
+def test_a_client_cannot_forge_the_audit_line(node):
+    put(node, {**CACHE, "uuid": "u-1, granted COS1)", "name": "feed"})
+    line = [line for line in node.journal().splitlines() if "AUDIT_CHANGE" in line and "PUT /v1/workloads/feed: 201" in line][-1]
+    assert '(workload feed, uuid "u-1, granted COS1)", name feed, granted COS' in line, line
+
+
 def test_a_refused_put_leaves_the_workload_as_it_was(node):
     put(node, CACHE)
     put(node, {"core_ids": ["6"], "cache": {"max": 1, "min": 1}}, "/v1/workloads/b")

@@ -242,6 +242,14 @@ TEST_CASE("invalid TOML is refused with its line") {
   }
 }
 
+TEST_CASE("a line too long to be read is refused") {
+  std::string dots = "a";
+  for (int i = 0; i < 100'000; ++i) dots += ".a";
+  const auto config = parse_config("[log]\n" + dots + " = 1\n", "f");
+  REQUIRE_FALSE(config);
+  CHECK(config.error().message == "f:2: more than 4096 bytes");
+}
+
 TEST_CASE("HTTPS requires all of its files") {
   const std::string certificate = "certificate = \"/c\"\n";
   const std::string key = "key = \"/k\"\n";

@@ -108,6 +108,18 @@ TEST_CASE("without an interval nothing is sampled, and requests are refused with
   CHECK(sampler.next() == std::nullopt);
 }
 
+TEST_CASE("a reload that switches monitoring off ends the sampling") {
+  TurnedClock clock;
+  Sampler sampler(clock, 1s);
+  Asker asker;
+  sampler.ask(ClosId{1}, asker.done());
+  sampler.take(used(1));
+  REQUIRE(sampler.next());
+  sampler.set_interval(0s);
+  CHECK(sampler.next() == std::nullopt);
+  CHECK(!sampler.is_due());
+}
+
 TEST_CASE("each request is answered once, also above the limit and after the end") {
   TurnedClock clock;
   Sampler sampler(clock, 1s);
