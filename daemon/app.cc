@@ -81,6 +81,11 @@ struct StopBefore {
   }
 };
 
+struct StopDeclared {
+  DeclaredWorkloads& declared;
+  ~StopDeclared() { declared.stop(); }
+};
+
 // Null: CPU hotplug is then noticed at the drift interval.
 std::unique_ptr<CpuEvents> listen_for_cpus() {
   Result<std::unique_ptr<CpuEvents>> events = CpuEvents::open();
@@ -113,7 +118,8 @@ Result<void> run(const Options& options) {
   const std::unique_ptr<ProcessWatcher> owners = TRY(ProcessWatcher::start());
   WorkloadPoll watchers(clock);
   const std::unique_ptr<CpuEvents> cpu_events =
-      listen_for_cpus();  // before the first observation, so that no event is missed
+      listen_for_cpus();                      // before the first observation, so that no event is missed
+  std::optional<DeclaredWorkloads> declared;  // the engine notifies it to its own end
   std::atomic<DeclaredWorkloads*> declared_now{nullptr};
   const auto changed_cpus = [&cpu_events] { return cpu_events ? cpu_events->take() : CpuSet{}; };
   Result<std::unique_ptr<Engine>> engine = Engine::start(*hardware, **store, clock,
@@ -124,9 +130,7 @@ Result<void> run(const Options& options) {
                                                           .changed_cpus = changed_cpus,
                                                           .published = [&watchers, &declared_now] {
                                                             watchers.notify();
-                                                            if (auto* declared = declared_now.load()) {
-                                                              declared->note_change();
-                                                            }
+                                                            if (auto* files = declared_now.load()) files->note_change();
                                                           }});
   if (!engine) return Failure(engine.error());
   std::unique_ptr<Onload> onload = TRY(Onload::start(config, **engine, *owners, stored, clock));
@@ -134,13 +138,14 @@ Result<void> run(const Options& options) {
   if (cpu_events) cpu_events->watch([&engine] { (*engine)->refresh_cpus(); });
   end_with_owners(**engine, *owners);
   const WorkloadService workloads(**engine, *owners, onload->allocations());
-  DeclaredWorkloads declared(config.workloads_directory, **engine, workloads);
-  declared_now = &declared;
-  declared.wait(kDeclaredDeadline);  // before the first client
+  declared.emplace(config.workloads_directory, **engine, workloads);
+  const StopDeclared stop_declared{*declared};  // its thread uses the engine
+  declared_now = &*declared;
+  declared->wait(kDeclaredDeadline);  // before the first client
   Reloader reloader(options.source, options.loaded, wake_main_thread);
   Result<std::unique_ptr<HttpFrontend>> frontend = HttpFrontend::open(
       config, {**engine, workloads, *owners, onload->controller(), onload->allocations(), watchers, reloader},
-      [&declared] { return declared.problems(); });
+      [&declared] { return declared->problems(); });
   if (!frontend) return Failure(frontend.error());
 
   const auto state = (*engine)->state();
@@ -149,7 +154,7 @@ Result<void> run(const Options& options) {
   const std::string status = std::to_string(state->workloads.size()) + " workloads";
   log::notice("READY", "ready, " + status, {{"VERSION", kVersion}});
   notify_ready(status);
-  serve(**engine, **frontend, *onload, declared, reloader);
+  serve(**engine, **frontend, *onload, *declared, reloader);
 
   notify_stopping();
   log::notice("STOPPING", "stopping; workloads stay on the hardware");
@@ -159,7 +164,7 @@ Result<void> run(const Options& options) {
   (*frontend)->server().drain(kDrainDeadline);  // afterwards no request uses any of the following
   owners->stop();
   if (cpu_events) cpu_events->stop();
-  declared.stop();
+  declared->stop();
   onload.reset();   // stops between two steps; storing them still needs the engine
   engine->reset();  // completes accepted changes; their responses still need the server
   (*frontend)->server().drain(kLastAnswers);

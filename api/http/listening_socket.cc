@@ -153,9 +153,18 @@ bool set_permissions(const UnixEndpoint& place) {
   return false;
 }
 
+bool has_permissions(const UnixEndpoint& place) {
+  const bool is_groups = place.connects == UnixEndpoint::Connects::Group;
+  const mode_t mode = is_groups ? 0660 : place.connects == UnixEndpoint::Connects::Everybody ? 0666 : 0600;
+  struct stat status {};
+  return ::lstat(place.path.c_str(), &status) == 0 && status.st_uid == 0 &&
+         status.st_gid == (is_groups ? place.group : 0) && (status.st_mode & 07777U) == mode;
+}
+
 }  // namespace
 
 Result<void> permit(const UnixEndpoint& place) {
+  if (has_permissions(place)) return {};  // no client is refused for a moment
   // First for root only, as after bind().
   if (::lchown(place.path.c_str(), 0, 0) == 0 && ::chmod(place.path.c_str(), 0600) == 0 && set_permissions(place))
     return {};
