@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace nrd {
 namespace {
@@ -16,20 +17,21 @@ unsigned cost(char a, char b) {
   return lower(a) == lower(b) ? kCaseChange : kChange;
 }
 
-// Levenshtein's distance, row by row.
+// Levenshtein's distance, row by row; two neighbours exchanged are one change.
 unsigned distance(std::string_view a, std::string_view b) {
-  std::vector<unsigned> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<unsigned>(j) * kChange;
+  std::vector<unsigned> before_last(b.size() + 1);
+  std::vector<unsigned> last(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) last[j] = static_cast<unsigned>(j) * kChange;
   for (size_t i = 0; i < a.size(); ++i) {
-    unsigned diagonal = row[0];
-    row[0] += kChange;
+    std::vector<unsigned> row{last[0] + kChange};
     for (size_t j = 0; j < b.size(); ++j) {
-      const unsigned changed = diagonal + cost(a[i], b[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({changed, row[j] + kChange, row[j + 1] + kChange});
+      row.push_back(std::min({last[j] + cost(a[i], b[j]), row[j] + kChange, last[j + 1] + kChange}));
+      const bool is_exchanged = i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j];
+      if (is_exchanged) row.back() = std::min(row.back(), before_last[j - 1] + kChange);
     }
+    before_last = std::exchange(last, std::move(row));
   }
-  return row.back();
+  return last.back();
 }
 
 }  // namespace
