@@ -46,6 +46,7 @@ NAMESPACES = {
     "base/log": "nrd::log",
     "cli": "nrd::cli",
     "daemon": "nrd::daemon",
+    "hw/cpuset": "nrd::cpuset",
     "engine": "nrd",
     "engine/onload": "nrd::onload",
     "engine/plan": "nrd::plan",

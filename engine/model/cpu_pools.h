@@ -1,0 +1,71 @@
+// Pools of CPUs, as configured ([[cpu.pools]]). Not to be confused with Pool and PoolPartition, which are of cache
+// ways.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/cpu_set.h"
+#include "base/result.h"
+#include "hw/cpuset/types.h"
+
+namespace nrd {
+
+struct ReservedCpus;
+
+struct CpuPool {
+  enum class Kind {
+    Exclusive,  // one workload per CPU
+    Shared,     // all members on all CPUs of the pool
+  };
+  // How an exclusive pool treats the threads of a core.
+  enum class Threads {
+    One,  // one thread of a core is granted, its siblings stay idle
+    All,  // whole cores only
+    Any,  // single threads
+  };
+  enum class Order {
+    Pack,    // fill what is in use
+    Spread,  // over packages, dies, nodes, L3, L2, cores, in this order
+  };
+
+  std::string name{};
+  CpuSet cpus{};
+  Kind kind = Kind::Exclusive;
+  Threads threads = Threads::One;
+  Order order = Order::Pack;
+  cpuset::Level within = cpuset::Level::Node;  // a request crosses this level only if it fits no zone of it
+  bool never_crosses = false;                  // and not even then
+  friend bool operator==(const CpuPool&, const CpuPool&) = default;
+};
+
+using CpuPools = std::vector<CpuPool>;
+
+// The pool of this name, if any.
+inline const CpuPool* find_pool(const CpuPools& pools, std::string_view name) {
+  for (const CpuPool& pool : pools) {
+    if (pool.name == name) return &pool;
+  }
+  return nullptr;
+}
+
+// The pool that has `cpu`, if any: pools do not overlap.
+inline const CpuPool* pool_with(const CpuPools& pools, CpuId cpu) {
+  for (const CpuPool& pool : pools) {
+    if (pool.cpus.contains(cpu)) return &pool;
+  }
+  return nullptr;
+}
+
+// What a node has for pools.
+struct PoolSite {
+  const CpuSet& possible;
+  const std::vector<cpuset::Zone>& zones;
+};
+
+// BadRequest with the pool and its CPUs: CPUs that do not exist or are reserved, cores divided between pools, no CPU
+// left for the operating system.
+Result<void> check_cpu_pools(const CpuPools& pools, const ReservedCpus& reserved, const PoolSite& site);
+
+}  // namespace nrd

@@ -1,0 +1,100 @@
+#include "hw/cpuset/affinity.h"
+
+#include <sched.h>
+
+#include <cerrno>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/errno_text.h"
+
+namespace nrd::cpuset {
+namespace {
+
+// A process that keeps starting threads: those started after the first pass inherit the mask of one that has it, or the
+// next pass finds them.
+constexpr int kMaxPasses = 64;
+
+struct FreeMask {
+  void operator()(cpu_set_t* mask) const { CPU_FREE(mask); }
+};
+using Mask = std::unique_ptr<cpu_set_t, FreeMask>;
+
+size_t mask_size() { return CPU_ALLOC_SIZE(CpuSet::kMaxCpus); }
+
+Mask empty_mask() {
+  Mask mask(CPU_ALLOC(CpuSet::kMaxCpus));
+  CPU_ZERO_S(mask_size(), mask.get());
+  return mask;
+}
+
+Failure failed(const char* what, pid_t thread, const std::string& detail) {
+  return fail(ErrorCode::Hardware, what + std::string(" of thread ") + std::to_string(thread), detail);
+}
+
+// nullopt: the thread has exited.
+Result<std::optional<CpuSet>> mask_of(pid_t thread) {
+  const Mask mask = empty_mask();
+  if (::sched_getaffinity(thread, mask_size(), mask.get()) != 0) {
+    if (errno == ESRCH) return std::nullopt;
+    return failed("cannot read the CPU affinity", thread, "sched_getaffinity: " + errno_text());
+  }
+  CpuSet cpus;
+  for (uint32_t cpu = 0; cpu < CpuSet::kMaxCpus; ++cpu) {
+    if (CPU_ISSET_S(cpu, mask_size(), mask.get())) cpus.add(CpuId{cpu});
+  }
+  return cpus;
+}
+
+// False: the thread has exited.
+Result<bool> set_mask(pid_t thread, const CpuSet& cpus) {
+  const std::optional<CpuSet> before = TRY(mask_of(thread));
+  if (!before) return false;
+  if (*before == cpus) return true;
+  const Mask mask = empty_mask();
+  for (const CpuId cpu : cpus.members()) CPU_SET_S(cpu.value, mask_size(), mask.get());
+  if (::sched_setaffinity(thread, mask_size(), mask.get()) != 0) {
+    if (errno == ESRCH) return false;
+    return failed("cannot set the CPU affinity", thread, cpus.to_string() + ": sched_setaffinity: " + errno_text());
+  }
+  const std::optional<CpuSet> after = TRY(mask_of(thread));
+  // The kernel clips a mask to the thread's cpuset and reports success.
+  if (!after || *after == cpus) return after.has_value();
+  return failed("the kernel did not apply the CPU affinity", thread,
+                "wanted " + cpus.to_string() + ", it has " + after->to_string());
+}
+
+}  // namespace
+
+Result<std::optional<Masks>> masks_of(const Task& task) {
+  std::optional<Masks> masks;
+  for (const pid_t thread : TRY(threads_of(task))) {
+    const std::optional<CpuSet> cpus = TRY(mask_of(thread));
+    if (!cpus) continue;
+    if (!masks) {
+      masks = Masks{.cpus = *cpus};
+    } else if (*cpus != masks->cpus) {
+      masks->exceptions[thread] = *cpus;
+    }
+  }
+  return masks;
+}
+
+Result<void> apply(const Task& task, const Masks& wanted) {
+  std::set<pid_t> done;
+  for (int pass = 0; pass < kMaxPasses; ++pass) {
+    bool is_new = false;
+    for (const pid_t thread : TRY(threads_of(task))) {
+      if (!done.insert(thread).second) continue;
+      is_new = true;
+      const auto exception = wanted.exceptions.find(thread);
+      TRY(set_mask(thread, exception == wanted.exceptions.end() ? wanted.cpus : exception->second));
+    }
+    if (!is_new) return {};
+  }
+  return {};
+}
+
+}  // namespace nrd::cpuset

@@ -1,0 +1,25 @@
+// Limits processes to CPUs, and tells what CPUs share.
+#pragma once
+
+#include <set>
+
+#include "base/result.h"
+#include "hw/cpuset/topology.h"
+#include "hw/cpuset/types.h"
+
+namespace nrd::cpuset {
+
+// To be made before other threads start.
+class Cpuset {
+ public:
+  Result<Node> discover();
+  // Targets that have ended are left out.
+  Result<Observed> observe(const std::set<Target>& targets);
+  // Hardware names the target whose effective set is another one after the write.
+  Result<void> converge(const Setting& wanted);
+
+ private:
+  Topology topology_;
+};
+
+}  // namespace nrd::cpuset
