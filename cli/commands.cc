@@ -11,6 +11,7 @@
 #include "cli/answer.h"
 #include "cli/documents.h"
 #include "cli/draw.h"
+#include "cli/draw_cpus.h"
 #include "cli/find_workload.h"
 #include "cli/human_units.h"
 #include "cli/table.h"
@@ -126,8 +127,8 @@ Outcome<> print_workload(const Result<Answer>& answer, Output output) {
 }
 
 Outcome<> check_request(const NewWorkload& wanted) {
-  if (wanted.cpus.empty() && wanted.tasks.empty()) {
-    return stop(kUsage, "no CPUs or tasks given; use --cpus or --task-ids (nrdctl workload create --help)");
+  if (wanted.cpus.empty() && wanted.tasks.empty() && !wanted.resources.contains("cpu")) {
+    return stop(kUsage, "no CPUs or tasks given; use --cpus, --count or --task-ids (nrdctl workload create --help)");
   }
   if (asks_something(wanted)) return {};
   return stop(
@@ -320,6 +321,20 @@ Outcome<> show_node(const Client& client, Output output) {
     if (const std::string* sentence = missing.as_string()) print_format("missing  %s\n", sentence->c_str());
   }
   for (const json::Value& cache : part(node, "caches").items()) print_cache(cache);
+  return {};
+}
+
+Outcome<> show_cpus(const Client& client, Output output) {
+  const json::Value cpus = TRY(value_to_draw(client.get("/v1/cpus"), output));
+  const json::Value pools = TRY(value_of(client.get("/v1/cpus/pools")));
+  const json::Value workloads = TRY(value_of(client.get("/v1/workloads")));
+  print_drawn(draw_cpus({cpus, pools, workloads}, output.colour ? Colour::Yes : Colour::No));
+  return {};
+}
+
+Outcome<> show_cpu_pool(const Client& client, Output output, const std::string& name) {
+  const json::Value pool = TRY(value_to_draw(client.get("/v1/cpus/pools/" + encoded(name)), output));
+  print(draw_pool(pool));
   return {};
 }
 

@@ -32,6 +32,8 @@ enum class Awaited { Successful, Deleted };
 // kTryLater after `seconds`.
 Outcome<> wait_for_workload(const Client& client, const std::string& called, Awaited awaited, unsigned seconds);
 Outcome<> show_node(const Client& client, Output output);
+Outcome<> show_cpus(const Client& client, Output output);
+Outcome<> show_cpu_pool(const Client& client, Output output, const std::string& name);
 Outcome<> show_ways(const Client& client, Output output);
 
 }  // namespace nrd::cli

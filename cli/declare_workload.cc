@@ -51,7 +51,8 @@ void declare_update(CLI::App& workload, Arguments& a) {
   update->add_option("--no-label", a.wanted.removed_labels, "key of a label to remove; repeatable")
       ->allow_extra_args(false);
   for (const auto& [flag, part, help] :
-       {std::tuple{"--no-cache", "cache", "give the L3 cache ways back"},
+       {std::tuple{"--no-cpu", "cpu", "give the CPUs of a pool back"},
+        std::tuple{"--no-cache", "cache", "give the L3 cache ways back"},
         std::tuple{"--no-l2", "l2", "give the L2 cache ways back"},
         std::tuple{"--no-mba", "mba", "remove the memory bandwidth limit"},
         std::tuple{"--no-frequency", "pstate", "restore the frequencies of its CPUs"},
@@ -61,7 +62,8 @@ void declare_update(CLI::App& workload, Arguments& a) {
         flag, [&a, name = part] { a.wanted.removed.emplace_back(name); }, help);
   }
   for (const auto& [removing, setting] :
-       {std::pair{"--no-mba", "--mba-percentage"}, std::pair{"--no-mba", "--mba-mbps"},
+       {std::pair{"--no-cpu", "--count"}, std::pair{"--no-cpu", "--cores"}, std::pair{"--no-cpu", "--pool-cpus"},
+        std::pair{"--no-mba", "--mba-percentage"}, std::pair{"--no-mba", "--mba-mbps"},
         std::pair{"--no-tasks", "--task-ids"}, std::pair{"--no-name", "--name"}}) {
     update->get_option(removing)->excludes(update->get_option(setting));
   }

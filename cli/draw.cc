@@ -107,9 +107,11 @@ std::string legend(const json::Value& workloads, const std::map<std::string, cha
 }  // namespace
 
 std::string whom(const json::Value& workload) {
-  const std::string cpus = texts_of(part(workload, "core_ids"));
+  const json::Value& cpu = part(workload, "cpu");
+  const std::string cpus = cpu.is_object() ? text_of(cpu, "cpus") : texts_of(part(workload, "core_ids"));
   const std::string tasks = texts_of(part(workload, "task_ids"));
   std::string text = cpus == "-" ? "" : "CPUs " + cpus;
+  if (cpu.is_object()) text += " of pool " + text_of(cpu, "pool");
   if (tasks != "-") text += (text.empty() ? "tasks " : ", tasks ") + tasks;
   return text;
 }

@@ -121,6 +121,11 @@ void declare_node(CLI::App& app, Arguments& a) {
   declare(app, a, "status", "show health, pools, workloads and warnings", show_status);
   declare(app, a, "capacity", "show what a new workload could get", show_capacity);
   declare(app, a, "node", "show topology, capabilities and free ways", show_node);
+  declare(app, a, "cpus", "show which workload has which CPUs, and the CPU pools, or one of these",
+          [&a](const Client& client, Output output) {
+            return a.id.empty() ? show_cpus(client, output) : show_cpu_pool(client, output, a.id);
+          })
+      ->add_option("POOL", a.id, "name of a CPU pool");
   declare(app, a, "ways", "show which workload owns which cache ways", show_ways);
   declare(app, a, "top", "show live cache occupancy and memory bandwidth per workload; q quits",
           [&a](const Client& client, Output output) {

@@ -19,9 +19,10 @@ constexpr std::string_view kMba = "mba";  // below `rdt`
 template <typename T>
 ResourceOption::Argument argument_of(const json::Option& option) {
   if (option.value != nullptr) return ResourceOption::Argument::None;
+  if (std::is_same_v<T, std::vector<std::string>>) return ResourceOption::Argument::Texts;
   // The threshold as the user wrote it: a double would be rounded.
-  const bool is_text =
-      std::is_same_v<T, std::string> || std::is_enum_v<T> || std::is_same_v<T, std::optional<BranchMissThreshold>>;
+  const bool is_text = std::is_same_v<T, std::string> || std::is_same_v<T, CpuSet> || std::is_enum_v<T> ||
+                       std::is_same_v<T, std::optional<BranchMissThreshold>>;
   return is_text ? ResourceOption::Argument::Text : ResourceOption::Argument::Number;
 }
 
@@ -53,6 +54,7 @@ void write_labels(json::Writer& w, const NewWorkload& wanted) {
 const std::vector<ResourceOption>& resource_options() {
   static const std::vector<ResourceOption> options = [] {
     std::vector<ResourceOption> made;
+    add_options<CpuRequest>(made, "cpu");
     add_options<CacheRequest>(made, "cache");
     add_options<L2Request>(made, "l2");
     add_options<MbaRequest>(made, "mba");

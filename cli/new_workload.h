@@ -13,7 +13,7 @@ namespace nrd::cli {
 struct NewWorkload {
   std::string cpus;
   std::vector<std::string> tasks;  // processes and threads
-  // JSON by part and member: {"cache", {"max", "3"}}. The parts are `cache`, `l2`, `mba` and `pstate`.
+  // JSON by part and member: {"cache", {"max", "3"}}. The parts are `cpu`, `cache`, `l2`, `mba` and `pstate`.
   std::map<std::string, std::map<std::string, std::string>> resources;
   uint32_t ways = 0;                 // a guarantee: max and min of the cache
   std::vector<std::string> removed;  // parts that an update removes: "cache"; "mba" is that of rdt
@@ -29,7 +29,7 @@ struct NewWorkload {
 
 // An option that sets one member of `resources`.
 struct ResourceOption {
-  enum class Argument { None, Number, Text };
+  enum class Argument { None, Number, Text, Texts };
   const char* part;
   const char* member;
   json::Option option;

@@ -5,14 +5,32 @@
 
 namespace nrd::cli {
 
-Result<std::string> this_process(const Client& client) {
-  if (client.is_local()) return "{\"caller\":true}";
-  // Not getpid(2): in a container with the host's /proc, the PID differs from the one shown there.
+namespace {
+
+struct ThisProcess {
+  std::string pid;
+  uint64_t start;
+};
+
+// Not getpid(2): in a container with the host's /proc, the PID differs from the one shown there.
+Result<ThisProcess> find_this_process() {
   const std::optional<std::string> stat = TRY(read_file("/proc/self/stat"));
   const std::string text = stat.value_or("");
   const std::optional<uint64_t> start = start_in(text);
   if (!start) return fail(ErrorCode::Internal, "cannot identify this process in /proc");
-  return "{\"pid\":" + text.substr(0, text.find(' ')) + ",\"start\":" + std::to_string(*start) + "}";
+  return ThisProcess{text.substr(0, text.find(' ')), *start};
+}
+
+}  // namespace
+
+Result<std::string> this_pid() {
+  return find_this_process().map([](const ThisProcess& process) { return process.pid; });
+}
+
+Result<std::string> this_process(const Client& client) {
+  if (client.is_local()) return "{\"caller\":true}";
+  const ThisProcess process = TRY(find_this_process());
+  return "{\"pid\":" + process.pid + ",\"start\":" + std::to_string(process.start) + "}";
 }
 
 }  // namespace nrd::cli

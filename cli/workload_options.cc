@@ -20,6 +20,17 @@ CLI::Option* declare_resource(CLI::App& app, const ResourceOption& each, NewWork
     case ResourceOption::Argument::Number:
       return app.add_option_function<uint32_t>(
           flag, [set](uint32_t number) { set(std::to_string(number)); }, help);
+    case ResourceOption::Argument::Texts:
+      return app
+          .add_option_function<std::vector<std::string>>(
+              flag,
+              [set](const std::vector<std::string>& texts) {
+                json::Writer list;
+                json::write(list, texts);
+                set(list.take());
+              },
+              help)
+          ->allow_extra_args(false);
     case ResourceOption::Argument::Text: break;
   }
   return app.add_option_function<std::string>(
@@ -29,13 +40,19 @@ CLI::Option* declare_resource(CLI::App& app, const ResourceOption& each, NewWork
 }  // namespace
 
 void declare_resources(CLI::App& app, NewWorkload& wanted) {
-  app.add_option("--cpus", wanted.cpus, "CPU list, such as 4-7,12");
+  CLI::Option* cpus = app.add_option("--cpus", wanted.cpus, "CPU list, such as 4-7,12");
   CLI::Option* ways = app.add_option("--ways", wanted.ways, "exact number of exclusive L3 cache ways (guarantee)");
   std::map<std::string_view, CLI::Option*> options;
   for (const ResourceOption& each : resource_options()) {
     options[each.option.flag] = declare_resource(app, each, wanted);
   }
   for (const char* bound : {"--min", "--max"}) options.at(bound)->excludes(ways);
+  for (const char* pooled : {"--pool", "--count", "--cores", "--pool-cpus", "--near"})
+    options.at(pooled)->excludes(cpus);
+  options.at("--count")->excludes(options.at("--cores"))->excludes(options.at("--pool-cpus"));
+  options.at("--cores")->excludes(options.at("--pool-cpus"));
+  options.at("--strict")->needs(options.at("--near"));
+  options.at("--apart-level")->needs(options.at("--apart"));
   options.at("--l2-code-ways")->needs(options.at("--l2-ways"));
   options.at("--mba-mbps")->excludes(options.at("--mba-percentage"));
   for (const char* bound : {"--min-mhz", "--max-mhz"}) {

@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "daemon/onload/parameters.h"
 #include "daemon/policy_file.h"
+#include "engine/model/cpu_pools.h"
 #include "engine/model/foreign_groups.h"
 #include "engine/model/pools.h"
 #include "engine/model/reserved_cpus.h"
@@ -64,6 +65,7 @@ struct Config {
   std::optional<unsigned> max_shared;
   ForeignGroups foreign_groups = ForeignGroups::Report;
   unsigned reserved_classes = 0;
+  CpuPools cpu_pools{};
   ReservedCpus groups;
   std::vector<std::string> infra_users{"root"};  // groups.infra_users by name
   PolicyFiles policy;

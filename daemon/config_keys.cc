@@ -6,6 +6,7 @@
 
 #include "base/suggestions.h"
 #include "base/way_mask.h"
+#include "daemon/cpu_pool_values.h"
 
 namespace nrd::daemon {
 namespace {
@@ -120,6 +121,8 @@ std::vector<ConfigKey> node_keys() {
           "classes.reserve", kReload, [](auto& c) -> auto& { return c.reserved_classes; }, count(kMostReserved)),
       key(
           "os.cpus", kReload, [](auto& c) -> auto& { return c.groups.os; }, cpu_list()),
+      key(
+          "cpu.pools", kReload, [](auto& c) -> auto& { return c.cpu_pools; }, cpu_pools()),
       key(
           "infra.cpus", kReload, [](auto& c) -> auto& { return c.groups.infra; }, cpu_list()),
       key(

@@ -1,6 +1,7 @@
 #include "daemon/hardware.h"
 
 #include "base/file.h"
+#include "hw/cpuset/cpuset.h"
 #include "hw/pstate/pstate.h"
 #include "hw/rdt/rdt.h"
 
@@ -18,13 +19,19 @@ class NodeHardware final : public Hardware {
     if (!boot_id) return fail(ErrorCode::Hardware, "cannot read the kernel's boot id", kBootId);
     rdt::Node rdt = TRY(rdt_->discover());
     pstate::Node pstate = TRY(pstate_.discover());
-    return NodeFacts{.boot_id = std::string(trimmed(*boot_id)), .rdt = std::move(rdt), .pstate = std::move(pstate)};
+    cpuset::Node cpuset = TRY(cpuset_.discover());
+    return NodeFacts{.boot_id = std::string(trimmed(*boot_id)),
+                     .rdt = std::move(rdt),
+                     .pstate = std::move(pstate),
+                     .cpuset = std::move(cpuset)};
   }
 
-  Result<Observed> observe(const CpuSet& frequencies, const std::set<Task>& tasks) override {
+  Result<Observed> observe(const CpuSet& frequencies, const std::set<Task>& tasks,
+                           const std::set<cpuset::Target>& targets) override {
     rdt::Observed rdt = TRY(rdt_->observe(tasks));
     pstate::Observed pstate = TRY(pstate_.observe(frequencies));
-    return Observed{.rdt = std::move(rdt), .pstate = std::move(pstate)};
+    cpuset::Observed cpuset = TRY(cpuset_.observe(targets));
+    return Observed{.rdt = std::move(rdt), .pstate = std::move(pstate), .cpuset = std::move(cpuset)};
   }
 
   Result<pstate::Observed> observe_frequencies(const CpuSet& cpus) override { return pstate_.observe(cpus); }
@@ -49,12 +56,15 @@ class NodeHardware final : public Hardware {
   Result<void> await_locks() override { return rdt_->await_locks(); }
 
   Result<CpuSet> converge(const Setting& wanted) override {
-    return rdt_->converge(wanted.rdt).and_then([&] { return pstate_.converge(wanted.pstate); });
+    TRY(rdt_->converge(wanted.rdt));
+    TRY(cpuset_.converge(wanted.cpuset));
+    return pstate_.converge(wanted.pstate);
   }
 
  private:
   std::unique_ptr<rdt::Rdt> rdt_;
   pstate::Pstate pstate_;
+  cpuset::Cpuset cpuset_;
 };
 
 }  // namespace

@@ -32,6 +32,7 @@ Result<ResolvedNode> resolve_node(const Config& config) {
                                .groups = std::move(groups),
                                .reserved_classes = config.reserved_classes,
                                .foreign_groups = config.foreign_groups,
+                               .cpu_pools = config.cpu_pools,
                                .policies = policies.policies},
                       .drift_interval = config.drift_interval,
                       .tasks_interval = config.tasks_interval,

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "hw/cpuset/types.h"
 #include "hw/pstate/types.h"
 #include "hw/rdt/types.h"
 
@@ -16,12 +17,14 @@ namespace nrd {
 struct Setting {
   rdt::Setting rdt;
   pstate::Setting pstate;
+  cpuset::Setting cpuset{};
   friend bool operator==(const Setting&, const Setting&) = default;
 };
 
 struct Observed {
   rdt::Observed rdt;
   pstate::Observed pstate;
+  cpuset::Observed cpuset{};
   friend bool operator==(const Observed&, const Observed&) = default;
 };
 
@@ -29,6 +32,7 @@ struct NodeFacts {
   std::string boot_id;  // /proc/sys/kernel/random/boot_id
   rdt::Node rdt;
   pstate::Node pstate;
+  cpuset::Node cpuset{};
   friend bool operator==(const NodeFacts&, const NodeFacts&) = default;
 };
 
@@ -37,8 +41,9 @@ class Hardware {
  public:
   virtual ~Hardware() = default;
   virtual Result<NodeFacts> discover() = 0;
-  // All caches and classes, the frequencies of these CPUs, and the groups of these tasks.
-  virtual Result<Observed> observe(const CpuSet& frequencies, const std::set<Task>& tasks) = 0;
+  // All caches and classes, the frequencies of these CPUs, the groups of these tasks, and where these targets may run.
+  virtual Result<Observed> observe(const CpuSet& frequencies, const std::set<Task>& tasks,
+                                   const std::set<cpuset::Target>& targets) = 0;
   // The frequencies alone: few files, where observe() reads all groups.
   virtual Result<pstate::Observed> observe_frequencies(const CpuSet& cpus) = 0;
   // The names of all resctrl groups except the root; cheaper than observe().

@@ -27,7 +27,7 @@ std::set<CacheId> counted_caches(const NodeState& state, const Workload& workloa
   }
   if (!caches.empty() || !workload.grant.has_class()) return caches;
   for (const auto& [cache, cpus] : state.facts.rdt.caches) {
-    if (cpus.intersects(workload.spec.cpus | workload.spec.task_cpus)) caches.insert(cache);
+    if (cpus.intersects(cpus_of(workload) | workload.spec.task_cpus)) caches.insert(cache);
   }
   return caches;
 }

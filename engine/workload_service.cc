@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/owner_cleanup.h"
+#include "engine/resolve_near.h"
 #include "engine/resolve_tasks.h"
 
 namespace nrd {
@@ -24,6 +25,11 @@ Result<void> check_own_tasks(const Requester& who, const std::vector<Task>& task
   if (!who.is_limited_to_own || are_own) return {};
   return forbidden("/task_ids", "the run role may only name tasks of the calling process",
                    "the calling process and its threads");
+}
+
+// The process with all its threads.
+Task as_task(const Owner& owner) {
+  return {.id = owner.pid, .process = owner.pid, .start = owner.start, .boot_id = owner.boot_id};
 }
 
 // `only`: the owner to whose workloads the client is limited. Another client may have used the same key.
@@ -86,6 +92,10 @@ Result<CreateWorkload> WorkloadService::command_of(const Requester& who, const N
     Owner owner = TRY(find_owner(owners_, *workload.owner, who.caller));
     command.spec.owner = std::move(owner);
   }
+  if (workload.spec.cpu) command.spec.near_cpus = TRY(find_near(*engine_.state(), workload.spec.cpu->near));
+  // The client that asks for its own CPUs runs on them: nrdctl run.
+  if (workload.spec.cpu && !workload.task_ids && workload.owner && !workload.owner->pid)
+    command.spec.tasks = {as_task(*command.spec.owner)};
   TRY(check_own_tasks(who, command.spec.tasks));
   return command;
 }
@@ -98,6 +108,8 @@ Result<PatchWorkload> WorkloadService::command_of(const Requester& who, const Wo
     command.patch.tasks = std::move(found.tasks);
     command.patch.task_cpus = std::move(found.cpus);
   }
+  if (patch.patch.cpu && *patch.patch.cpu)
+    command.patch.near_cpus = TRY(find_near(*engine_.state(), (*patch.patch.cpu)->values.near));
   return command;
 }
 

@@ -8,6 +8,7 @@
 #include "api/rmd/views/pstate.h"
 #include "api/routing/index.h"
 #include "api/v1/config.h"
+#include "api/v1/cpus.h"
 #include "api/v1/health.h"
 #include "api/v1/metrics.h"
 #include "api/v1/monitoring.h"
@@ -41,6 +42,9 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/mba", rmd::show_mba},
     {"POST", "/v1/hospitality", rmd::show_hospitality, {}, Access::Reading},
     {"GET", "/v1/node", show_node},
+    {"GET", "/v1/cpus", show_cpus},
+    {"GET", "/v1/cpus/pools", list_cpu_pools},
+    {"GET", "/v1/cpus/pools/{id}", show_cpu_pool},
     {"GET", "/v1/pstate", rmd::list_pstates, "view"},
     {"GET", "/v1/pstate/{id}", show_pstate},
     {"GET", "/v1/onload", show_onload, "since wait"},

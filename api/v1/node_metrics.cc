@@ -82,7 +82,7 @@ void add_workload_info(std::vector<Family>& families, const NodeState& state) {
          {"name", as_label(workload.spec.name)},
          {"uuid", as_label(workload.spec.uuid, kLongestList)},
          {"origin", as_label(workload.origin)},
-         {"cpus", as_label(workload.spec.cpus.to_string(), kLongestList)},
+         {"cpus", as_label(cpus_of(workload).to_string(), kLongestList)},
          {"pool", to_string(workload.grant.pool)}});
   }
   families.push_back(std::move(info));

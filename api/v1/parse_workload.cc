@@ -10,6 +10,7 @@
 
 #include "api/rmd/texts.h"
 #include "api/rmd/wire_shape.h"
+#include "api/v1/cpu_json.h"
 #include "api/v1/frequency_json.h"
 #include "api/v1/names_json.h"
 #include "api/v1/onload/workload_onload.h"
@@ -59,6 +60,8 @@ constexpr std::array kKeys = {
     Key{"cos_name", Use::Text, Use::Text},
     Key{"rdt", Use::Read, Use::Read},
     Key{"cache", Use::Read, Use::Read},
+    Key{"cpu", Use::Read, Use::Read},
+    Key{"cpu_request", Use::ReadOnly, Use::Ignored, "read-only; the request is cpu"},
     Key{"l2", Use::Read, Use::Read},
     Key{"pstate", Use::Read, Use::Read},
     Key{"plugins", Use::Read, Use::Read},
@@ -231,6 +234,7 @@ Result<void> parse_parts(const Value& body, const NodeState& state, Null null, S
   if (const Value* l2 = body.find("l2")) {
     TRY(parse_part({{"/l2", l2}}, null, patch.l2, parse_some<L2Request>));
   }
+  if (const Value* cpu = body.find("cpu")) TRY(parse_part({{"/cpu", cpu}}, null, patch.cpu, parse_cpu));
   return {};
 }
 
@@ -265,13 +269,13 @@ Result<WorkloadPatch> parse_common(const Value& body, const NodeState& state, Nu
 // What a workload needs in addition to what a patch may have.
 Result<void> check_is_whole(const WorkloadPatch& parsed, const Spec& spec) {
   const SpecPatch& patch = parsed.patch;
-  if (!patch.core_ids && !parsed.task_ids) return rmd::no_cores();
+  if (!patch.core_ids && !parsed.task_ids && !patch.cpu) return rmd::no_cores();
   if (patch.cache && !is_whole(**patch.cache)) return rmd::half_a_cache();
   if (patch.l2 && !is_whole(**patch.l2)) {
     return fail_at(ErrorCode::BadRequest, "/l2/ways", "is required with code", "both ways and code");
   }
   const bool is_empty =
-      !spec.cache && !spec.l2 && !spec.mba && !spec.frequency && spec.policy.empty() && !parsed.onload;
+      !spec.cpu && !spec.cache && !spec.l2 && !spec.mba && !spec.frequency && spec.policy.empty() && !parsed.onload;
   return is_empty ? Result<void>(rmd::no_parameters()) : Result<void>();
 }
 

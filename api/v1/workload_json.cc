@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <map>
 
+#include "api/v1/cpu_json.h"
 #include "api/v1/frequency_json.h"
 #include "api/v1/onload/workload_onload.h"
 #include "api/v1/owner_json.h"
@@ -81,6 +82,10 @@ void render_as_rmd(json::Writer& w, const NodeState& state, const Workload& work
 }
 
 void render_grant(json::Writer& w, const NodeState& state, const Workload& workload) {
+  if (workload.grant.cpu) {
+    render_cpu(w.key("cpu"), state, workload);
+    json::render_members(w.key("cpu_request"), *workload.spec.cpu);
+  }
   w.key("pool").string(to_string(workload.grant.pool));
   render_exclusive(w, state, workload);
   render_granted_ways(w.key("granted_ways"), workload, false);

@@ -80,9 +80,13 @@ http::Response with_workload(int status, const NodeState& state, const Workload&
                             etag_of(state, workload), state.revision, {});
 }
 
-// "COS2, cache 0: 600, cache 1: 3, frequency of CPUs 4-5"
+// "COS2, CPUs 4-5 of pool fast, cache 0: 600, cache 1: 3, frequency of CPUs 4-5"
 std::string grant_text(const Grant& grant) {
   std::string text = grant.has_class() ? cos_name(grant.clos) : "no class";
+  if (grant.cpu) {
+    const CpuSet& own = grant.cpu->exclusive;
+    text += (own.empty() ? ", in pool " : ", CPUs " + own.to_string() + " of pool ") + grant.cpu->pool;
+  }
   for (const auto& [cache, ways] : grant.ways) {
     text += std::string(cache.is_secondary_l2 ? ", L2 cache " : ", cache ") + std::to_string(cache.value) + ": " +
             ways.hex();

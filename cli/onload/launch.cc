@@ -96,14 +96,46 @@ class Launcher {
 
   Outcome<> create_workload() {
     if (!asks_something(wanted_.workload)) return {};
-    if (wanted_.workload.cpus.empty()) return stop(kUsage, "cache ways and frequencies require --cpus");
-    const Result<Answer> answer = client_.post("/v1/workloads", workload_request(wanted_.workload, owner_));
-    if (!answer) return unreachable(answer.error(), "without cache ways and frequencies of its own");
-    if (answer->status == kCreated) return {};
+    const bool is_pooled = wanted_.workload.resources.contains("cpu");
+    if (wanted_.workload.cpus.empty() && !is_pooled) {
+      return stop(kUsage, "cache ways and frequencies require --cpus, or --pool and --count");
+    }
+    NewWorkload workload = wanted_.workload;
+    // On a Unix socket nrd knows this process.
+    if (is_pooled && !client_.is_local()) workload.tasks = {TRY(or_stop(this_pid()))};
+    const Result<Answer> answer = client_.post("/v1/workloads", workload_request(workload, owner_));
+    if (!answer) return unreachable(answer.error(), "without CPUs, cache ways and frequencies of its own");
+    if (answer->status == kCreated) return is_pooled ? set_cpu_variables(*answer) : Outcome<>();
     const bool may_pass = answer->status == kConflict || answer->status == kUnavailable;
     Stop refusal = refusal_of(*answer);
     if (may_pass) refusal.exit = kTryLater;
     return tl::unexpected(std::move(refusal));
+  }
+
+  // Which CPUs the command has. EXCLUSIVE_CPUS and SHARED_CPUS as CPU Pooler sets them: lists without ranges.
+  Outcome<> set_cpu_variables(const Answer& answer) {
+    const json::Value workload = TRY(parsed(answer.body));
+    const json::Value& cpu = part(workload, "cpu");
+    const CpuSet exclusive = TRY(cpus_in(cpu, "exclusive"));
+    const CpuSet shared = TRY(cpus_in(cpu, "shared"));
+    environment_["NRD_WORKLOAD"] = text_in(part(workload, "id"));
+    environment_["NRD_CPUS"] = exclusive.to_string();
+    environment_["NRD_CPUS_SHARED"] = shared.to_string();
+    environment_["EXCLUSIVE_CPUS"] = listed(exclusive);
+    environment_["SHARED_CPUS"] = listed(shared);
+    environment_["CPU_POOLS"] = exclusive.empty() ? "shared" : "exclusive";
+    return {};
+  }
+
+  static Outcome<CpuSet> cpus_in(const json::Value& cpu, const char* member) {
+    const std::string list = text_in(part(cpu, member));
+    return list.empty() ? CpuSet() : or_stop(CpuSet::parse(list), kUnreachable);
+  }
+
+  static std::string listed(const CpuSet& cpus) {
+    std::string list;
+    for (const CpuId cpu : cpus.members()) list += (list.empty() ? "" : ",") + std::to_string(cpu.value);
+    return list;
   }
 
   Outcome<> unreachable(const Error& error, const std::string& consequence) {

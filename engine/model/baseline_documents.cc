@@ -14,13 +14,26 @@ template <>
 inline constexpr auto json::kFields<TaskClaim> = std::tuple(Field("task", &TaskClaim::task),
                                                             Field("clos", &TaskClaim::clos));
 
+template <>
+inline constexpr auto json::kNames<cpuset::Target::Kind> =
+    std::array{std::pair{cpuset::Target::Kind::Task, "task"}, std::pair{cpuset::Target::Kind::Scope, "scope"},
+               std::pair{cpuset::Target::Kind::Unit, "unit"}, std::pair{cpuset::Target::Kind::Cgroup, "cgroup"}};
+template <>
+inline constexpr auto json::kFields<cpuset::Target> = std::tuple(Field("kind", &cpuset::Target::kind),
+                                                                 Field("name", &cpuset::Target::name).or_default(),
+                                                                 Field("task", &cpuset::Target::task).or_default());
+template <>
+inline constexpr auto json::kFields<cpuset::Masks> =
+    std::tuple(Field("cpus", &cpuset::Masks::cpus), Field("exceptions", &cpuset::Masks::exceptions).or_default());
+
 namespace {
 
 // Each map is a kind of document; its key is the document's key.
 constexpr auto kKinds = std::tuple(json::Field("ways", &Baselines::ways), json::Field("cpu", &Baselines::cpus),
                                    json::Field("frequency", &Baselines::frequencies),
                                    json::Field("external_frequency", &Baselines::frequencies_of_others),
-                                   json::Field("group", &Baselines::groups), json::Field("task", &Baselines::tasks));
+                                   json::Field("group", &Baselines::groups), json::Field("task", &Baselines::tasks),
+                                   json::Field("cpu_set", &Baselines::cpu_sets));
 
 constexpr const char* kNothing = "{}";  // the document of a member of a set
 

@@ -79,6 +79,7 @@ void merge(Baselines& baselines, const Baselines& added) {
   baselines.frequencies_of_others.insert(added.frequencies_of_others.begin(), added.frequencies_of_others.end());
   baselines.tasks.insert(added.tasks.begin(), added.tasks.end());
   baselines.groups.insert(added.groups.begin(), added.groups.end());
+  baselines.cpu_sets.insert(added.cpu_sets.begin(), added.cpu_sets.end());
 }
 
 Baselines unclaimed(const NodeState& state, const Setting& setting) {
@@ -105,6 +106,11 @@ Baselines unclaimed(const NodeState& state, const Setting& setting) {
   for (const auto& [task, clos] : setting.rdt.tasks) {
     if (clos != kRootClass && !baselines.tasks.contains({task, clos})) added.tasks.insert({task, clos});
   }
+  for (const auto& [target, limit] : setting.cpuset.limited) {
+    const auto masks = observed.cpuset.targets.find(target);
+    const bool is_known = masks != observed.cpuset.targets.end() && !masks->second.cpus.empty();
+    if (is_known && !baselines.cpu_sets.contains(target)) added.cpu_sets[target] = masks->second;
+  }
   claim_frequencies(added, state, setting.pstate);
   return added;
 }
@@ -122,6 +128,7 @@ Setting without_unclaimed(Setting setting, const Baselines& baselines) {
   std::erase_if(setting.rdt.tasks, [&](const auto& entry) {
     return entry.second != kRootClass && !baselines.tasks.contains({entry.first, entry.second});
   });
+  std::erase_if(setting.cpuset.limited, [&](const auto& entry) { return !baselines.cpu_sets.contains(entry.first); });
   return setting;
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "engine/model/cpu_pools.h"
 #include "engine/model/foreign_groups.h"
 #include "engine/model/policy.h"
 #include "engine/model/pools.h"
@@ -18,6 +19,7 @@ struct NodeConfig {
   ReservedCpus groups{};
   unsigned reserved_classes = 0;  // kept for foreign groups, including the existing ones
   ForeignGroups foreign_groups = ForeignGroups::Report;
+  CpuPools cpu_pools{};
   std::shared_ptr<const Policies> policies{};  // of this microarchitecture; null: none configured
 };
 

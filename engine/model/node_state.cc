@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/model/cpu_sets.h"
 #include "engine/plan/ways.h"
 
 namespace nrd {
@@ -92,7 +93,7 @@ CpuSet free_cpus(const NodeState& state) {
   for (const auto& [clos, group] : state.observed.rdt.classes) {
     if (clos != ClosId{0}) free -= group.cpus - claimed;
   }
-  for (const auto& [id, workload] : state.workloads) free -= workload.spec.cpus;
+  for (const auto& [id, workload] : state.workloads) free -= reserved_cpus_of(workload);
   free -= state.config->groups.os | state.config->groups.infra;
   return free;
 }
@@ -110,12 +111,15 @@ std::set<Task> known_tasks(const NodeState& state) {
 bool has_ended(const NodeState& state, const Task& task) {
   if (task.boot_id != state.facts.boot_id) return true;
   const auto found = state.observed.rdt.tasks.find(task);
-  return found != state.observed.rdt.tasks.end() && found->second.empty();
+  if (found != state.observed.rdt.tasks.end() && found->second.empty()) return true;
+  const auto target =
+      state.observed.cpuset.targets.find({.kind = cpuset::Target::Kind::Task, .name = {}, .task = task});
+  return target != state.observed.cpuset.targets.end() && target->second.cpus.empty();
 }
 
 const Workload* owner_of(const NodeState& state, CpuId cpu) {
   for (const auto& [id, workload] : state.workloads) {
-    if (workload.spec.cpus.contains(cpu)) return &workload;
+    if (cpus_of(workload).contains(cpu)) return &workload;
   }
   return nullptr;
 }
@@ -166,13 +170,13 @@ bool has_its_ways(const NodeState& state, const Workload& workload) {
            state.observed.rdt.split_of(workload.grant.clos, granted.first) == split_of(workload, granted.first);
   });
   return has_ways && has_its_tasks(state, workload) && has_its_bandwidth(state, workload) &&
-         (workload.spec.cpus & state.facts.rdt.online).is_subset_of(found->second.cpus);
+         (cpus_of(workload) & state.facts.rdt.online).is_subset_of(found->second.cpus);
 }
 
 }  // namespace
 
 bool is_applied(const NodeState& state, const Workload& workload) {
-  return has_its_ways(state, workload) && has_its_frequencies(state, workload);
+  return has_its_ways(state, workload) && has_its_frequencies(state, workload) && has_its_cpus(state, workload);
 }
 
 std::string bandwidth_problem(const NodeState& state) {
@@ -218,8 +222,8 @@ std::string l2_problem(const NodeState& state) {
 }  // namespace
 
 std::string problem_of(const NodeState& state) {
-  for (const std::string& problem :
-       {state.health.hardware_problem, bandwidth_problem(state), code_problem(state), l2_problem(state)}) {
+  for (const std::string& problem : {state.health.hardware_problem, bandwidth_problem(state), code_problem(state),
+                                     l2_problem(state), cpu_problem(state)}) {
     if (!problem.empty()) return problem;
   }
   return {};

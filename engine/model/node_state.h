@@ -12,6 +12,7 @@
 #include "engine/model/latency_histogram.h"
 #include "engine/model/node_config.h"
 #include "engine/model/workloads.h"
+#include "engine/plan/cpus/zones.h"
 #include "engine/plan/frequency_governor.h"
 
 namespace nrd {
@@ -32,6 +33,7 @@ struct Baselines {
   std::map<CpuId, pstate::FrequencySetting> frequencies_of_others{};
   std::set<ClosId> groups{};  // classes whose groups nrd may create and remove in this boot
   std::set<TaskClaim> tasks;  // moved into a class; one that no workload references moves back to the root class
+  std::map<cpuset::Target, cpuset::Masks> cpu_sets{};  // where they ran before nrd limited them
   friend bool operator==(const Baselines&, const Baselines&) = default;
 };
 
@@ -57,7 +59,8 @@ struct LiveState {
   std::optional<PoolPartition> l2_layout{};  // of the L2 caches where L3 is allocated too
   std::set<ClosId> made_groups{};  // those of baselines.groups that exist, as far as nrd knows; unused ones are removed
   std::set<Task> infra_tasks;      // processes of the infrastructure, as last observed
-  Observed observed;               // as last read, including foreign groups
+  Observed observed;               // as last read, including foreign groups. A target without CPUs is gone
+  std::shared_ptr<const plan::ZoneTree> cpu_zones{};  // of facts.cpuset; null before the first discovery
   Health health;
   std::map<CpuId, plan::GovernorState> governors;  // of monitored CPUs
   CpuSet uncounted;                                // monitored and online, but without branch counters

@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "engine/model/cpu_sets.h"
+
 namespace nrd {
 namespace {
 
@@ -45,7 +47,7 @@ std::map<ClosId, Members> members_of_classes(const NodeState& state, const Class
   }
   for (const auto& [id, workload] : state.workloads) {
     if (!workload.grant.has_class()) continue;
-    members[workload.grant.clos].cpus |= workload.spec.cpus;
+    members[workload.grant.clos].cpus |= cpus_of(workload);
     members[workload.grant.clos].has_tasks |= !workload.spec.tasks.empty();
   }
   return members;
@@ -175,6 +177,7 @@ Setting task_setting_of(const NodeState& state) {
     if (!has_ended(state, task)) wanted.tasks.emplace(task, kRootClass);
     if (!with_tasks.contains(clos)) wanted.without_tasks.insert(clos);
   }
+  setting.cpuset = cpu_setting_of(state);
   return setting;
 }
 
@@ -202,7 +205,7 @@ Setting setting_of(const NodeState& state) {
       if (split) wanted.split[workload.grant.clos][cache] = *split;
     }
     if (!workload.grant.has_class()) continue;
-    for (const CpuId cpu : (workload.spec.cpus & node.online).members()) wanted.cpus[cpu] = workload.grant.clos;
+    for (const CpuId cpu : (cpus_of(workload) & node.online).members()) wanted.cpus[cpu] = workload.grant.clos;
   }
   add_bandwidth(wanted, state);
   Setting tasks = task_setting_of(state);
@@ -210,7 +213,7 @@ Setting setting_of(const NodeState& state) {
   wanted.without_tasks = std::move(tasks.rdt.without_tasks);
   add_group_changes(wanted, state);
   add_unneeded(wanted, state);
-  return {.rdt = std::move(wanted), .pstate = frequency_setting_of(state)};
+  return {.rdt = std::move(wanted), .pstate = frequency_setting_of(state), .cpuset = cpu_setting_of(state)};
 }
 
 }  // namespace nrd

@@ -12,7 +12,7 @@ namespace nrd {
 // for each workload's online CPUs its class, and for CPUs with a requested frequency its window.
 Setting setting_of(const NodeState& state);
 
-// Its parts about frequencies and about tasks alone.
+// Its parts about frequencies and about tasks (their classes and where they run) alone.
 pstate::Setting frequency_setting_of(const NodeState& state);
 Setting task_setting_of(const NodeState& state);
 

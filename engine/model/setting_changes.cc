@@ -47,6 +47,41 @@ void add_task_changes(std::vector<KnobChange>& found, const rdt::Setting& settin
   }
 }
 
+std::string text_of(const cpuset::Target& target) {
+  switch (target.kind) {
+    case cpuset::Target::Kind::Task:
+      return std::string(target.task.is_process() ? "process " : "thread ") + std::to_string(target.task.id);
+    case cpuset::Target::Kind::Cgroup: return "cgroup " + target.name;
+    case cpuset::Target::Kind::Scope:
+    case cpuset::Target::Kind::Unit: break;
+  }
+  return target.name;
+}
+
+std::string text_of(const cpuset::Masks& masks) {
+  std::string text = masks.cpus.to_string();
+  if (!masks.exceptions.empty()) {
+    const auto& [thread, cpus] = *masks.exceptions.begin();
+    text += " (thread " + std::to_string(thread) + ": " + cpus.to_string() + ")";
+  }
+  return text;
+}
+
+// Not of targets that are gone.
+void add_cpu_set_changes(std::vector<KnobChange>& found, const cpuset::Setting& setting,
+                         const cpuset::Observed& observed) {
+  const auto add = [&](const cpuset::Target& target, const cpuset::Masks& wanted) {
+    const auto masks = observed.targets.find(target);
+    const bool is_known = masks != observed.targets.end();
+    if (is_known && (masks->second.cpus.empty() || masks->second == wanted)) return;
+    found.push_back({.knob = "CPUs of " + text_of(target),
+                     .from = is_known ? text_of(masks->second) : "not observed yet",
+                     .to = text_of(wanted)});
+  };
+  for (const auto& [target, cpus] : setting.limited) add(target, {.cpus = cpus});
+  for (const auto& [target, before] : setting.restored) add(target, before);
+}
+
 std::string text_of(WayMask ways, const std::optional<rdt::Split>& split) {
   return ways.hex() + (split ? " (code " + split->code.hex() + ", data " + split->data.hex() + ")" : "");
 }
@@ -110,6 +145,8 @@ Observed with_applied(Observed observed, const Setting& setting) {
     observed.rdt.classes[kRootClass].cpus |= group->second.cpus;
     observed.rdt.classes.erase(clos);
   }
+  for (const auto& [target, cpus] : setting.cpuset.limited) observed.cpuset.targets[target] = {.cpus = cpus};
+  for (const auto& [target, before] : setting.cpuset.restored) observed.cpuset.targets[target] = before;
   if (setting.pstate == pstate::Setting{}) return observed;
   std::map<CpuId, pstate::FrequencySetting>& cpus = observed.pstate.cpus.edit();
   for (const auto* frequencies : {&setting.pstate.put_back, &setting.pstate.cpus}) {
@@ -156,6 +193,7 @@ std::vector<KnobChange> knob_changes(const Setting& setting, const Observed& obs
     }
   }
   add_task_changes(found, setting.rdt, observed.rdt);
+  add_cpu_set_changes(found, setting.cpuset, observed.cpuset);
   for (const auto& [cpu, wanted] : setting.pstate.cpus) {
     const auto knobs = observed.pstate.cpus.find(cpu);
     const bool is_there = knobs != observed.pstate.cpus.end();

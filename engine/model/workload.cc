@@ -18,6 +18,20 @@ void change_part(const Change<json::Partial<T>>& change, std::optional<T>& part)
   json::assign(**change, part ? *part : part.emplace());
 }
 
+void change_cpu(const SpecPatch& patch, Spec& spec) {
+  if (!patch.cpu) return;
+  if (const auto& request = *patch.cpu; !request || json::has(*request, "near")) spec.near_cpus = patch.near_cpus;
+  if (*patch.cpu && spec.cpu) {
+    const auto& request = **patch.cpu;
+    const bool has_number = json::has(request, "count") || json::has(request, "cores") || json::has(request, "cpus");
+    if (has_number) {
+      spec.cpu->count = spec.cpu->cores = 0;
+      spec.cpu->cpus = {};
+    }
+  }
+  change_part(patch.cpu, spec.cpu);
+}
+
 }  // namespace
 
 Spec patched(Spec spec, const SpecPatch& patch) {
@@ -29,6 +43,7 @@ Spec patched(Spec spec, const SpecPatch& patch) {
   change_part(patch.mba, spec.mba);
   change_part(patch.frequency, spec.frequency);
   change_part(patch.onload, spec.onload);
+  change_cpu(patch, spec);
   if (patch.tasks && *patch.tasks != spec.tasks) {
     spec.tasks = *patch.tasks;
     spec.task_cpus = patch.task_cpus;
@@ -51,6 +66,10 @@ bool requests_same(Spec a, Spec b) {
     spec->labels.clear();
   }
   return a == b;
+}
+
+CpuSet reserved_cpus_of(const Workload& workload) {
+  return workload.grant.cpu ? workload.grant.cpu->exclusive | workload.grant.cpu->idle_siblings : workload.spec.cpus;
 }
 
 // Code has the lowest ways: best effort grows and shrinks at its upper end.

@@ -15,6 +15,7 @@
 #include "base/task.h"
 #include "base/way_mask.h"
 #include "engine/model/onload_use.h"
+#include "hw/cpuset/types.h"
 #include "hw/pstate/types.h"
 #include "hw/rdt/types.h"
 
@@ -77,10 +78,23 @@ struct MbaRequest {
   friend bool operator==(const MbaRequest&, const MbaRequest&) = default;
 };
 
+// CPUs of a pool. One of count, cores and cpus is given.
+struct CpuRequest {
+  std::string pool{};
+  uint32_t count = 0;                         // logical CPUs
+  uint32_t cores = 0;                         // whole cores, with all their threads
+  CpuSet cpus{};                              // these CPUs
+  std::vector<std::string> near{};            // "node:1", "cpu:8", "eth1", "0000:17:00.0": preferred, the first most
+  bool strict = false;                        // `near` is a requirement
+  std::vector<std::string> apart{};           // ids of workloads that must not share a zone of `level`
+  cpuset::Level level = cpuset::Level::Core;  // core, l3 or node
+  friend bool operator==(const CpuRequest&, const CpuRequest&) = default;
+};
+
 // Chosen by clients to select workloads: {"team": "trading"}.
 using Labels = std::map<std::string, std::string>;
 
-// At least one of cache, l2, frequency and Onload is requested.
+// At least one of cpu, cache, l2, frequency and Onload is requested.
 struct Spec {
   std::string uuid;                   // chosen by the client, unique; empty: none
   std::vector<std::string> core_ids;  // as the client wrote them
@@ -99,6 +113,8 @@ struct Spec {
   std::optional<L2Request> l2{};
   std::string name{};  // chosen by the client, unique; empty: none
   Labels labels{};
+  std::optional<CpuRequest> cpu{};                    // instead of core_ids
+  std::vector<CpuSet> near_cpus{};                    // CPUs near each device of cpu->near, when it was requested
   bool asks_for_ways() const { return cache || l2; }  // and therefore for a class of service
   friend bool operator==(const Spec&, const Spec&) = default;
 };
@@ -116,6 +132,9 @@ struct SpecPatch {
   Change<MbaRequest> mba{};
   Change<FrequencyRequest> frequency{};
   Change<OnloadUse> onload{};
+  // Likewise; another number replaces count, cores and cpus. Set together with `near_cpus`.
+  Change<json::Partial<CpuRequest>> cpu{};
+  std::vector<CpuSet> near_cpus{};
   std::optional<std::vector<Task>> tasks{};  // set together with `task_cpus`; empty: removes all
   CpuSet task_cpus{};
   std::optional<std::string> name{};                                   // empty: removes it
@@ -137,12 +156,23 @@ enum class Pool {
   Shared,
 };
 
+// What was chosen, once. Where its tasks may run follows from it (engine/model/cpu_sets.h).
+struct CpuGrant {
+  std::string pool{};
+  CpuSet exclusive{};      // of this workload alone; empty in a shared pool
+  CpuSet idle_siblings{};  // threads of the same cores, which no workload gets
+  std::string zone{};      // smallest zone with all of them: "node 0, l3 1"
+  std::string reason{};    // why these: "nearest to eth1; then smallest remainder in an L3"
+  friend bool operator==(const CpuGrant&, const CpuGrant&) = default;
+};
+
 struct Grant {
   Pool pool = Pool::None;
   ClosId clos;                      // meaningless without a pool
   std::map<CacheId, WayMask> ways;  // only the caches of its CPUs and tasks, of each level requested
   std::map<CpuId, pstate::FrequencySetting> frequencies;  // of its CPUs; governor and epp are empty where unchanged
   std::map<CacheId, rdt::Bandwidth> bandwidth{};          // on the L3 caches of `ways`; empty: not limited
+  std::optional<CpuGrant> cpu{};
   bool has_class() const { return pool != Pool::None; }
   friend bool operator==(const Grant&, const Grant&) = default;
 };
@@ -157,6 +187,13 @@ struct Workload {
   uint64_t revision = 1;  // grows by one with each change
   friend bool operator==(const Workload&, const Workload&) = default;
 };
+
+// The CPUs that `workload` alone uses: granted from a pool, or requested as core_ids.
+inline const CpuSet& cpus_of(const Workload& workload) {
+  return workload.grant.cpu ? workload.grant.cpu->exclusive : workload.spec.cpus;
+}
+// The same with the siblings that are kept idle for it: no other workload gets these.
+CpuSet reserved_cpus_of(const Workload& workload);
 
 // The code and data parts of the ways granted on `cache`; nullopt: both share all of them.
 std::optional<rdt::Split> split_of(const Workload& workload, CacheId cache);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/json/fields.h"
+#include "engine/model/cpu_pools.h"
 #include "engine/model/workload.h"
 
 namespace nrd {
@@ -105,6 +106,60 @@ inline constexpr auto json::kFields<FrequencyRequest> = std::tuple(
         .or_default());
 
 template <>
+inline constexpr auto json::kNames<cpuset::Level> =
+    std::array{std::pair{cpuset::Level::Machine, "machine"}, std::pair{cpuset::Level::Package, "package"},
+               std::pair{cpuset::Level::Die, "die"},         std::pair{cpuset::Level::Node, "node"},
+               std::pair{cpuset::Level::L3, "l3"},           std::pair{cpuset::Level::L2, "l2"},
+               std::pair{cpuset::Level::Core, "core"}};
+
+template <>
+inline constexpr auto json::kNames<CpuPool::Kind> =
+    std::array{std::pair{CpuPool::Kind::Exclusive, "exclusive"}, std::pair{CpuPool::Kind::Shared, "shared"}};
+template <>
+inline constexpr auto json::kNames<CpuPool::Threads> =
+    std::array{std::pair{CpuPool::Threads::One, "one"}, std::pair{CpuPool::Threads::All, "all"},
+               std::pair{CpuPool::Threads::Any, "any"}};
+template <>
+inline constexpr auto json::kNames<CpuPool::Order> =
+    std::array{std::pair{CpuPool::Order::Pack, "pack"}, std::pair{CpuPool::Order::Spread, "spread"}};
+
+inline constexpr json::Rules kCpuCount{
+    .expected = "a whole number of CPUs", .least = 1, .most = CpuSet::kMaxCpus, .unset = json::Unset::Null};
+inline constexpr json::Rules kCpuNames{.expected = "a list of strings", .unset = json::Unset::Null};
+
+template <>
+inline constexpr const char* json::kExample<CpuRequest> = "an object such as {\"pool\": \"fast\", \"count\": 2}";
+template <>
+inline constexpr auto json::kFields<CpuRequest> = std::tuple(
+    Field("pool", &CpuRequest::pool, {.expected = "the name of a pool", .most = 64, .unset = Unset::Null},
+          {"--pool", "CPU pool to take CPUs from; may be left out if there is one"})
+        .or_default(),
+    Field("count", &CpuRequest::count, kCpuCount, {"--count", "number of exclusive CPUs"}).or_default(),
+    Field("cores", &CpuRequest::cores,
+          {.expected = "a whole number of cores", .least = 1, .most = CpuSet::kMaxCpus, .unset = Unset::Null},
+          {"--cores", "number of whole cores, with all their threads"})
+        .or_default(),
+    Field("cpus", &CpuRequest::cpus, {.expected = "a CPU list such as \"4-6\"", .unset = Unset::Null},
+          {"--pool-cpus", "exactly these CPUs of the pool"})
+        .or_default(),
+    Field("near", &CpuRequest::near, kCpuNames,
+          {"--near", "prefer CPUs near this: eth1, 0000:17:00.0, nvme0n1, node:1, cpu:8, workload:7; repeatable"})
+        .or_default(),
+    Field("strict", &CpuRequest::strict, Rules{}, {"--strict", "--near is a requirement", "true"}).or_default(),
+    Field("apart", &CpuRequest::apart, kCpuNames,
+          {"--apart", "id of a workload with which no core is shared; repeatable"})
+        .or_default(),
+    Field("level", &CpuRequest::level, {.expected = "\"core\", \"l3\" or \"node\"", .unset = Unset::Null},
+          {"--apart-level", "what is not shared: core (the default), l3 or node"})
+        .or_default());
+
+template <>
+inline constexpr auto json::kFields<CpuGrant> =
+    std::tuple(Field("pool", &CpuGrant::pool), Field("exclusive", &CpuGrant::exclusive).or_default(),
+               Field("idle_siblings", &CpuGrant::idle_siblings).or_default(),
+               Field("zone", &CpuGrant::zone).or_default(), Field("reason", &CpuGrant::reason).or_default());
+
+template <>
 inline constexpr auto json::kFields<OnloadUse> =
     std::tuple(Field("profiles", &OnloadUse::profiles).or_default(), Field("env", &OnloadUse::env).or_default(),
                Field("profiles_win", &OnloadUse::profiles_win).or_default(),
@@ -117,7 +172,8 @@ inline constexpr auto json::kFields<Spec> =
                Field("cache", &Spec::cache), Field("l2", &Spec::l2), Field("mba", &Spec::mba),
                Field("frequency", &Spec::frequency), Field("owner", &Spec::owner), Field("onload", &Spec::onload),
                Field("tasks", &Spec::tasks).or_default(), Field("task_cpus", &Spec::task_cpus).or_default(),
-               Field("name", &Spec::name).or_default(), Field("labels", &Spec::labels).or_default());
+               Field("name", &Spec::name).or_default(), Field("labels", &Spec::labels).or_default(),
+               Field("cpu", &Spec::cpu), Field("near_cpus", &Spec::near_cpus).or_default());
 
 template <>
 inline constexpr auto json::kFields<pstate::FrequencySetting> =
@@ -143,7 +199,8 @@ inline constexpr auto json::kFields<Grant> = std::tuple(Field("pool", &Grant::po
                                                         Field("clos", &Grant::clos).or_default(),
                                                         Field("ways", &Grant::ways).or_default(),
                                                         Field("frequencies", &Grant::frequencies).or_default(),
-                                                        Field("bandwidth", &Grant::bandwidth).or_default());
+                                                        Field("bandwidth", &Grant::bandwidth).or_default(),
+                                                        Field("cpu", &Grant::cpu));
 
 // Without what are columns.
 template <>

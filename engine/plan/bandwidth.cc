@@ -94,11 +94,11 @@ CpuSet throttled_siblings(const NodeState& state, const Workload& workload) {
   CpuSet limited;
   for (const auto& [cache, limit] : workload.grant.bandwidth) {
     const bool is_less = node.capabilities.mba_info && limit.value < node.capabilities.mba_info->most;
-    if (is_less && node.has(cache)) limited |= workload.spec.cpus & node.cpus_of(cache);
+    if (is_less && node.has(cache)) limited |= cpus_of(workload) & node.cpus_of(cache);
   }
   CpuSet siblings;
   for (const CpuSet& threads : node.throttled_together) {
-    if (threads.intersects(limited)) siblings |= threads - workload.spec.cpus;
+    if (threads.intersects(limited)) siblings |= threads - cpus_of(workload);
   }
   return siblings;
 }

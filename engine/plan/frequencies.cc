@@ -153,25 +153,27 @@ Result<void> check_monitoring(const NodeState& state, const FrequencyRequest& re
 }
 
 // CPUs outside the workload that share a frequency domain with it.
-Result<void> check_domain(const NodeState& state, const Spec& spec, WorkloadId self, CpuId id,
+Result<void> check_domain(const NodeState& state, const Workload& workload, CpuId id,
                           const pstate::FrequencySetting& wanted) {
+  const Spec& spec = workload.spec;
   const CpuSet& domain = state.facts.pstate.cpus.at(id).domain;
-  const CpuSet others = domain - spec.cpus;
+  // Siblings that are kept idle need no frequency of their own.
+  const CpuSet others = domain - reserved_cpus_of(workload);
   if (others.empty()) return {};
   if (spec.frequency->shared_domain == FrequencyRequest::SharedDomain::Refuse) {
     return refuse("",
                   of_cpu(id) + " shares its frequency with CPU " + others.to_string() + ", which is not in core_ids",
                   "core_ids with all of " + domain.to_string() + ", or \"shared_domain\": \"allow\"");
   }
-  for (const auto& [other, workload] : state.workloads) {
-    if (other == self) continue;
-    for (const auto& [cpu, granted] : workload.grant.frequencies) {
+  for (const auto& [id_of_other, other] : state.workloads) {
+    if (id_of_other == workload.id) continue;
+    for (const auto& [cpu, granted] : other.grant.frequencies) {
       // Two adaptive workloads would change each other's CPUs.
-      const bool is_adaptive = spec.frequency->threshold || workload.spec.frequency->threshold;
+      const bool is_adaptive = spec.frequency->threshold || other.spec.frequency->threshold;
       if (!others.contains(cpu) || (granted == wanted && !is_adaptive)) continue;
       return refuse("",
                     of_cpu(id) + " shares its frequency with CPU " + std::to_string(cpu.value) +
-                        ", for which workload " + std::to_string(other.value) + " requests a different frequency",
+                        ", for which workload " + std::to_string(id_of_other.value) + " requests a different frequency",
                     "the same request as that workload");
     }
   }
@@ -180,13 +182,13 @@ Result<void> check_domain(const NodeState& state, const Spec& spec, WorkloadId s
 
 }  // namespace
 
-Result<std::map<CpuId, pstate::FrequencySetting>> plan_frequencies(const NodeState& state, const Spec& spec,
-                                                                   WorkloadId self) {
+Result<std::map<CpuId, pstate::FrequencySetting>> plan_frequencies(const NodeState& state, const Workload& workload) {
   std::map<CpuId, pstate::FrequencySetting> granted;
+  const Spec& spec = workload.spec;
   if (!spec.frequency) return granted;
   const FrequencyRequest& request = *spec.frequency;
   TRY(check_monitoring(state, request));
-  for (const CpuId id : spec.cpus.members()) {
+  for (const CpuId id : cpus_of(workload).members()) {
     const auto found = state.facts.pstate.cpus.find(id);
     if (found == state.facts.pstate.cpus.end()) {
       if (keeps_threshold_only(request)) continue;
@@ -204,7 +206,7 @@ Result<std::map<CpuId, pstate::FrequencySetting>> plan_frequencies(const NodeSta
             .and_then([&] { return check_choice("governor", request.governor, cpu.governors, id); })
             .and_then([&] { return check_preference(request, id, cpu, before); })
             .and_then([&] {
-              return keeps_threshold_only(request) ? Result<void>() : check_domain(state, spec, self, id, knobs);
+              return keeps_threshold_only(request) ? Result<void>() : check_domain(state, workload, id, knobs);
             });
     if (!checked) return Failure(checked.error());
     if (!keeps_threshold_only(request)) granted[id] = knobs;

@@ -13,8 +13,7 @@
 
 namespace nrd::plan {
 
-// Empty if the spec requests no frequency.
-Result<std::map<CpuId, pstate::FrequencySetting>> plan_frequencies(const NodeState& state, const Spec& spec,
-                                                                   WorkloadId self);
+// On the CPUs that it was granted or requested. Empty if it requests no frequency.
+Result<std::map<CpuId, pstate::FrequencySetting>> plan_frequencies(const NodeState& state, const Workload& workload);
 
 }  // namespace nrd::plan

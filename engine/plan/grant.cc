@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/plan/bandwidth.h"
+#include "engine/plan/cpu_grant.h"
 #include "engine/plan/frequencies.h"
 #include "engine/plan/grant_ways.h"
 #include "engine/plan/policy.h"
@@ -14,10 +15,14 @@
 namespace nrd::plan {
 namespace {
 
-// Allocates everything that `workload` requests; `before` is its previous grant.
-Result<Workloads> grant(const NodeState& state, Workload workload, const Grant& before) {
-  auto frequencies = TRY(plan_frequencies(state, workload.spec, workload.id));
-  workload.grant = {.pool = Pool::None, .clos = {}, .ways = {}, .frequencies = std::move(frequencies), .bandwidth = {}};
+// Allocates everything that `workload` requests; `before` is its previous grant. `self`: nullopt for a new one.
+Result<Workloads> grant(const NodeState& state, Workload workload, const Grant& before,
+                        std::optional<WorkloadId> self) {
+  // CPUs first: they decide which caches and which frequencies.
+  workload.grant = {};
+  workload.grant.cpu = TRY(plan_cpus(state, workload));
+  TRY(check(state, workload, self));
+  workload.grant.frequencies = TRY(plan_frequencies(state, workload));
   if (workload.spec.asks_for_ways()) return grant_ways(state, state.workloads, std::move(workload), before);
   Workloads workloads = state.workloads;
   workloads.put(std::move(workload));
@@ -62,8 +67,7 @@ Failure not_found() { return fail(ErrorCode::NotFound, "there is no such workloa
 
 Result<Workloads> create(const NodeState& state, WorkloadId id, const Spec& asked, Time now) {
   const Spec spec = TRY(filled(state, asked));
-  return check(state, spec, std::nullopt)
-      .and_then([&] { return grant(state, {.id = id, .spec = spec, .grant = {}, .created = now, .updated = now}, {}); })
+  return grant(state, {.id = id, .spec = spec, .grant = {}, .created = now, .updated = now}, {}, std::nullopt)
       .map_error([&](Error error) { return blaming_policy(state, spec, std::move(error)); });
 }
 
@@ -87,27 +91,29 @@ Result<Workloads> change(const NodeState& state, const Workload& before, Spec sp
     workloads.put(std::move(workload));
     return workloads;
   }
-  if (!workload.spec.asks_for_ways() && !workload.spec.frequency && !workload.spec.onload) {
+  const Spec& asked = workload.spec;
+  if (!asked.asks_for_ways() && !asked.frequency && !asked.onload && !asked.cpu) {
     return fail_at(ErrorCode::BadRequest, emptied, "the workload would request no resources",
                    "delete the workload instead");
   }
-  if (workload.spec.core_ids.empty() && workload.spec.tasks.empty()) {
+  if (asked.core_ids.empty() && asked.tasks.empty() && !asked.cpu) {
     return fail_at(ErrorCode::BadRequest, "/task_ids", "the workload would have no CPUs and no tasks",
                    "delete the workload instead");
   }
-  return check(state, workload.spec, before.id)
-      .and_then([&] { return grant(state, workload, before.grant); })
-      .map_error([&](Error error) { return blaming_policy(state, workload.spec, std::move(error)); });
+  return grant(state, workload, before.grant, before.id).map_error([&](Error error) {
+    return blaming_policy(state, workload.spec, std::move(error));
+  });
 }
 
 Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& patch, Time now) {
   const auto found = state.workloads.find(id);
   if (found == state.workloads.end()) return not_found();
   Spec spec = TRY(with_changes(state, found->second.spec, patch));
-  const char* emptied = removes(patch.cache) ? "/cache"
-                        : removes(patch.l2)  ? "/l2"
-                        : patch.frequency    ? "/pstate"
-                                             : "/onload";
+  const char* emptied = removes(patch.cpu)     ? "/cpu"
+                        : removes(patch.cache) ? "/cache"
+                        : removes(patch.l2)    ? "/l2"
+                        : patch.frequency      ? "/pstate"
+                                               : "/onload";
   return change(state, found->second, std::move(spec), emptied, now);
 }
 
@@ -129,10 +135,10 @@ Workloads without_tasks(const NodeState& state, const std::map<WorkloadId, std::
     const Grant before = workload.grant;
     workload.spec.tasks = tasks;
     workload.updated = now;
-    const bool is_over = tasks.empty() && workload.spec.cpus.empty();
+    const bool is_over = tasks.empty() && cpus_of(workload).empty();
     if (tasks.empty()) {
       workload.spec.task_cpus = {};
-      const std::set<CacheId> touched = is_over ? std::set<CacheId>() : caches_of(state.facts.rdt, workload.spec);
+      const std::set<CacheId> touched = is_over ? std::set<CacheId>() : caches_of(state.facts.rdt, workload);
       // If all CPUs of a cache are offline its CPU list is unknown; it may be one of this workload's.
       std::erase_if(workload.grant.ways, [&](const auto& granted) {
         return !touched.contains(granted.first) && (is_over || state.facts.rdt.has(granted.first));

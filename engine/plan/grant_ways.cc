@@ -279,7 +279,7 @@ Result<Workloads> grant_ways(const NodeState& state, Workloads workloads, Worklo
   if (pool == Pool::Shared && before.pool != Pool::Shared) {
     TRY(check_shared(state));
   }
-  const std::set<CacheId> touched = caches_of(state.facts.rdt, workload.spec);
+  const std::set<CacheId> touched = caches_of(state.facts.rdt, workload);
   workload.grant.pool = pool;
 
   // Best effort keeps its position in the order; other pools choose among ways that are free without it.

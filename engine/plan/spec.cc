@@ -49,33 +49,35 @@ Failure taken_by_others(const CpuSet& cpus, const std::string& group) {
                         "CPUs that no other workload or group has; " + how_to_free(group));
 }
 
-Result<void> check_cpus_exist(const rdt::Node& node, const Spec& spec) {
-  if (spec.cpus.empty() && !spec.tasks.empty() && spec.core_ids.empty()) return {};
-  if (spec.cpus.empty()) {
+Result<void> check_cpus_exist(const rdt::Node& node, const Workload& workload) {
+  const Spec& spec = workload.spec;
+  const CpuSet& cpus = cpus_of(workload);
+  if (cpus.empty() && !spec.tasks.empty() && spec.core_ids.empty()) return {};
+  if (cpus.empty()) {
     return fail_at(ErrorCode::BadRequest, "/core_ids", "names no CPU", "CPUs of " + node.online.to_string());
   }
   const CpuSet cached = spec.cache ? rdt::cpus_of(node.caches) : node.online;
   const CpuSet l2_cached = spec.l2 ? rdt::cpus_of(node.l2) : node.online;
   const CpuSet usable = node.online & cached & l2_cached;
   const auto refuse = [&](const CpuSet& wrong, const std::string& what) {
-    return fail_at(ErrorCode::BadRequest, item_of(spec, wrong.members().front()), "CPU " + wrong.to_string() + what,
-                   "CPUs of " + usable.to_string());
+    return fail_at(ErrorCode::BadRequest, spec.cpu ? "/cpu" : item_of(spec, wrong.members().front()),
+                   "CPU " + wrong.to_string() + what, "CPUs of " + usable.to_string());
   };
-  if (const CpuSet unknown = spec.cpus - node.possible; !unknown.empty()) {
+  if (const CpuSet unknown = cpus - node.possible; !unknown.empty()) {
     return refuse(unknown, " does not exist on this node");
   }
-  if (const CpuSet offline = spec.cpus - node.online; !offline.empty()) return refuse(offline, " is offline");
-  if (const CpuSet bare = spec.cpus - cached; !bare.empty())
+  if (const CpuSet offline = cpus - node.online; !offline.empty()) return refuse(offline, " is offline");
+  if (const CpuSet bare = cpus - cached; !bare.empty())
     return refuse(bare, " has no cache of level " + std::to_string(node.level));
-  if (const CpuSet bare = spec.cpus - l2_cached; !bare.empty()) return refuse(bare, " has no cache of level 2");
+  if (const CpuSet bare = cpus - l2_cached; !bare.empty()) return refuse(bare, " has no cache of level 2");
   return {};
 }
 
-Result<void> check_cpus_free(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self) {
+Result<void> check_cpus_free(const NodeState& state, const Workload& workload, std::optional<WorkloadId> self) {
   CpuSet conflict;
   std::string owners;
   for (const auto& [id, other] : state.workloads) {
-    const CpuSet both = other.spec.cpus & spec.cpus;
+    const CpuSet both = reserved_cpus_of(other) & reserved_cpus_of(workload);
     if (id == self || both.empty()) continue;
     conflict |= both;
     owners += (owners.empty() ? "workload " : ", ") + id_text(other);
@@ -86,20 +88,21 @@ Result<void> check_cpus_free(const NodeState& state, const Spec& spec, std::opti
 }
 
 // Reserved CPUs may already be in a class; a workload without ways does not change that.
-Result<void> check_classes_free(const NodeState& state, const Spec& spec) {
-  if (const CpuSet both = state.config->groups.os & spec.cpus; !both.empty()) {
+Result<void> check_classes_free(const NodeState& state, const Workload& workload) {
+  const CpuSet& cpus = cpus_of(workload);
+  if (const CpuSet both = state.config->groups.os & cpus; !both.empty()) {
     return taken_by_group(both, "the operating system, by the configuration (os.cpus)", "CPUs outside of os.cpus");
   }
-  if (const CpuSet both = state.config->groups.infra & spec.cpus; !both.empty()) {
+  if (const CpuSet both = state.config->groups.infra & cpus; !both.empty()) {
     return taken_by_group(both, "the infrastructure, by the configuration (infra.cpus)", "CPUs outside of infra.cpus");
   }
   for (const auto& [name, group] : state.observed.rdt.foreign) {
-    if (const CpuSet both = group.cpus & spec.cpus; !both.empty()) {
+    if (const CpuSet both = group.cpus & cpus; !both.empty()) {
       return taken_by_others(both, name);
     }
   }
   for (const auto& [clos, group] : state.observed.rdt.classes) {
-    CpuSet both = group.cpus & spec.cpus;
+    CpuSet both = group.cpus & cpus;
     for (const auto& [cpu, claimed] : state.baselines.cpus) both.remove(cpu);  // nrd claimed these before
     if (clos != ClosId{0} && !both.empty()) {
       return taken_by_others(both, text_of(clos));
@@ -203,8 +206,8 @@ Result<void> check_code(const rdt::Cat& cat, const std::string& field, uint32_t 
 }
 
 // The CPUs or tasks' caches on which ways of `cache` are requested. Requires a request whose CPUs have caches.
-CacheId first_cache(const NodeState& state, const Spec& spec) {
-  const std::set<CacheId> touched = caches_of(state.facts.rdt, spec);
+CacheId first_cache(const NodeState& state, const Workload& workload) {
+  const std::set<CacheId> touched = caches_of(state.facts.rdt, workload);
   return *std::ranges::find_if(touched, [](CacheId cache) { return !cache.is_secondary_l2; });
 }
 
@@ -296,29 +299,33 @@ Result<void> check_ways(const NodeState& state, const CacheRequest& cache, Cache
   return check_can_cache(state).and_then([&] { return check_amounts(state, cache, touched); });
 }
 
-Result<void> check(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self) {
+Result<void> check(const NodeState& state, const Workload& workload, std::optional<WorkloadId> self) {
+  const Spec& spec = workload.spec;
   TRY(spec.cache ? check_can_cache(state) : Result<void>());
   TRY(spec.l2 ? check_can_l2(state) : Result<void>());
-  return check_cpus_exist(state.facts.rdt, spec)
+  return check_cpus_exist(state.facts.rdt, workload)
       .and_then([&] { return check_id(state, spec, self); })
       .and_then([&] { return check_names(state, spec, self); })
       .and_then([&] { return check_tasks(state, spec, self); })
       .and_then([&] { return check_bandwidth(state, spec); })
-      .and_then([&] { return check_cpus_free(state, spec, self); })
-      .and_then([&] { return spec.asks_for_ways() ? check_classes_free(state, spec) : Result<void>(); })
+      .and_then([&] { return check_cpus_free(state, workload, self); })
+      .and_then([&] { return spec.asks_for_ways() ? check_classes_free(state, workload) : Result<void>(); })
       .and_then(
-          [&] { return spec.cache ? check_amounts(state, *spec.cache, first_cache(state, spec)) : Result<void>(); })
+          [&] { return spec.cache ? check_amounts(state, *spec.cache, first_cache(state, workload)) : Result<void>(); })
       .and_then([&] { return check_l2(state, spec); });
 }
 
-std::set<CacheId> caches_of(const rdt::Node& node, const Spec& spec) {
+std::set<CacheId> caches_of(const rdt::Node& node, const Workload& workload) {
+  const Spec& spec = workload.spec;
+  const bool is_limited = workload.grant.cpu && !workload.grant.cpu->exclusive.empty();  // then its tasks are, too
+  const CpuSet used = is_limited ? cpus_of(workload) : spec.cpus | spec.task_cpus;
   std::set<CacheId> touched;
   const auto add_touched = [&](const std::map<CacheId, CpuSet>& caches) {
     std::set<CacheId> of_level;
     for (const auto& [id, members] : caches) {
-      if (members.intersects(spec.cpus | spec.task_cpus)) of_level.insert(id);
+      if (members.intersects(used)) of_level.insert(id);
     }
-    if (of_level.empty() && !spec.tasks.empty()) {
+    if (of_level.empty() && !spec.tasks.empty() && !is_limited) {
       for (const auto& [id, members] : caches) of_level.insert(id);
     }
     touched.merge(of_level);

@@ -22,7 +22,7 @@ Result<void> check_names(const NodeState& state, const Spec& spec, std::optional
 
 // All checks that need no free way: capability, CPUs (exist, online, not taken), id, uuid, name, sizes against pool and
 // min_cbm_bits. `self` is the workload being patched, which does not conflict with itself.
-Result<void> check(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self);
+Result<void> check(const NodeState& state, const Workload& workload, std::optional<WorkloadId> self);
 
 // The part of check() about ways of `cache` alone: capability, and sizes against pool and min_cbm_bits. `touched` is a
 // cache where they are requested.
@@ -33,6 +33,6 @@ WayMask ways_of(const PoolPartition& layout, Pool pool);
 
 // The caches of the CPUs, and those where the tasks could run when they were named; all caches if that is unknown. Of
 // each level requested: cache, l2.
-std::set<CacheId> caches_of(const rdt::Node& node, const Spec& spec);
+std::set<CacheId> caches_of(const rdt::Node& node, const Workload& workload);
 
 }  // namespace nrd::plan

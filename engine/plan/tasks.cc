@@ -77,10 +77,11 @@ bool has_already(const NodeState& state, std::optional<WorkloadId> self, const T
 
 Result<void> check_tasks(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self) {
   if (spec.tasks.empty()) return {};
-  if (!spec.asks_for_ways()) {
-    return fail_at(ErrorCode::BadRequest, kField, "task_ids requires a cache request", "cache together with task_ids");
+  if (!spec.asks_for_ways() && !spec.cpu) {
+    return fail_at(ErrorCode::BadRequest, kField, "task_ids requires a request for cache or cpu",
+                   "cache or cpu together with task_ids");
   }
-  if (spec.frequency && spec.cpus.empty()) {
+  if (spec.frequency && spec.cpus.empty() && !spec.cpu) {
     return fail_at(ErrorCode::BadRequest, "/pstate", "a frequency request requires CPUs",
                    "core_ids together with task_ids");
   }

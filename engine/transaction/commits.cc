@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "engine/model/baseline_documents.h"
 #include "engine/model/baselines.h"
+#include "engine/model/cpu_sets.h"
 #include "engine/model/setting.h"
 #include "engine/model/workload_document.h"
 
@@ -74,7 +75,10 @@ bool Commits::drop_restored() {
     }
   }
   for (const TaskClaim& claim : finished) baselines.tasks.erase(claim);
-  return !restored.empty() || !finished.empty();
+  const size_t ended = std::erase_if(baselines.cpu_sets, [limited = cpu_setting_of(state_).limited](const auto& claim) {
+    return !limited.contains(claim.first);
+  });
+  return !restored.empty() || !finished.empty() || ended > 0;
 }
 
 // Returns whether the hardware has to follow.

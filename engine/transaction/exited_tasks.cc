@@ -31,8 +31,8 @@ ExitedTasks without_exited(const NodeState& state, Time now) {
 
 bool names_tasks(const NodeState& state) {
   const auto has_tasks = [](const auto& entry) { return !entry.second.spec.tasks.empty(); };
-  return !state.baselines.tasks.empty() || !state.config->groups.infra_processes.empty() ||
-         std::ranges::any_of(state.workloads, has_tasks);
+  return !state.baselines.tasks.empty() || !state.baselines.cpu_sets.empty() ||
+         !state.config->groups.infra_processes.empty() || std::ranges::any_of(state.workloads, has_tasks);
 }
 
 void log_exited(const Workloads& before, const ExitedTasks& exited) {

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "engine/model/baselines.h"
+#include "engine/model/cpu_sets.h"
 #include "engine/model/setting.h"
 #include "engine/model/setting_changes.h"
 
@@ -19,7 +20,11 @@ Result<void> HardwareSync::discover() {
     state_.layout = layout;
     if (facts.rdt.l2_cat) state_.l2_layout = plan_l2_layout(*facts.rdt.l2_cat);
   }
+  const bool has_new_zones = !state_.cpu_zones || facts.cpuset.zones != state_.facts.cpuset.zones ||
+                             facts.rdt.online != state_.facts.rdt.online;
   state_.facts = std::move(facts);
+  if (has_new_zones)
+    state_.cpu_zones = std::make_shared<const plan::ZoneTree>(state_.facts.cpuset.zones, state_.facts.rdt.online);
   return {};
 }
 
@@ -39,10 +44,14 @@ Result<void> HardwareSync::refresh_infra() {
   return {};
 }
 
-Result<void> HardwareSync::refresh(const CpuSet& frequencies, const std::set<TaskClaim>& others) {
+Result<void> HardwareSync::refresh(const CpuSet& frequencies, const std::set<TaskClaim>& others,
+                                   const std::set<cpuset::Target>& new_targets) {
   std::set<Task> tasks = known_tasks(state_);
   for (const auto& [task, clos] : others) tasks.insert(task);
-  Observed observed = TRY(hardware_.observe(frequencies, tasks));
+  std::set<cpuset::Target> targets = known_targets(state_);
+  targets.insert(new_targets.begin(), new_targets.end());
+  Observed observed = TRY(hardware_.observe(frequencies, tasks, targets));
+  for (const cpuset::Target& target : targets) observed.cpuset.targets.try_emplace(target);
   std::map<CpuId, pstate::FrequencySetting> known = observed.pstate.cpus;
   for (const auto& [cpu, knobs] : state_.observed.pstate.cpus) {
     const bool is_there = state_.facts.pstate.cpus.contains(cpu);

@@ -29,8 +29,9 @@ class HardwareSync {
 
   Result<void> discover();
   // Observes the hardware: frequencies of these CPUs only, the others keep their last observation; tasks of workloads
-  // and `others`.
-  Result<void> refresh(const CpuSet& frequencies, const std::set<TaskClaim>& others = {});
+  // and `others`; and where known and new targets run.
+  Result<void> refresh(const CpuSet& frequencies, const std::set<TaskClaim>& others = {},
+                       const std::set<cpuset::Target>& new_targets = {});
   // The processes of the infrastructure, and the rest with these frequencies.
   Result<void> refresh_with_infra(const CpuSet& frequencies);
   // The frequencies alone.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "engine/model/cpu_sets.h"
 #include "engine/plan/pool_change.h"
 
 namespace nrd {
@@ -11,12 +12,31 @@ namespace {
 
 // Limits and policies concern later requests only.
 bool changes_hardware(const NodeConfig& before, const NodeConfig& after) {
-  return !(before.pools == after.pools && before.groups == after.groups);
+  return !(before.pools == after.pools && before.groups == after.groups && before.cpu_pools == after.cpu_pools);
 }
 
 }  // namespace
 
+// Grants are kept: a pool that has any keeps its kind and its granted CPUs.
+Result<void> Reconfigure::check_granted(const CpuPools& pools) {
+  std::string affected;
+  for (const auto& [id, workload] : state_.workloads) {
+    if (!workload.grant.cpu) continue;
+    const CpuPool* before = pool_of(state_, *workload.grant.cpu);
+    const CpuPool* after = find_pool(pools, workload.grant.cpu->pool);
+    const bool is_kept =
+        after && reserved_cpus_of(workload).is_subset_of(after->cpus) && (!before || before->kind == after->kind);
+    if (!is_kept) affected += (affected.empty() ? "" : ", ") + id_text(workload);
+  }
+  if (affected.empty()) return {};
+  return fail_at(ErrorCode::Conflict, "cpu.pools", "cpu.pools: workloads " + affected + " would lose their CPUs",
+                 "delete these workloads first");
+}
+
 Result<void> Reconfigure::check(const NodeConfig& config) {
+  const NodeFacts& facts = state_.facts;
+  TRY(check_cpu_pools(config.cpu_pools, config.groups, {.possible = facts.rdt.possible, .zones = facts.cpuset.zones}));
+  TRY(check_granted(config.cpu_pools));
   if (!state_.facts.rdt.cat) return {};
   const PoolPartition layout = TRY(plan_layout(*state_.facts.rdt.cat, config.pools));
   TRY(check_reserved_cpus(config.groups, state_.facts.rdt, layout));

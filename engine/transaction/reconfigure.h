@@ -13,12 +13,14 @@ class Reconfigure {
               ForeignGroupWatch& groups)
       : hardware_(hardware), state_(state), sync_(sync), commits_(commits), claims_(claims), groups_(groups) {}
 
-  // BadRequest: it does not fit the node; Conflict: workloads have ways that their pool would lose. Changes nothing.
+  // BadRequest: it does not fit the node; Conflict: workloads have ways or CPUs that their pool would lose. Changes
+  // nothing.
   Result<void> check(const NodeConfig& config);
   // Takes it whole, or leaves the present one in force.
   Result<void> apply(const NodeConfig& config);
 
  private:
+  Result<void> check_granted(const CpuPools& pools);
   Result<void> converge();
 
   Hardware& hardware_;

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "engine/model/baselines.h"
+#include "engine/model/cpu_sets.h"
 #include "engine/plan/grant.h"
 #include "engine/plan/spec.h"
 
@@ -39,6 +40,8 @@ Transaction::Transaction(Hardware& hardware, store::Store& store, const Clock& c
 
 Result<void> Transaction::recover() {
   TRY(sync_.discover());
+  TRY(check_cpu_pools(state_.config->cpu_pools, state_.config->groups,
+                      {.possible = state_.facts.rdt.possible, .zones = state_.facts.cpuset.zones}));
   TRY(commits_.load());
   state_.made_groups = state_.baselines.groups;
   const Result<void> refreshed = sync_.refresh_with_infra(cpus_of(state_.facts.pstate.cpus));
@@ -92,9 +95,11 @@ Result<Proposal> Transaction::plan_on_fresh_observation(const Command& command) 
   const NodeState wanted = with_workloads(state_, proposal.workloads);
   const Baselines added = unclaimed(wanted, proposal.setting);
   const CpuSet frequencies = cpus_of(added.frequencies) | unreadable(wanted, proposal.setting);
-  if (added == Baselines{} && frequencies.empty()) return proposal;
-  if (has_seen_groups && added.tasks.empty() && frequencies.empty()) return proposal;
-  TRY(sync_.refresh(frequencies, added.tasks));
+  const bool has_observed_targets = unobserved_targets(wanted).empty();
+  if (added == Baselines{} && frequencies.empty() && has_observed_targets) return proposal;
+  const bool has_observed_tasks = added.tasks.empty() && added.cpu_sets.empty() && has_observed_targets;
+  if (has_seen_groups && has_observed_tasks && frequencies.empty()) return proposal;
+  TRY(sync_.refresh(frequencies, added.tasks, known_targets(wanted)));
   if (state_.observed == wanted.observed) return proposal;
   planned = TRY(plan(command));
   return propose(state_, std::move(planned));

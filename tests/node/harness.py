@@ -32,6 +32,7 @@ FAULTY_DISK = os.environ.get("NRD_FAULTY_DISK")
 SCRIPTED_COUNTERS = os.environ.get("NRD_SCRIPTED_COUNTERS")
 RESCTRL_MOUNT = os.environ.get("NRD_RESCTRL_MOUNT")
 DEADLINE = 30  # seconds; a sanitized daemon on a busy machine
+START = 120  # the same with a thousand CPUs, each of which has dozens of simulated files
 # What a sanitizer or an INVARIANT writes. A test that passes over one of these has not passed.
 BUGS = re.compile(r"^.*(?:ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:|internal bookkeeping is wrong|terminate called).*$", re.M)
 
@@ -180,7 +181,7 @@ class Node:
 
     def start(self):
         self.spawn()
-        wait_for(lambda: self.answers() or self.daemon.poll() is not None, "the daemon to answer")
+        wait_for(lambda: self.answers() or self.daemon.poll() is not None, "the daemon to answer", START)
         assert self.daemon.poll() is None, f"the daemon did not start: {self.journal()}"
 
     def answers(self):

@@ -22,6 +22,9 @@ SAME = {"/rdt/cache": "/cache", "/plugins/pstate": "/pstate"}  # nrdctl sends th
 OPTIONS = {
     "/core_ids": ["--cpus", "4-5"], "/task_ids": ["--task-ids", "4711"],
     "/cache/max": ["--max", "2"], "/cache/min": ["--min", "2"], "/cache/code": ["--code-ways", "1"],
+    "/cpu/pool": ["--pool", "fast"], "/cpu/count": ["--count", "2"], "/cpu/cores": ["--cores", "2"], "/cpu/cpus": ["--pool-cpus", "4-6"],
+    "/cpu/near": ["--near", "eth1", "--near", "node:1"], "/cpu/strict": ["--near", "eth1", "--strict"], "/cpu/apart": ["--apart", "7"],
+    "/cpu/level": ["--apart", "7", "--apart-level", "l3"],
     "/l2/ways": ["--l2-ways", "4"], "/l2/code": ["--l2-ways", "4", "--l2-code-ways", "1"],
     "/rdt/mba/percentage": ["--mba-percentage", "50"], "/rdt/mba/mbps": ["--mba-mbps", "2000"],
     "/pstate/min_ratio": ["--min-ratio", "12"], "/pstate/max_ratio": ["--max-ratio", "30"],
@@ -32,7 +35,7 @@ OPTIONS = {
     "/policy": ["--policy", "gold"], "/name": ["--name", "feed"], "/labels": ["--label", "team=x"],
 }
 CREATE_ONLY = {"/id": ["--id", "feed"], "/uuid": ["--uuid", "u-1"], "/owner/pid": ["--owner", "4711"]}
-REMOVALS = {"/cache": "--no-cache", "/rdt/cache": "--no-cache", "/rdt/mba": "--no-mba", "/l2": "--no-l2", "/pstate": "--no-frequency",
+REMOVALS = {"/cpu": "--no-cpu", "/cache": "--no-cache", "/rdt/cache": "--no-cache", "/rdt/mba": "--no-mba", "/l2": "--no-l2", "/pstate": "--no-frequency",
             "/plugins/pstate": "--no-frequency", "/task_ids": "--no-tasks", "/name": "--no-name", "/onload": "--no-onload"}
 
 # Members without an option, and why.
@@ -149,7 +152,7 @@ def test_each_reason_is_about_a_member():
 @pytest.mark.parametrize("place", [*OPTIONS, *CREATE_ONLY])
 def test_an_option_of_create_sends_its_member(sent, place):
     options = {**OPTIONS, **CREATE_ONLY}[place]
-    base = [] if place == "/core_ids" else ["--cpus", "4"]
+    base = [] if place == "/core_ids" or place.startswith("/cpu/") else ["--cpus", "4"]
     if not place.startswith(("/cache/", "/l2/", "/policy")):
         base += ["--ways", "1"]
     assert has(sent("create", *base, *options), place)

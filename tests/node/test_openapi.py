@@ -70,6 +70,13 @@ CALLS = [
     ("post", "/v1/workloads", None, {"core_ids": ["2-3"], "pstate": {"min_ratio": 12, "governor": "performance"}}, 201),
     ("get", "/v1/workloads/{id}", "4", None, 200),
     ("patch", "/v1/workloads/{id}", "4", {"cache": {"max": 0, "min": 0}, "pstate": None}, 200),
+    ("post", "/v1/workloads", None, {"cpu": {"pool": "fast", "count": 1, "near": ["node:1"], "strict": True, "level": "l3"}, "name": "pooled"}, 201),
+    ("post", "/v1/workloads", None, {"cpu": {"pool": "fast", "count": 1}}, 409),
+    ("get", "/v1/workloads?name=pooled", None, None, 200),
+    ("get", "/v1/cpus", None, None, 200),
+    ("get", "/v1/cpus/pools", None, None, 200),
+    ("get", "/v1/cpus/pools/{id}", "fast", None, 200),
+    ("get", "/v1/cpus/pools/{id}", "none", None, 404),
     ("get", "/v1/pstate", None, None, 200),
     ("get", "/v1/pstate/{id}", "3", None, 200),
     ("get", "/v1/pstate/{id}", "99", None, 404),
@@ -160,7 +167,7 @@ def assert_specified(method, path, status, content_type, text):
 
 @pytest.mark.parametrize("shape", [{}, {"cache_ids": "4,0", "shareable": "600"}])
 def test_every_answer_is_as_specified(shape):
-    config = f'[policy]\nfile = "{os.path.abspath(ROOT)}/etc/policy.toml"\n'
+    config = f'[policy]\nfile = "{os.path.abspath(ROOT)}/etc/policy.toml"\n[[cpu.pools]]\nname = "fast"\ncpus = "15"\nkind = "exclusive"\n'
     with Node(config, cpufreq="intel_pstate", **shape) as node:
         for method, path, id, body, status in CALLS:
             level = "llc" if "{id}" in path else id or ""

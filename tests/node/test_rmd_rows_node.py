@@ -194,7 +194,7 @@ def test_one_daemon_runs_with_few_rights(node):
     assert second.returncode == 1 and "another nrd uses" in second.stderr
     unit = read("systemd/nrd.service").splitlines()
     assert {"NoNewPrivileges=yes", "ProtectSystem=strict", "PrivateDevices=yes",
-            "CapabilityBoundingSet=CAP_PERFMON CAP_DAC_OVERRIDE CAP_CHOWN"} <= set(unit)
+            "CapabilityBoundingSet=CAP_PERFMON CAP_DAC_OVERRIDE CAP_CHOWN CAP_SYS_NICE"} <= set(unit)
 
 
 # Row 49

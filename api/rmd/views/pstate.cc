@@ -19,7 +19,7 @@ std::string render_rmd_format(const NodeState& state) {
   for (const auto& [id, workload] : state.workloads) {
     const auto& request = workload.spec.frequency;
     if (!request || !request->threshold) continue;
-    for (const CpuId cpu : workload.spec.cpus.members()) {
+    for (const CpuId cpu : cpus_of(workload).members()) {
       w.begin_object();
       w.key("core_id").number(cpu.value);
       w.key("monitoring").string(json::name_of(request->monitoring));

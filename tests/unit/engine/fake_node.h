@@ -16,6 +16,7 @@
 #include "engine/model/workload_document.h"
 #include "engine/model/workload_fields.h"
 #include "store/store.h"
+#include "tests/unit/engine/fake_zones.h"
 
 namespace nrd::testing {
 
@@ -42,7 +43,8 @@ struct NodeShape {
   WayMask shareable;
   unsigned cpus_per_domain = 1;       // of frequency
   std::vector<uint32_t> cache_ids{};  // of the sockets, or of what else shares a cache; empty: 0, 1, 2, …
-  unsigned cpus_per_l2 = 0;           // 0: L2 caches are not allocated
+  unsigned threads_per_core = 1;
+  unsigned cpus_per_l2 = 0;  // 0: L2 caches are not allocated
   unsigned l2_ways = 16;
   bool sparse_masks = false;
 };
@@ -82,7 +84,17 @@ class FakeHardware final : public Hardware {
       present[cpu] = {KHz{800'000}, KHz{3'500'000}, "powersave", "balance_performance"};
     }
     facts.pstate.cpus = std::move(settable);
+    facts.cpuset.zones = zones_of(shape_.sockets, shape_.cpus_per_socket, shape_.threads_per_core);
     tree.pstate.cpus = std::move(present);
+  }
+
+  // A process that may run on `cpus`.
+  void add_task(const Task& task, const CpuSet& cpus) {
+    tasks[task] = "";
+    tree.cpuset.targets[{.kind = cpuset::Target::Kind::Task, .name = {}, .task = task}] = {.cpus = cpus};
+  }
+  CpuSet cpus_of(const Task& task) const {
+    return tree.cpuset.targets.at({.kind = cpuset::Target::Kind::Task, .name = {}, .task = task}).cpus;
   }
 
   // As mkdir makes it.
@@ -103,12 +115,14 @@ class FakeHardware final : public Hardware {
   }
 
   Result<NodeFacts> discover() override { return facts; }
-  Result<Observed> observe(const CpuSet& frequencies, const std::set<Task>& asked) override {
+  Result<Observed> observe(const CpuSet& frequencies, const std::set<Task>& asked,
+                           const std::set<cpuset::Target>& targets) override {
     ++observations;
     frequencies_observed |= frequencies;
     Observed observed = tree;
     for (const Task& task : asked) observed.rdt.tasks[task] = place_of(task);
     for (auto& [clos, group] : observed.rdt.classes) group.tasks = tasks_in(clos);
+    std::erase_if(observed.cpuset.targets, [&](const auto& entry) { return !targets.contains(entry.first); });
     std::erase_if(observed.pstate.cpus.edit(), [&](const auto& entry) { return !frequencies.contains(entry.first); });
     return observed;
   }
@@ -196,6 +210,19 @@ class FakeHardware final : public Hardware {
         if (fails()) return fail(ErrorCode::Hardware, "task did not move");
         place = "";
       }
+    }
+    for (const auto& [target, cpus] : wanted.cpuset.limited) {
+      const auto found = tree.cpuset.targets.find(target);
+      if (found == tree.cpuset.targets.end() || found->second.is_exactly(cpus)) continue;
+      if (cpus.empty()) return fail(ErrorCode::Hardware, "the kernel would refuse an empty set");
+      if (fails()) return fail(ErrorCode::Hardware, "target was not limited");
+      found->second = {.cpus = cpus};
+    }
+    for (const auto& [target, before] : wanted.cpuset.restored) {
+      const auto found = tree.cpuset.targets.find(target);
+      if (found == tree.cpuset.targets.end() || found->second == before) continue;
+      if (fails()) return fail(ErrorCode::Hardware, "target was not restored");
+      found->second = before;
     }
     for (const auto& [cpu, home] : wanted.rdt.cpus) {
       if (tree.rdt.classes.at(home).cpus.contains(cpu)) continue;

@@ -23,7 +23,11 @@ NodeState a_node(const NodeShape& shape = {}) {
 }
 
 Result<std::pair<uint32_t, uint32_t>> planned(const NodeState& state, const Request& request, const char* cpus = "4") {
-  const auto granted = plan::plan_frequencies(state, a_spec(cpus).no_cache().frequency(request), WorkloadId{1});
+  const auto granted = plan::plan_frequencies(state, {.id = WorkloadId{1},
+                                                      .spec = a_spec(cpus).no_cache().frequency(request),
+                                                      .grant = {},
+                                                      .created = {},
+                                                      .updated = {}});
   if (!granted) return Failure(granted.error());
   const pstate::FrequencySetting& knobs = granted->at(CpuId{4});
   return std::pair(knobs.min.value / 1000, knobs.max.value / 1000);

@@ -7,6 +7,7 @@
 #include <random>
 #include <set>
 
+#include "engine/model/cpu_sets.h"
 #include "engine/model/setting.h"
 #include "engine/model/setting_changes.h"
 #include "engine/transaction/transaction.h"
@@ -47,9 +48,25 @@ inline bool is_at_least(const rdt::Bandwidth& limit, const MbaRequest& request, 
   return (limit.unit == rdt::MbaUnit::EighthsOfGbps ? value * kMbpsOfAnEighth : value) >= request.value;
 }
 
+// Its own, in number and place as requested, and its tasks run there.
+inline void check_cpus(const NodeState& state, const Workload& workload) {
+  const CpuGrant& grant = *workload.grant.cpu;
+  const CpuPool* pool = find_pool(state.config->cpu_pools, grant.pool);
+  REQUIRE(pool);
+  REQUIRE(reserved_cpus_of(workload).is_subset_of(pool->cpus));
+  REQUIRE_FALSE(grant.exclusive.intersects(grant.idle_siblings));
+  if (workload.spec.cpu->count > 0) REQUIRE(grant.exclusive.size() == workload.spec.cpu->count);
+  for (const auto& [id, other] : state.workloads) {
+    if (id != workload.id) REQUIRE_FALSE(reserved_cpus_of(other).intersects(reserved_cpus_of(workload)));
+  }
+  REQUIRE(is_applied(state, workload));
+}
+
 inline void check_workload(const NodeState& state, const NodeShape& shape, const Workload& workload) {
-  const auto& [pool, clos, ways, frequencies, bandwidth] = workload.grant;
-  REQUIRE(frequencies.size() == (workload.spec.frequency ? workload.spec.cpus.size() : 0));
+  const auto& [pool, clos, ways, frequencies, bandwidth, granted_cpus] = workload.grant;
+  REQUIRE(frequencies.size() == (workload.spec.frequency ? cpus_of(workload).size() : 0));
+  REQUIRE(granted_cpus.has_value() == workload.spec.cpu.has_value());
+  if (granted_cpus) check_cpus(state, workload);
   for (const auto& [cpu, knobs] : frequencies) {
     const pstate::Cpu& limits = state.facts.pstate.cpus.at(cpu);
     REQUIRE((limits.min <= knobs.min && knobs.min <= knobs.max && knobs.max <= limits.max));
@@ -61,7 +78,7 @@ inline void check_workload(const NodeState& state, const NodeShape& shape, const
     return;
   }
   REQUIRE(ways.size() >= 1);
-  const CpuSet places = workload.spec.cpus | workload.spec.task_cpus;
+  const CpuSet places = cpus_of(workload) | workload.spec.task_cpus;
   for (const auto& [cache, cpus] : state.facts.rdt.l2) {
     REQUIRE(ways.contains(cache) == (workload.spec.l2 && cpus.intersects(places)));
     if (!ways.contains(cache)) continue;
@@ -93,7 +110,7 @@ inline void check_workload(const NodeState& state, const NodeShape& shape, const
 }
 
 inline void check_pair(const Workload& a, const Workload& b) {
-  REQUIRE_FALSE(a.spec.cpus.intersects(b.spec.cpus));
+  REQUIRE_FALSE(reserved_cpus_of(a).intersects(reserved_cpus_of(b)));
   const bool both_shared = a.grant.pool == Pool::Shared && b.grant.pool == Pool::Shared;
   if (!a.grant.has_class() || !b.grant.has_class()) return;
   REQUIRE((a.grant.clos == b.grant.clos) == both_shared);
@@ -221,7 +238,7 @@ inline void check_all(const NodeState& state, const NodeShape& shape, FakeHardwa
     check_called_exclusive(state, hardware, a->second);
     for (auto b = std::next(a); b != state.workloads.end(); ++b) check_pair(a->second, b->second);
   }
-  const Observed seen = *hardware.observe(state.facts.rdt.possible, known_tasks(state));
+  const Observed seen = *hardware.observe(state.facts.rdt.possible, known_tasks(state), known_targets(state));
   REQUIRE(differences(setting_of(state), seen).empty());
   REQUIRE(without_tasks(state.observed) == without_tasks(as_seen(hardware.tree, state.observed)));
   check_tasks(state, hardware);

@@ -1,0 +1,79 @@
+#include "api/v1/cpu_json.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "base/json/members.h"
+#include "engine/model/cpu_sets.h"
+#include "engine/model/workload_fields.h"
+
+namespace nrd::v1 {
+namespace {
+
+using json::Value;
+
+constexpr size_t kMostNames = 16;
+
+// Of a response.
+constexpr std::array<std::string_view, 6> kReadOnly{"exclusive", "shared", "idle_siblings",
+                                                    "zone",      "reason", "enforced"};
+
+Value without_read_only(const Value& object) {
+  std::vector<json::Member> members;
+  for (const json::Member& member : object.members()) {
+    if (std::ranges::find(kReadOnly, member.key) == kReadOnly.end()) members.push_back(member);
+  }
+  return Value::object(std::move(members));
+}
+
+Result<void> check_size(const std::string& at, const std::vector<std::string>& names) {
+  if (names.size() <= kMostNames) return {};
+  return fail_at(ErrorCode::BadRequest, at, "has " + std::to_string(names.size()) + " items",
+                 "at most " + std::to_string(kMostNames));
+}
+
+// Where the targets run now; empty: there is none.
+CpuSet effective_cpus(const NodeState& state, const Workload& workload) {
+  CpuSet effective;
+  for (const cpuset::Target& target : targets_of(workload)) {
+    const auto found = state.observed.cpuset.targets.find(target);
+    if (found == state.observed.cpuset.targets.end()) continue;
+    effective |= found->second.cpus;
+    for (const auto& [thread, cpus] : found->second.exceptions) effective |= cpus;
+  }
+  return effective;
+}
+
+}  // namespace
+
+Result<Change<json::Partial<CpuRequest>>> parse_cpu(const Value& object, const std::string& at) {
+  const auto request =
+      TRY(json::parse_members<CpuRequest>(object.is_object() ? without_read_only(object) : object, at));
+  TRY(check_size(at + "/near", request.values.near));
+  TRY(check_size(at + "/apart", request.values.apart));
+  return request.given == 0 ? Change<json::Partial<CpuRequest>>() : Change<json::Partial<CpuRequest>>(request);
+}
+
+void render_cpu(json::Writer& w, const NodeState& state, const Workload& workload) {
+  const CpuGrant& grant = *workload.grant.cpu;
+  const CpuSet allowed = allowed_cpus(state, workload).value_or(CpuSet());
+  w.begin_object();
+  w.key("pool").string(grant.pool);
+  w.key("cpus").string((grant.exclusive | allowed).to_string());
+  w.key("exclusive").string(grant.exclusive.to_string());
+  w.key("shared").string((allowed - grant.exclusive).to_string());
+  w.key("idle_siblings").string(grant.idle_siblings.to_string());
+  w.key("zone").string(grant.zone);
+  w.key("reason").string(grant.reason);
+  if (const CpuSet effective = effective_cpus(state, workload); !effective.empty()) {
+    w.key("enforced").begin_object();
+    w.key("by").string("affinity");
+    w.key("effective").string(effective.to_string());
+    w.end_object();
+  }
+  w.end_object();
+}
+
+}  // namespace nrd::v1

@@ -1,0 +1,19 @@
+// CPUs of a pool in requests and responses: {"pool": "fast", "count": 3, "near": ["eth1"]}.
+#pragma once
+
+#include <string>
+
+#include "base/json/value.h"
+#include "base/json/writer.h"
+#include "base/result.h"
+#include "engine/model/node_state.h"
+
+namespace nrd::v1 {
+
+// Accepts a response's object as well, of which it takes pool and cpus. An empty object says nothing.
+Result<Change<json::Partial<CpuRequest>>> parse_cpu(const json::Value& object, const std::string& at);
+
+// The grant of `workload`, which has one, and where its tasks run.
+void render_cpu(json::Writer& w, const NodeState& state, const Workload& workload);
+
+}  // namespace nrd::v1

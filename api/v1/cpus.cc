@@ -1,0 +1,132 @@
+#include "api/v1/cpus.h"
+
+#include <string>
+
+#include "api/routing/answer.h"
+#include "api/routing/problem.h"
+#include "base/json/fields.h"
+#include "base/json/writer.h"
+#include "engine/model/cpu_sets.h"
+#include "engine/model/workload_fields.h"
+#include "engine/plan/cpus/largest.h"
+#include "engine/transaction/engine.h"
+
+namespace nrd::v1 {
+namespace {
+
+// The workload that keeps `cpu` idle, if any.
+const Workload* idled_by(const NodeState& state, CpuId cpu) {
+  for (const auto& [id, workload] : state.workloads) {
+    if (workload.grant.cpu && workload.grant.cpu->idle_siblings.contains(cpu)) return &workload;
+  }
+  return nullptr;
+}
+
+// "free" and "shared" only in a pool.
+const char* use_of(const NodeState& state, CpuId cpu, const CpuPool* pool) {
+  if (!state.facts.rdt.online.contains(cpu)) return "offline";
+  if (owner_of(state, cpu)) return "exclusive";
+  if (idled_by(state, cpu)) return "idle_sibling";
+  if (!pool) return "other";
+  return pool->kind == CpuPool::Kind::Shared ? "shared" : "free";
+}
+
+void render_cpus(json::Writer& w, const NodeState& state) {
+  w.begin_array();
+  for (const CpuId cpu : state.facts.rdt.possible.members()) {
+    const CpuPool* pool = pool_with(state.config->cpu_pools, cpu);
+    const Workload* owner = owner_of(state, cpu);
+    w.begin_object();
+    w.key("cpu").number(cpu.value);
+    w.key("use").string(use_of(state, cpu, pool));
+    w.key("pool");
+    pool ? w.string(pool->name) : w.null();
+    w.key("workload");
+    owner ? w.string(id_text(*owner)) : w.null();
+    w.end_object();
+  }
+  w.end_array();
+}
+
+void render_zones(json::Writer& w, const NodeState& state) {
+  w.begin_array();
+  for (const cpuset::Zone& zone : state.facts.cpuset.zones) {
+    w.begin_object();
+    w.key("level").string(json::name_of(zone.level));
+    w.key("id").number(zone.id);
+    w.key("cpus").string(zone.cpus.to_string());
+    w.end_object();
+  }
+  w.end_array();
+}
+
+void render_members(json::Writer& w, const NodeState& state, const CpuPool& pool) {
+  w.begin_array();
+  for (const auto& [id, workload] : state.workloads) {
+    const bool is_member =
+        (workload.grant.cpu && workload.grant.cpu->pool == pool.name) || cpus_of(workload).intersects(pool.cpus);
+    if (is_member) w.string(id_text(workload));
+  }
+  w.end_array();
+}
+
+// The largest number of CPUs that one request can have now within a zone of each level.
+void render_largest(json::Writer& w, const NodeState& state, const CpuPool& pool, const CpuSet& free) {
+  w.begin_object();
+  for (const auto& [level, count] : plan::largest_requests(*state.cpu_zones, pool, free))
+    w.key(json::name_of(level)).number(count);
+  w.end_object();
+}
+
+void render_pool(json::Writer& w, const NodeState& state, const CpuPool& pool) {
+  const CpuSet free = free_cpus_of(state, pool);
+  w.begin_object();
+  w.key("name").string(pool.name);
+  w.key("kind").string(json::name_of(pool.kind));
+  w.key("cpus").string(pool.cpus.to_string());
+  w.key("threads").string(json::name_of(pool.threads));
+  w.key("order").string(json::name_of(pool.order));
+  w.key("within").string((pool.never_crosses ? "!" : "") + std::string(json::name_of(pool.within)));
+  w.key("free").string(free.to_string());
+  if (pool.kind == CpuPool::Kind::Exclusive) render_largest(w.key("largest"), state, pool, free);
+  render_members(w.key("workloads"), state, pool);
+  w.end_object();
+}
+
+}  // namespace
+
+void show_cpus(const routing::Call& call, http::Reply reply) {
+  const auto state = call.engine.state();
+  json::Writer w;
+  w.begin_object();
+  w.key("possible").string(state->facts.rdt.possible.to_string());
+  w.key("online").string(state->facts.rdt.online.to_string());
+  w.key("isolated").string(state->facts.rdt.isolated.to_string());
+  render_zones(w.key("zones"), *state);
+  render_cpus(w.key("cpus"), *state);
+  w.end_object();
+  reply.send(routing::json_answer(200, w.take()));
+}
+
+void list_cpu_pools(const routing::Call& call, http::Reply reply) {
+  const auto state = call.engine.state();
+  json::Writer w;
+  w.begin_array();
+  for (const CpuPool& pool : state->config->cpu_pools) render_pool(w, *state, pool);
+  w.end_array();
+  reply.send(routing::json_answer(200, w.take()));
+}
+
+void show_cpu_pool(const routing::Call& call, http::Reply reply) {
+  const auto state = call.engine.state();
+  const CpuPool* pool = find_pool(state->config->cpu_pools, call.id);
+  if (!pool) {
+    const Failure missing = fail(ErrorCode::NotFound, "there is no such CPU pool");
+    return reply.send(routing::render(routing::problem_of_request(missing.value()), call.error_style));
+  }
+  json::Writer w;
+  render_pool(w, *state, *pool);
+  reply.send(routing::json_answer(200, w.take()));
+}
+
+}  // namespace nrd::v1

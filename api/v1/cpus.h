@@ -1,0 +1,13 @@
+// /v1/cpus: what the CPUs share, which pool and workload each belongs to, and what the pools have left.
+#pragma once
+
+#include "api/http/message.h"
+#include "api/routing/call.h"
+
+namespace nrd::v1 {
+
+void show_cpus(const routing::Call& call, http::Reply reply);
+void list_cpu_pools(const routing::Call& call, http::Reply reply);
+void show_cpu_pool(const routing::Call& call, http::Reply reply);
+
+}  // namespace nrd::v1

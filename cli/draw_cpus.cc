@@ -1,0 +1,163 @@
+#include "cli/draw_cpus.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "base/cpu_set.h"
+#include "cli/answer.h"
+
+namespace nrd::cli {
+namespace {
+
+constexpr size_t kCoresPerLine = 24;
+
+struct Zone {
+  std::string level;
+  std::string id;
+  CpuSet cpus;
+};
+
+CpuSet cpus_in(const json::Value& object, std::string_view key) {
+  return CpuSet::parse(text_or_nothing(object, key)).value_or(CpuSet());
+}
+
+std::vector<Zone> zones_of(const json::Value& cpus) {
+  std::vector<Zone> zones;
+  for (const json::Value& zone : part(cpus, "zones").items())
+    zones.push_back({text_of(zone, "level"), text_of(zone, "id"), cpus_in(zone, "cpus")});
+  return zones;
+}
+
+// Letters of the workloads with CPUs, in their order; they repeat after z, and the legend resolves them.
+std::map<std::string, char> letters_of(const json::Value& cpus) {
+  constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRTUVWXYZabcdefghijklmnpqrstuvwyz";  // without o, S, x
+  std::map<std::string, char> letters;
+  for (const json::Value& cpu : part(cpus, "cpus").items()) {
+    const std::string workload = text_or_nothing(cpu, "workload");
+    if (!workload.empty()) letters.try_emplace(workload, kLetters[letters.size() % kLetters.size()]);
+  }
+  return letters;
+}
+
+char glyph_of(const json::Value& cpu, const std::map<std::string, char>& letters) {
+  const std::string use = text_of(cpu, "use");
+  if (use == "exclusive") return letters.at(text_or_nothing(cpu, "workload"));
+  if (use == "idle_sibling") return '-';
+  if (use == "shared") return 'S';
+  if (use == "free") return '.';
+  return use == "offline" ? 'x' : 'o';
+}
+
+std::string coloured(char glyph, Colour colour) {
+  const std::string text(1, glyph);
+  if (colour == Colour::No || glyph == '.' || glyph == 'x') return text;
+  const int number = glyph == 'o' || glyph == '-' ? 37 : 31 + glyph % 6;  // six colours, so that neighbours differ
+  return "\x1b[" + std::to_string(number) + "m" + text + "\x1b[0m";
+}
+
+std::vector<CpuSet> cores_in(const std::vector<Zone>& zones, const CpuSet& cpus) {
+  std::vector<CpuSet> cores;
+  CpuSet rest = cpus;
+  for (const Zone& zone : zones) {
+    if (zone.level != "core" || !zone.cpus.intersects(cpus)) continue;
+    cores.push_back(zone.cpus & cpus);
+    rest -= zone.cpus;
+  }
+  for (const CpuId cpu : rest.members()) cores.push_back(CpuSet{cpu.value});
+  std::ranges::sort(cores, {}, [](const CpuSet& core) { return core.members().front(); });
+  return cores;
+}
+
+std::string draw_cores(const std::vector<CpuSet>& cores, const std::map<CpuId, char>& glyphs, Colour colour) {
+  std::string text;
+  for (size_t i = 0; i < cores.size(); ++i) {
+    const std::vector<CpuId> threads = cores[i].members();
+    if (i % kCoresPerLine == 0) {
+      const std::string number = std::to_string(threads.front().value);
+      text += (i == 0 ? "" : "\n") + std::string(8 - std::min<size_t>(number.size(), 7), ' ') + number + " ";
+    }
+    text += " ";
+    for (const CpuId cpu : threads) text += coloured(glyphs.at(cpu), colour);
+  }
+  return text + "\n";
+}
+
+// "package 0, node 0, L3 1": the coarser zones that have all of these CPUs.
+std::string title_of(const std::vector<Zone>& zones, const CpuSet& cpus) {
+  std::string title;
+  for (const auto& [level, name] :
+       {std::pair{"package", "package"}, std::pair{"die", "die"}, std::pair{"node", "node"}, std::pair{"l3", "L3"}}) {
+    for (const Zone& zone : zones) {
+      if (zone.level != level || !cpus.is_subset_of(zone.cpus)) continue;
+      title += (title.empty() ? "" : ", ") + std::string(name) + " " + zone.id;
+      break;
+    }
+  }
+  return title.empty() ? "CPUs" : title;
+}
+
+// The CPUs that are drawn together: those of an L3 cache, or of a NUMA node, or all.
+std::vector<CpuSet> blocks_of(const std::vector<Zone>& zones, CpuSet rest) {
+  std::vector<CpuSet> blocks;
+  for (const char* level : {"l3", "node"}) {
+    for (const Zone& zone : zones) {
+      if (zone.level != level || !zone.cpus.intersects(rest)) continue;
+      blocks.push_back(zone.cpus & rest);
+      rest -= zone.cpus;
+    }
+  }
+  if (!rest.empty()) blocks.push_back(rest);
+  return blocks;
+}
+
+std::string legend_of(const json::Value& workloads, const std::map<std::string, char>& letters, Colour colour) {
+  std::string text;
+  for (const json::Value& workload : workloads.items()) {
+    const auto letter = letters.find(text_or_nothing(workload, "id"));
+    if (letter == letters.end()) continue;
+    const json::Value& cpu = part(workload, "cpu");
+    const std::string name = text_or_nothing(workload, "name");
+    const std::string reason = text_or_nothing(cpu, "reason");
+    text += "  " + coloured(letter->second, colour) + "  workload " + letter->first +
+            (name.empty() ? "" : " (" + name + ")") + ": " + whom(workload) + (reason.empty() ? "" : ", " + reason) +
+            "\n";
+  }
+  return text + "  o  no pool   .  free in a pool   -  idle sibling   S  shared pool   x  offline\n";
+}
+
+std::string text_of_pool(const json::Value& pool) {
+  const std::string free = text_or_nothing(pool, "free");
+  return "  pool " + text_of(pool, "name") + ": " + text_of(pool, "kind") + ", CPUs " + text_of(pool, "cpus") +
+         (text_of(pool, "kind") == "shared" ? "" : ", free " + (free.empty() ? "none" : free)) + "\n";
+}
+
+}  // namespace
+
+std::string draw_pool(const json::Value& pool) {
+  std::string text = text_of_pool(pool).substr(2);
+  for (const json::Member& level : part(pool, "largest").members())
+    text += "  at most " + text_in(level.value) + " CPUs within one " + level.key + "\n";
+  return text + "  workloads: " + texts_of(part(pool, "workloads")) + "\n";
+}
+
+std::string draw_cpus(const CpuDrawing& of, Colour colour) {
+  const std::vector<Zone> zones = zones_of(of.cpus);
+  const std::map<std::string, char> letters = letters_of(of.cpus);
+  std::map<CpuId, char> glyphs;
+  CpuSet all;
+  for (const json::Value& cpu : part(of.cpus, "cpus").items()) {
+    const CpuId id{static_cast<uint32_t>(part(cpu, "cpu").as_unsigned().value_or(0))};
+    glyphs[id] = glyph_of(cpu, letters);
+    all.add(id);
+  }
+  std::string text;
+  for (const CpuSet& block : blocks_of(zones, all))
+    text += title_of(zones, block) + "\n" + draw_cores(cores_in(zones, block), glyphs, colour);
+  text += "\n" + legend_of(of.workloads, letters, colour);
+  for (const json::Value& pool : of.pools.items()) text += text_of_pool(pool);
+  return text;
+}
+
+}  // namespace nrd::cli

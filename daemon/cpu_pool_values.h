@@ -1,0 +1,11 @@
+// [[cpu.pools]] of the configuration: how it is parsed, and shown as it is written.
+#pragma once
+
+#include "daemon/config_values.h"
+
+namespace nrd::daemon {
+
+// At most 64 pools, with names of their own and without a CPU in two of them.
+ValueType<CpuPools> cpu_pools();
+
+}  // namespace nrd::daemon

@@ -1,0 +1,61 @@
+#include "engine/model/cpu_pools.h"
+
+#include <string>
+
+#include "engine/model/reserved_cpus.h"
+
+namespace nrd {
+namespace {
+
+Failure refused(const CpuPool& pool, const std::string& problem, const std::string& allowed) {
+  return fail_at(ErrorCode::BadRequest, "cpu.pools", "cpu.pools: pool " + pool.name + ": " + problem, allowed);
+}
+
+Result<void> check_exist(const CpuPool& pool, const CpuSet& possible) {
+  const CpuSet unknown = pool.cpus - possible;
+  if (unknown.empty()) return {};
+  return refused(pool, "CPU " + unknown.to_string() + " does not exist; this node has CPUs " + possible.to_string(),
+                 "CPUs of " + possible.to_string());
+}
+
+Result<void> check_not_reserved(const CpuPool& pool, const ReservedCpus& reserved) {
+  for (const auto& [key, cpus] : {std::pair{"os.cpus", &reserved.os}, std::pair{"infra.cpus", &reserved.infra}}) {
+    const CpuSet both = *cpus & pool.cpus;
+    if (!both.empty()) return refused(pool, "CPU " + both.to_string() + " is also in " + key, "CPUs of one of them");
+  }
+  return {};
+}
+
+// A pool that keeps siblings idle, or grants whole cores, must have all threads of its cores, or the others in no pool.
+Result<void> check_siblings(const CpuPools& pools, const CpuPool& pool, const std::vector<cpuset::Zone>& zones) {
+  if (pool.kind == CpuPool::Kind::Shared || pool.threads == CpuPool::Threads::Any) return {};
+  for (const cpuset::Zone& core : zones) {
+    if (core.level != cpuset::Level::Core || !core.cpus.intersects(pool.cpus)) continue;
+    for (const CpuPool& other : pools) {
+      const CpuSet both = core.cpus & other.cpus;
+      if (other.name == pool.name || both.empty()) continue;
+      return refused(pool,
+                     "its CPU " + (core.cpus & pool.cpus).to_string() + " shares a core with CPU " + both.to_string() +
+                         " of pool " + other.name,
+                     "all threads of a core in one pool, or threads = \"any\"");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_cpu_pools(const CpuPools& pools, const ReservedCpus& reserved, const PoolSite& site) {
+  CpuSet pooled;
+  for (const CpuPool& pool : pools) {
+    TRY(check_exist(pool, site.possible));
+    TRY(check_not_reserved(pool, reserved));
+    TRY(check_siblings(pools, pool, site.zones));
+    pooled |= pool.cpus;
+  }
+  if (pools.empty() || !site.possible.is_subset_of(pooled)) return {};
+  return refused(pools.back(), "the pools have all CPUs, so the operating system would have none",
+                 "at least one CPU in no pool");
+}
+
+}  // namespace nrd

@@ -1,0 +1,109 @@
+#include "engine/model/cpu_sets.h"
+
+#include <algorithm>
+
+namespace nrd {
+namespace {
+
+using cpuset::Target;
+
+// False if unknown.
+bool is_gone(const NodeState& state, const Target& target) {
+  if (target.kind == Target::Kind::Task) return has_ended(state, target.task);
+  const auto found = state.observed.cpuset.targets.find(target);
+  return found != state.observed.cpuset.targets.end() && found->second.cpus.empty();
+}
+
+}  // namespace
+
+const CpuPool* pool_of(const NodeState& state, const CpuGrant& grant) {
+  return find_pool(state.config->cpu_pools, grant.pool);
+}
+
+CpuSet free_cpus_of(const NodeState& state, const CpuPool& pool, std::optional<WorkloadId> self) {
+  CpuSet free = pool.cpus & state.facts.rdt.online;
+  for (const auto& [id, other] : state.workloads) {
+    if (id != self) free -= reserved_cpus_of(other);
+  }
+  return free;
+}
+
+std::optional<CpuSet> allowed_cpus(const NodeState& state, const Workload& workload) {
+  if (!workload.grant.cpu) return std::nullopt;
+  const CpuSet& online = state.facts.rdt.online;
+  if (!workload.grant.cpu->exclusive.empty()) return workload.grant.cpu->exclusive & online;
+  const CpuPool* pool = pool_of(state, *workload.grant.cpu);
+  return pool ? pool->cpus & online : CpuSet();
+}
+
+std::set<Target> targets_of(const Workload& workload) {
+  std::set<Target> targets;
+  if (!workload.grant.cpu) return targets;
+  for (const Task& task : workload.spec.tasks) targets.insert({.kind = Target::Kind::Task, .name = {}, .task = task});
+  return targets;
+}
+
+std::set<Target> known_targets(const NodeState& state) {
+  std::set<Target> targets;
+  for (const auto& [id, workload] : state.workloads) targets.merge(targets_of(workload));
+  for (const auto& [target, before] : state.baselines.cpu_sets) targets.insert(target);
+  std::erase_if(targets, [&state](const Target& target) {
+    return target.kind == Target::Kind::Task && target.task.boot_id != state.facts.boot_id;
+  });
+  return targets;
+}
+
+std::set<Target> unobserved_targets(const NodeState& state) {
+  std::set<Target> targets = known_targets(state);
+  std::erase_if(targets, [&state](const Target& target) { return state.observed.cpuset.targets.contains(target); });
+  return targets;
+}
+
+cpuset::Setting cpu_setting_of(const NodeState& state) {
+  cpuset::Setting wanted;
+  for (const auto& [id, workload] : state.workloads) {
+    const std::optional<CpuSet> allowed = allowed_cpus(state, workload);
+    if (!allowed || allowed->empty()) continue;
+    for (const Target& target : targets_of(workload)) {
+      if (!is_gone(state, target)) wanted.limited[target] = *allowed;
+    }
+  }
+  for (const auto& [target, before] : state.baselines.cpu_sets) {
+    if (wanted.limited.contains(target) || is_gone(state, target)) continue;
+    if (target.kind == Target::Kind::Task) {
+      wanted.restored[target] = before;
+    } else {
+      wanted.released.insert(target);
+    }
+  }
+  return wanted;
+}
+
+std::string cpu_problem(const NodeState& state) {
+  for (const auto& [id, workload] : state.workloads) {
+    const std::optional<CpuSet> allowed = allowed_cpus(state, workload);
+    if (!allowed || !allowed->empty()) continue;
+    const CpuGrant& grant = *workload.grant.cpu;
+    if (grant.exclusive.empty() && !pool_of(state, grant)) {
+      return "workload " + id_text(workload) + " is in CPU pool " + grant.pool +
+             ", which is not configured any more; configure it as before, or delete the workload";
+    }
+    return "all CPUs of workload " + id_text(workload) +
+           " are offline, so its tasks run on CPUs of others; bring one of " +
+           (grant.exclusive.empty() ? pool_of(state, grant)->cpus : grant.exclusive).to_string() + " online";
+  }
+  return {};
+}
+
+bool has_its_cpus(const NodeState& state, const Workload& workload) {
+  const std::optional<CpuSet> allowed = allowed_cpus(state, workload);
+  if (!allowed) return true;
+  if (allowed->empty()) return false;
+  return std::ranges::all_of(targets_of(workload), [&](const Target& target) {
+    const auto found = state.observed.cpuset.targets.find(target);
+    if (is_gone(state, target)) return true;
+    return found != state.observed.cpuset.targets.end() && found->second.is_exactly(*allowed);
+  });
+}
+
+}  // namespace nrd

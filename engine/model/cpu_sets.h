@@ -1,0 +1,33 @@
+// Where tasks may run. Computed from the grants of CPUs, never stored: sets of shared CPUs shrink and grow back by
+// themselves.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+
+#include "engine/model/node_state.h"
+
+namespace nrd {
+
+// The pool that `grant` is of, if it is still configured.
+const CpuPool* pool_of(const NodeState& state, const CpuGrant& grant);
+// The online CPUs of `pool` that no workload except `self` has, neither as its own nor as an idle sibling.
+CpuSet free_cpus_of(const NodeState& state, const CpuPool& pool, std::optional<WorkloadId> self = {});
+// The online CPUs where the tasks of `workload` may run; nullopt: it was granted no CPUs of a pool. Empty: all of them
+// are offline.
+std::optional<CpuSet> allowed_cpus(const NodeState& state, const Workload& workload);
+// What runs there: the tasks of the workload.
+std::set<cpuset::Target> targets_of(const Workload& workload);
+// The targets of all workloads, and those that nrd has to restore.
+std::set<cpuset::Target> known_targets(const NodeState& state);
+// Those of them without an observation yet, so without a value to restore.
+std::set<cpuset::Target> unobserved_targets(const NodeState& state);
+// The part of the setting about them.
+cpuset::Setting cpu_setting_of(const NodeState& state);
+// Why tasks of a workload do not run where they may: its pool is gone, or all its CPUs are offline; empty: they do.
+std::string cpu_problem(const NodeState& state);
+// True if each thread of `workload`, as last observed, runs where it may.
+bool has_its_cpus(const NodeState& state, const Workload& workload);
+
+}  // namespace nrd

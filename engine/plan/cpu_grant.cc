@@ -1,0 +1,101 @@
+#include "engine/plan/cpu_grant.h"
+
+#include <string>
+#include <utility>
+
+#include "engine/model/cpu_sets.h"
+#include "engine/plan/cpus/placement.h"
+
+namespace nrd::plan {
+namespace {
+
+std::string names_of(const CpuPools& pools) {
+  std::string names;
+  for (const CpuPool& pool : pools) names += (names.empty() ? "" : ", ") + pool.name;
+  return names;
+}
+
+Result<const CpuPool*> requested_pool(const NodeState& state, const CpuRequest& request) {
+  const CpuPools& pools = state.config->cpu_pools;
+  if (pools.empty()) {
+    return fail_at(ErrorCode::Unsupported, "/cpu", "no CPU pool is configured",
+                   "core_ids, or a pool in the configuration ([[cpu.pools]])");
+  }
+  if (request.pool.empty()) {
+    if (pools.size() == 1) return &pools.front();
+    return fail_at(ErrorCode::BadRequest, "/cpu/pool", "is required: several pools are configured", names_of(pools));
+  }
+  if (const CpuPool* found = find_pool(pools, request.pool)) return found;
+  return fail_at(ErrorCode::BadRequest, "/cpu/pool", "there is no pool " + request.pool, names_of(pools));
+}
+
+Result<std::vector<Apart>> apart_from(const NodeState& state, const CpuRequest& request) {
+  std::vector<Apart> apart;
+  for (size_t i = 0; i < request.apart.size(); ++i) {
+    const Workload* other = workload_with_id(state, request.apart[i]);
+    if (!other) {
+      return fail_at(ErrorCode::BadRequest, "/cpu/apart/" + std::to_string(i),
+                     "there is no workload " + request.apart[i], "ids of workloads");
+    }
+    apart.push_back({.workload = request.apart[i], .cpus = cpus_of(*other)});
+  }
+  return apart;
+}
+
+Result<void> check_request(const Spec& spec) {
+  if (!spec.core_ids.empty())
+    return fail_at(ErrorCode::BadRequest, "/core_ids", "cannot be combined with cpu", "either core_ids or cpu");
+  const auto& level = spec.cpu->level;
+  if (level == cpuset::Level::Core || level == cpuset::Level::L3 || level == cpuset::Level::Node) return {};
+  return fail_at(ErrorCode::BadRequest, "/cpu/level", "cannot be kept apart at this level", "core, l3 or node");
+}
+
+// The only one of the three, for an exclusive pool.
+Result<void> check_number(const CpuPool& pool, const CpuRequest& request) {
+  const int given = (request.count > 0 ? 1 : 0) + (request.cores > 0 ? 1 : 0) + (request.cpus.empty() ? 0 : 1);
+  if (given == 1) return {};
+  return fail_at(ErrorCode::BadRequest, "/cpu/count",
+                 given == 0 ? "is required: pool " + pool.name + " is exclusive"
+                            : "only one of count, cores and cpus can be given",
+                 "count, cores or cpus");
+}
+
+// A shared pool never is full.
+Result<CpuGrant> join(const CpuPool& pool, const Spec& spec) {
+  const CpuRequest& request = *spec.cpu;
+  const char* member = request.count > 0 ? "/cpu/count" : request.cores > 0 ? "/cpu/cores" : "/cpu/cpus";
+  if (request.count > 0 || request.cores > 0 || !request.cpus.empty()) {
+    return fail_at(ErrorCode::BadRequest, member, "pool " + pool.name + " is shared: its members run on all its CPUs",
+                   "no number of CPUs, or a pool of kind \"exclusive\"");
+  }
+  if (spec.tasks.empty()) {
+    return fail_at(ErrorCode::BadRequest, "/task_ids",
+                   "is required: a workload in the shared pool " + pool.name + " has no CPUs of its own",
+                   "the tasks that run in the pool");
+  }
+  return CpuGrant{.pool = pool.name, .exclusive = {}, .idle_siblings = {}, .zone = {}, .reason = "the pool is shared"};
+}
+
+}  // namespace
+
+Result<std::optional<CpuGrant>> plan_cpus(const NodeState& state, const Workload& workload) {
+  const Spec& spec = workload.spec;
+  if (!spec.cpu) return std::nullopt;
+  TRY(check_request(spec));
+  const auto present = state.workloads.find(workload.id);
+  const Workload* before = present == state.workloads.end() ? nullptr : &present->second;
+  if (before && before->grant.cpu && before->spec.cpu == spec.cpu) return before->grant.cpu;
+  const CpuPool* pool = TRY(requested_pool(state, *spec.cpu));
+  if (pool->kind == CpuPool::Kind::Shared) return join(*pool, spec);
+  TRY(check_number(*pool, *spec.cpu));
+  const bool keeps_pool = before && before->grant.cpu && before->grant.cpu->pool == pool->name;
+  const Situation situation{.tree = *state.cpu_zones,
+                            .pool = *pool,
+                            .free = free_cpus_of(state, *pool, workload.id),
+                            .current = keeps_pool ? before->grant.cpu->exclusive & state.facts.rdt.online : CpuSet(),
+                            .near = spec.near_cpus,
+                            .apart = TRY(apart_from(state, *spec.cpu))};
+  return place(situation, *spec.cpu);
+}
+
+}  // namespace nrd::plan

@@ -1,0 +1,36 @@
+// From a request for CPUs to a grant. Pure: the same situation and request give the same grant.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/cpu_set.h"
+#include "base/result.h"
+#include "engine/model/cpu_pools.h"
+#include "engine/model/workload.h"
+#include "engine/plan/cpus/zones.h"
+
+namespace nrd::plan {
+
+// CPUs of another workload, to be kept out of the zones of the requested CPUs.
+struct Apart {
+  std::string workload{};
+  CpuSet cpus{};
+};
+
+struct Situation {
+  const ZoneTree& tree;
+  const CpuPool& pool;
+  // CPUs of the pool that are online and that no other workload has, neither as its own nor as an idle sibling.
+  // Includes those that this workload has now.
+  CpuSet free{};
+  CpuSet current{};            // CPUs that this workload has now: kept where the request allows it
+  std::vector<CpuSet> near{};  // CPUs near each device of CpuRequest::near, in the same order
+  std::vector<Apart> apart{};  // of CpuRequest::apart
+};
+
+// Errors: BadRequest /cpu/... for what no situation could grant, CpuTaken /cpu/cpus, NotEnough /cpu/count or /cpu/cores
+// with what would fit. What an error says would fit is granted when it is requested instead.
+Result<CpuGrant> place(const Situation& situation, const CpuRequest& request);
+
+}  // namespace nrd::plan

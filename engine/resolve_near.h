@@ -1,0 +1,23 @@
+// Resolves what clients want CPUs near to: devices, NUMA nodes, CPUs, workloads.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/cpu_set.h"
+#include "base/result.h"
+#include "engine/model/node_state.h"
+
+namespace nrd {
+
+// The CPUs near each of `names`, in their order:
+//
+//   node:1      those of the NUMA node
+//   cpu:8       those that share its L3 cache, or its NUMA node on a machine without
+//   workload:7  the same for each of its CPUs
+//   eth1, nvme0n1, 0000:17:00.0   local_cpulist of the network interface, block device or PCI device in sysfs
+//
+// An error names the item: "/cpu/near/1".
+Result<std::vector<CpuSet>> find_near(const NodeState& state, const std::vector<std::string>& names);
+
+}  // namespace nrd

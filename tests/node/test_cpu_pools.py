@@ -1,0 +1,220 @@
+"""CPUs of pools: requests, placement beside ways and frequencies, and where processes really run.
+
+The node has as many CPUs as this host needs at least: masks of processes are the host kernel's own.
+"""
+
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from harness import DEADLINE, NRDCTL, Node, Refused, cpus_of, wait_for
+
+CLEAN = {key: value for key, value in os.environ.items() if not key.startswith(("NRD_", "EF_")) and "proxy" not in key.lower()}
+POOLS = """
+[drift]
+interval_seconds = 1
+[os]
+cpus = "0"
+[[cpu.pools]]
+name = "fast"
+cpus = "1"
+kind = "exclusive"
+"""
+# A larger machine, for what needs no process on its CPUs.
+LARGE = """
+[[cpu.pools]]
+name = "fast"
+cpus = "2-7,10-15"
+kind = "exclusive"
+[[cpu.pools]]
+name = "common"
+cpus = "8-9"
+kind = "shared"
+"""
+
+
+@pytest.fixture
+def node():
+    with Node(POOLS, sockets=1, cpus=2) as node:
+        yield node
+
+
+@pytest.fixture
+def large():
+    with Node(LARGE) as node:
+        yield node
+
+
+def words(node, *arguments):
+    return [NRDCTL, "--socket", node.socket, "run", *arguments]
+
+
+def run(node, *arguments, **more):
+    return subprocess.run(words(node, *arguments), capture_output=True, text=True, timeout=DEADLINE, env=CLEAN, **more)
+
+
+def post(node, workload):
+    return node.call("POST", "/v1/workloads", workload)
+
+
+def patch(node, id, changes):
+    return node.call("PATCH", f"/v1/workloads/{id}", changes)
+
+
+def allowed(pid):
+    with open(f"/proc/{pid}/status") as file:
+        return next(line.split("\t")[1].strip() for line in file if line.startswith("Cpus_allowed_list"))
+
+
+def test_a_command_runs_on_the_cpu_it_was_granted(node):
+    script = "grep Cpus_allowed_list /proc/self/status; echo $NRD_CPUS/$NRD_CPUS_SHARED/$EXCLUSIVE_CPUS/$SHARED_CPUS/$CPU_POOLS/$NRD_WORKLOAD; exit 7"
+    done = run(node, "--pool", "fast", "--count", "1", "--ways", "2", "--", "/bin/sh", "-c", script)
+    assert done.returncode == 7, done
+    assert done.stdout.splitlines() == ["Cpus_allowed_list:\t1", "1//1//exclusive/1"]
+    wait_for(lambda: node.list() == [], "the workload to go")
+    node.assert_consistent(set())
+
+
+def test_the_answer_says_where_and_why(node):
+    sleeper = subprocess.Popen(["sleep", "1000"])
+    before = allowed(sleeper.pid)
+    workload = post(node, {"cpu": {"count": 1}, "task_ids": [str(sleeper.pid)], "cache": {"max": 2, "min": 2}})
+    assert workload["cpu"]["enforced"] == {"by": "affinity", "effective": "1"}
+    assert {key: workload["cpu"][key] for key in ("pool", "cpus", "exclusive", "shared")} == {"pool": "fast", "cpus": "1", "exclusive": "1", "shared": ""}
+    assert workload["cpu"]["zone"] and workload["cpu"]["reason"]
+    assert workload["cpu_request"] == {"count": 1}
+    assert workload["status"] == "Successful" and "core_ids" not in workload
+    assert allowed(sleeper.pid) == "1"
+    node.delete(workload["id"])
+    assert allowed(sleeper.pid) == before
+    sleeper.kill()
+    sleeper.wait()
+
+
+def test_a_grant_survives_kill_9_and_its_process_keeps_its_cpu(node):
+    process = subprocess.Popen(words(node, "--pool", "fast", "--count", "1", "--", "sleep", "1000"), env=CLEAN)
+    wait_for(lambda: node.list() and node.list()[0]["status"] == "Successful" and allowed(process.pid) == "1", "the grant")
+    node.kill9()
+    assert allowed(process.pid) == "1"
+    os.sched_setaffinity(process.pid, {0, 1})  # other software, meanwhile
+    node.start()
+    workload, = node.list()
+    assert workload["cpu"]["exclusive"] == "1" and workload["status"] == "Successful"
+    assert allowed(process.pid) == "1"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    wait_for(lambda: node.list() == [], "the workload to go")
+    node.assert_consistent(set())
+
+
+def test_drift_of_a_mask_is_repaired(node):
+    process = subprocess.Popen(words(node, "--pool", "fast", "--count", "1", "--", "sleep", "1000"), env=CLEAN)
+    wait_for(lambda: node.list() and allowed(process.pid) == "1", "the grant")
+    os.sched_setaffinity(process.pid, {0, 1})
+    wait_for(lambda: allowed(process.pid) == "1", "the repair")
+    assert "DRIFT_REPAIRED" in node.journal()
+    process.kill()
+    process.wait()
+
+
+def test_threads_are_limited_too(node):
+    program = ("import threading, time, os, sys\n"
+               "threads = [threading.Thread(target=time.sleep, args=(1000,), daemon=True) for _ in range(20)]\n"
+               "[t.start() for t in threads]; print('ready', flush=True); sys.stdin.read()")
+    process = subprocess.Popen(["/usr/bin/python3", "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    masks = lambda: {allowed(f"{process.pid}/task/{thread}") for thread in os.listdir(f"/proc/{process.pid}/task")}
+    before = masks()
+    workload = post(node, {"cpu": {"count": 1}, "task_ids": [str(process.pid)]})
+    assert masks() == {"1"}
+    node.delete(workload["id"])
+    assert masks() == before
+    process.kill()
+    process.wait()
+
+
+def test_all_or_nothing_with_ways(node):
+    sleeper = subprocess.Popen(["sleep", "1000"])
+    before = allowed(sleeper.pid)
+    with pytest.raises(Refused) as refused:
+        post(node, {"cpu": {"count": 1}, "task_ids": [str(sleeper.pid)], "cache": {"max": 30, "min": 30}})
+    assert refused.value.status == 400
+    assert allowed(sleeper.pid) == before and node.list() == []
+    sleeper.kill()
+    sleeper.wait()
+
+
+def test_cpus_and_pools_are_shown(large):
+    post(large, {"cpu": {"pool": "fast", "count": 2}, "cache": {"max": 2, "min": 2}, "name": "feed"})
+    cpus = large.call("GET", "/v1/cpus")
+    uses = {cpu["cpu"]: (cpu["use"], cpu["pool"], cpu["workload"]) for cpu in cpus["cpus"]}
+    granted = [number for number, use in uses.items() if use[0] == "exclusive"]
+    assert len(granted) == 2 and all(uses[number] == ("exclusive", "fast", "1") for number in granted)
+    assert uses[0] == ("other", None, None) and uses[8] == ("shared", "common", None)
+    fast, common = large.call("GET", "/v1/cpus/pools")
+    assert fast["name"] == "fast" and fast["workloads"] == ["1"] and fast["largest"]["machine"] >= 1
+    assert common["kind"] == "shared" and "largest" not in common
+    assert large.call("GET", "/v1/cpus/pools/fast") == fast
+    assert large.request("GET", "/v1/cpus/pools/fat")[0] == 404
+    drawn = subprocess.run([NRDCTL, "--socket", large.socket, "cpus"], capture_output=True, text=True, timeout=DEADLINE, env=CLEAN, check=True).stdout
+    pool = subprocess.run([NRDCTL, "--socket", large.socket, "cpus", "fast"], capture_output=True, text=True, timeout=DEADLINE, env=CLEAN, check=True).stdout
+    assert "within one node" in pool and "workloads: 1" in pool, pool
+    assert " of pool fast, cache 0" in large.journal()
+    assert "A  workload 1 (feed): CPUs " in drawn and "pool fast: exclusive, CPUs 2-7,10-15, free " in drawn
+
+
+def test_the_largest_request_is_granted(large):
+    fast = large.call("GET", "/v1/cpus/pools/fast")
+    post(large, {"cpu": {"pool": "fast", "count": fast["largest"]["machine"]}})
+    with pytest.raises(Refused) as refused:
+        post(large, {"cpu": {"pool": "fast", "count": 1}})
+    assert refused.value.status == 409 and "/cpu/count" in refused.value.text
+
+
+@pytest.mark.parametrize("cpu, field", [
+    ({"pool": "fat", "count": 1}, "/cpu/pool"), ({"count": 1}, "/cpu/pool"), ({"pool": "fast"}, "/cpu/count"),
+    ({"pool": "fast", "count": 1, "cores": 1}, "/cpu/count"), ({"pool": "fast", "count": 0}, "/cpu/count"),
+    ({"pool": "fast", "count": "1"}, "/cpu/count"), ({"pool": "fast", "cpus": "8"}, "/cpu/cpus"),
+    ({"pool": "fast", "cpus": "2-x"}, "/cpu/cpus"), ({"pool": "fast", "count": 1, "near": ["eth99"]}, "/cpu/near/0"),
+    ({"pool": "fast", "count": 1, "near": ["../../etc"]}, "/cpu/near/0"), ({"pool": "fast", "count": 1, "near": "node:0"}, "/cpu/near"),
+    ({"pool": "fast", "count": 1, "near": ["node:7"]}, "/cpu/near/0"), ({"pool": "fast", "count": 1, "apart": ["9"]}, "/cpu/apart/0"),
+    ({"pool": "fast", "count": 1, "level": "package"}, "/cpu/level"), ({"pool": "fast", "count": 1, "fast": True}, "/cpu/fast"),
+    ({"pool": "common"}, "/task_ids"), ({"pool": "common", "count": 1}, "/cpu/count"), ([], "/cpu"), ("fast", "/cpu"),
+    ({"pool": "fast", "count": 1, "near": ["node:0"] * 17}, "/cpu/near")])
+def test_a_bad_request_names_its_member(large, cpu, field):
+    with pytest.raises(Refused) as refused:
+        post(large, {"cpu": cpu})
+    assert refused.value.status == 400 and f"{field}:" in refused.value.text, refused.value
+    assert large.list() == []
+
+
+def test_near_a_node_and_a_workload(large):
+    first = post(large, {"cpu": {"pool": "fast", "count": 1, "near": ["node:1"]}})
+    assert int(first["cpu"]["exclusive"]) in range(10, 16)
+    second = post(large, {"cpu": {"pool": "fast", "count": 1, "near": [f"workload:{first['id']}"]}})
+    assert int(second["cpu"]["exclusive"]) in range(10, 16)
+    third = post(large, {"cpu": {"pool": "fast", "count": 1, "near": ["cpu:0"]}})
+    assert int(third["cpu"]["exclusive"]) in range(2, 8)
+
+
+def test_a_patch_resizes_and_a_response_can_be_sent_back(large):
+    workload = post(large, {"cpu": {"pool": "fast", "count": 1}})
+    grown = patch(large, workload["id"], {"cpu": {"count": 2}})
+    assert cpus_of(workload["cpu"]["exclusive"]) < cpus_of(grown["cpu"]["exclusive"])
+    again = patch(large, workload["id"], grown)
+    assert again["cpu"]["exclusive"] == grown["cpu"]["exclusive"]
+    with pytest.raises(Refused):
+        patch(large, workload["id"], {"cpu": None})  # nothing would be left
+
+
+def test_a_dry_run_says_what_would_change(node):
+    sleeper = subprocess.Popen(["sleep", "1000"])
+    status, text, _ = node.request("POST", "/v1/workloads?dry_run=true", json.dumps({"cpu": {"count": 1}, "task_ids": [str(sleeper.pid)]}))
+    assert status == 200, text
+    assert {"knob": f"CPUs of process {sleeper.pid}", "from": "not observed yet", "to": "1"} in json.loads(text)["changes"]
+    assert node.list() == []
+    sleeper.kill()
+    sleeper.wait()

@@ -1,0 +1,294 @@
+// CPUs of pools through the engine: what is granted, where tasks run, and what is left of it afterwards.
+#include <doctest/doctest.h>
+
+#include "engine/model/cpu_sets.h"
+#include "engine/plan/dry_run.h"
+#include "tests/unit/engine/fixtures.h"
+
+using namespace nrd;
+using nrd::testing::members;
+using nrd::testing::NodeShape;
+
+namespace {
+
+Task a_process(pid_t id) { return {.id = id, .process = id, .start = 7, .boot_id = "boot-1"}; }
+
+// 2 sockets of 8 CPUs, two threads a core.
+NodeShape with_threads() {
+  NodeShape shape;
+  shape.threads_per_core = 2;
+  return shape;
+}
+
+EngineOptions with_pools() {
+  EngineOptions options;
+  options.node.groups.os = CpuSet{0, 1};
+  options.node.cpu_pools = {{.name = "fast", .cpus = *CpuSet::parse("2-7,10-15")},
+                            {.name = "common", .cpus = CpuSet{8, 9}, .kind = CpuPool::Kind::Shared}};
+  return options;
+}
+
+Spec for_cpus(CpuRequest request, std::vector<Task> tasks = {}) {
+  Spec spec;
+  spec.cpu = std::move(request);
+  spec.tasks = std::move(tasks);
+  return spec;
+}
+
+struct Fixture : nrd::testing::TransactionFixture {
+  explicit Fixture(const NodeShape& shape = with_threads()) : TransactionFixture(shape, with_pools()) {
+    for (pid_t id : {10, 20, 30}) hardware.add_task(a_process(id), everywhere);
+    start();
+  }
+  std::string runs_on(pid_t id) const { return hardware.cpus_of(a_process(id)).to_string(); }
+  const CpuSet everywhere = CpuSet::first(16);
+};
+
+}  // namespace
+
+TEST_CASE("a task runs on the CPUs granted to its workload, and where it ran before after its deletion") {
+  Fixture fixture;
+  const Observed before = fixture.hardware.tree;
+  const auto workload = fixture.create(for_cpus({.pool = "fast", .count = 2}, {a_process(10)}));
+  REQUIRE(workload);
+  const CpuGrant& grant = *workload->grant.cpu;
+  CHECK(grant.exclusive.to_string() == "2,4");
+  CHECK(grant.idle_siblings.to_string() == "3,5");
+  CHECK(fixture.runs_on(10) == "2,4");
+  CHECK(fixture.runs_on(20) == "0-15");
+  CHECK(is_applied(fixture.state(), *workload));
+  CHECK(fixture.store.baselines().cpu_sets.size() == 1);
+  REQUIRE(fixture.remove(workload->id));
+  CHECK(fixture.hardware.tree == before);
+  CHECK(fixture.store.baselines().cpu_sets.empty());
+}
+
+TEST_CASE("exclusive CPUs and their idle siblings belong to one workload") {
+  Fixture fixture;
+  REQUIRE(fixture.create(for_cpus({.pool = "fast", .count = 2})));
+  const auto second = fixture.create(for_cpus({.pool = "fast", .count = 1}));
+  REQUIRE(second);
+  CHECK(second->grant.cpu->exclusive.to_string() == "6");
+  for (const char* taken : {"2", "3", "5-6"}) {
+    CAPTURE(taken);
+    const auto by_number = fixture.create(nrd::testing::a_spec(taken));
+    REQUIRE_FALSE(by_number);
+    CHECK(by_number.error().code == ErrorCode::CpuTaken);
+  }
+  // core_ids inside a pool take these CPUs from it.
+  REQUIRE(fixture.create(nrd::testing::a_spec("10")));
+  CHECK_FALSE(free_cpus(fixture.state()).intersects(CpuSet{2, 3, 4, 5, 6, 7, 10}));
+}
+
+TEST_CASE("ways and frequencies follow the granted CPUs") {
+  Fixture fixture;
+  Spec spec = for_cpus({.pool = "fast", .count = 2, .near = {"node:1"}}, {a_process(10)});
+  spec.near_cpus = {*CpuSet::parse("8-15")};
+  spec.cache = CacheRequest{.max = 2, .min = 2};
+  spec.frequency = FrequencyRequest{.min = 20, .max = 22};
+  spec.frequency->shared_domain = FrequencyRequest::SharedDomain::Allow;
+  const auto workload = fixture.create(spec);
+  REQUIRE(workload);
+  CHECK(workload->grant.cpu->exclusive.to_string() == "10,12");
+  REQUIRE(workload->grant.ways.size() == 1);
+  CHECK(workload->grant.ways.contains(CacheId{1}));
+  CHECK(fixture.cpus(workload->grant.clos.value) == "10,12");
+  CHECK(fixture.hardware.tree.pstate.cpus.at(CpuId{12}).max == KHz{2'200'000});
+}
+
+TEST_CASE("all or nothing: CPUs, ways and frequencies") {
+  Fixture fixture;
+  const Observed before = fixture.hardware.tree;
+  Spec spec = for_cpus({.pool = "fast", .count = 2}, {a_process(10)});
+  spec.cache = CacheRequest{.max = 30, .min = 30};
+  const auto without_ways = fixture.create(spec);
+  REQUIRE_FALSE(without_ways);
+  CHECK(without_ways.error().field == "/cache/max");
+  spec.cache = CacheRequest{.max = 2, .min = 2};
+  spec.frequency = FrequencyRequest{.min = 99, .max = 99};
+  CHECK_FALSE(fixture.create(spec));
+  spec.frequency.reset();
+  REQUIRE(fixture.create(for_cpus({.pool = "fast", .count = 2})));
+  spec.cpu->count = 5;
+  const auto without_cpus = fixture.create(spec);
+  REQUIRE_FALSE(without_cpus);
+  CHECK(without_cpus.error().code == ErrorCode::NotEnough);
+  CHECK(without_cpus.error().field == "/cpu/count");
+  CHECK(fixture.hardware.tree == before);
+  CHECK(fixture.state().workloads.size() == 1);
+  // More than the pool ever has.
+  spec.cpu->count = 7;
+  CHECK(fixture.create(spec).error().code == ErrorCode::BadRequest);
+}
+
+TEST_CASE("a failed write anywhere leaves nothing behind") {
+  for (uint64_t point = 1;; ++point) {
+    CAPTURE(point);
+    Fixture fixture;
+    const Observed before = fixture.hardware.tree;
+    Spec spec = for_cpus({.pool = "fast", .count = 2}, {a_process(10), a_process(20)});
+    spec.cache = CacheRequest{.max = 2, .min = 2};
+    fixture.hardware.fail_at_write = fixture.hardware.writes + point;
+    const auto workload = fixture.create(spec);
+    if (workload) {
+      CHECK(point > 5);
+      break;
+    }
+    CHECK(workload.error().code == ErrorCode::Hardware);
+    CHECK(fixture.hardware.tree == before);
+    CHECK(fixture.store.baselines().cpu_sets.empty());
+  }
+}
+
+TEST_CASE("a change of the number keeps the granted CPUs") {
+  Fixture fixture;
+  const auto workload = fixture.create(for_cpus({.pool = "fast", .count = 2}, {a_process(10)}));
+  REQUIRE(workload);
+  const auto grown = fixture.patch(workload->id, {.cpu = members<CpuRequest>(R"({"count": 3})")});
+  REQUIRE(grown);
+  CHECK(grown->grant.cpu->exclusive.to_string() == "2,4,6");
+  CHECK(fixture.runs_on(10) == "2,4,6");
+  const auto shrunk = fixture.patch(workload->id, {.cpu = members<CpuRequest>(R"({"count": 1})")});
+  REQUIRE(shrunk);
+  CHECK(shrunk->grant.cpu->exclusive.size() == 1);
+  CHECK(shrunk->grant.cpu->exclusive.is_subset_of(grown->grant.cpu->exclusive));
+  const auto by_cores = fixture.patch(workload->id, {.cpu = members<CpuRequest>(R"({"cores": 1})")});
+  REQUIRE(by_cores);
+  CHECK(by_cores->grant.cpu->exclusive.size() == 2);
+  // Another change keeps the CPUs, whatever else would be better now.
+  const auto renamed = fixture.patch(workload->id, {.cache = nrd::testing::max_and_min(2, 2)});
+  REQUIRE(renamed);
+  CHECK(renamed->grant.cpu == by_cores->grant.cpu);
+}
+
+TEST_CASE("members of a shared pool run on all its CPUs") {
+  Fixture fixture;
+  const auto first = fixture.create(for_cpus({.pool = "common"}, {a_process(10)}));
+  const auto second = fixture.create(for_cpus({.pool = "common"}, {a_process(20)}));
+  REQUIRE((first && second));
+  CHECK(fixture.runs_on(10) == "8-9");
+  CHECK(fixture.runs_on(20) == "8-9");
+  CHECK(first->grant.cpu->exclusive.empty());
+  // They shrink with the pool's online CPUs and grow back.
+  fixture.hardware.facts.rdt.online.remove(CpuId{9});
+  fixture.writer->repair();
+  CHECK(fixture.runs_on(10) == "8");
+  fixture.hardware.facts.rdt.online.add(CpuId{9});
+  fixture.writer->repair();
+  CHECK(fixture.runs_on(10) == "8-9");
+  CHECK(fixture.create(for_cpus({.pool = "common"})).error().field == "/task_ids");
+  CHECK(fixture.create(for_cpus({.pool = "common", .count = 1}, {a_process(30)})).error().field == "/cpu/count");
+}
+
+TEST_CASE("the last CPU of a workload goes offline: the problem is reported until one is back") {
+  Fixture fixture;
+  const auto workload = fixture.create(for_cpus({.pool = "fast", .count = 1}, {a_process(10)}));
+  REQUIRE(workload);
+  fixture.hardware.facts.rdt.online.remove(CpuId{2});
+  fixture.writer->repair();
+  CHECK_FALSE(is_applied(fixture.state(), *workload));
+  CHECK(problem_of(fixture.state()).find("all CPUs of workload 1 are offline") != std::string::npos);
+  fixture.hardware.facts.rdt.online.add(CpuId{2});
+  fixture.writer->repair();
+  CHECK(problem_of(fixture.state()).empty());
+  CHECK(is_applied(fixture.state(), *workload));
+}
+
+TEST_CASE("other software changes where a task runs: nrd restores the grant") {
+  Fixture fixture;
+  const auto workload = fixture.create(for_cpus({.pool = "fast", .count = 2}, {a_process(10)}));
+  REQUIRE(workload);
+  for (auto& [target, masks] : fixture.hardware.tree.cpuset.targets) {
+    if (target.task == a_process(10)) masks.cpus = fixture.everywhere;
+  }
+  fixture.writer->repair();
+  CHECK(fixture.runs_on(10) == "2,4");
+  CHECK(fixture.state().health.drift_repairs == 1);
+}
+
+TEST_CASE("grants survive a restart and a reboot") {
+  Fixture fixture;
+  const auto workload = fixture.create(for_cpus({.pool = "fast", .count = 2}, {a_process(10)}));
+  REQUIRE(workload);
+  fixture.start();
+  CHECK(fixture.state().workloads.at(workload->id).grant == workload->grant);
+  REQUIRE(fixture.remove(workload->id));
+  CHECK(fixture.runs_on(10) == "0-15");
+
+  REQUIRE(fixture.create(for_cpus({.pool = "fast", .count = 2}, {a_process(10)})));
+  fixture.hardware.reboot("boot-2");
+  fixture.start();
+  REQUIRE(fixture.state().workloads.size() == 1);  // its CPUs are still reserved, its task has ended
+  CHECK(fixture.store.baselines().cpu_sets.empty());
+}
+
+TEST_CASE("a request that a pool cannot grant is refused at its member") {
+  struct Row {
+    CpuRequest request;
+    const char* field;
+    ErrorCode code;
+  };
+  Fixture fixture;
+  for (const auto& [request, field, code] :
+       {Row{{.pool = "fat", .count = 1}, "/cpu/pool", ErrorCode::BadRequest},
+        Row{{.count = 1}, "/cpu/pool", ErrorCode::BadRequest},
+        Row{{.pool = "fast"}, "/cpu/count", ErrorCode::BadRequest},
+        Row{{.pool = "fast", .count = 1, .cores = 1}, "/cpu/count", ErrorCode::BadRequest},
+        Row{{.pool = "fast", .cpus = CpuSet{8}}, "/cpu/cpus", ErrorCode::BadRequest},
+        Row{{.pool = "fast", .count = 1, .apart = {"9"}}, "/cpu/apart/0", ErrorCode::BadRequest},
+        Row{{.pool = "fast", .count = 1, .level = cpuset::Level::Package}, "/cpu/level", ErrorCode::BadRequest}}) {
+    CAPTURE(field);
+    const auto refused = fixture.create(for_cpus(request));
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().field == field);
+    CHECK(refused.error().code == code);
+  }
+  Spec both = for_cpus({.pool = "fast", .count = 1});
+  both.core_ids = {"4"};
+  both.cpus = CpuSet{4};
+  CHECK(fixture.create(both).error().field == "/core_ids");
+}
+
+TEST_CASE("without a pool nothing changes, and cpu is refused") {
+  nrd::testing::TransactionFixture fixture;
+  fixture.start();
+  const auto refused = fixture.create(for_cpus({.count = 1}));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::Unsupported);
+}
+
+TEST_CASE("a reload keeps grants: a change that would revoke one is refused with the workloads") {
+  Fixture fixture;
+  REQUIRE(fixture.create(for_cpus({.pool = "fast", .count = 2})));
+  NodeConfig without = fixture.options.node;
+  without.cpu_pools.front().cpus = *CpuSet::parse("4-7,10-15");
+  const auto refused = fixture.writer->reconfigure(without, ReloadMode::Apply);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::Conflict);
+  CHECK(refused.error().message.find("workloads 1 would") != std::string::npos);
+  NodeConfig larger = fixture.options.node;
+  larger.cpu_pools.back().cpus = CpuSet{8};
+  CHECK(fixture.writer->reconfigure(larger, ReloadMode::Apply));
+}
+
+TEST_CASE("pools are checked against the node") {
+  struct Row {
+    CpuPools pools;
+    const char* problem;
+  };
+  Fixture fixture;
+  for (const auto& [pools, problem] : {Row{{{.name = "a", .cpus = CpuSet{99}}}, "CPU 99 does not exist"},
+                                       Row{{{.name = "a", .cpus = CpuSet{1}}}, "CPU 1 is also in os.cpus"},
+                                       Row{{{.name = "a", .cpus = CpuSet{2}}, {.name = "b", .cpus = CpuSet{3}}},
+                                           "its CPU 2 shares a core with CPU 3 of pool b"}}) {
+    NodeConfig config;
+    config.groups.os = CpuSet{0, 1};
+    config.cpu_pools = pools;
+    const auto refused = fixture.writer->reconfigure(config, ReloadMode::Check);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().message.find(problem) != std::string::npos);
+  }
+  NodeConfig all;
+  all.cpu_pools = {{.name = "a", .cpus = CpuSet::first(16)}};
+  CHECK_FALSE(fixture.writer->reconfigure(all, ReloadMode::Check));
+}

@@ -1,0 +1,247 @@
+// What holds for every request on every machine, shown on ten thousand of them.
+#include <doctest/doctest.h>
+
+#include <charconv>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "engine/plan/cpus/placement.h"
+#include "tests/unit/engine_plan_cpus/machines.h"
+#include "tests/unit/engine_plan_cpus/random_machine.h"
+
+using namespace nrd;
+using cpuset::Level;
+using nrd::testing::MachineMaker;
+using nrd::testing::Random;
+using nrd::testing::RandomMachine;
+using plan::Situation;
+using plan::ZoneTree;
+using Threads = CpuPool::Threads;
+
+namespace {
+
+constexpr uint32_t kMachines = 10000;
+constexpr int kRequests = 3;  // on each
+
+// Numbers in "at most 4" and "2 or 4".
+std::vector<uint32_t> numbers_in(const std::string& text) {
+  std::vector<uint32_t> numbers;
+  for (size_t i = 0; i < text.size(); ++i) {
+    uint32_t number = 0;
+    const auto [end, error] = std::from_chars(text.data() + i, text.data() + text.size(), number);
+    if (error != std::errc{}) continue;
+    numbers.push_back(number);
+    i = static_cast<size_t>(end - text.data());
+  }
+  return numbers;
+}
+
+struct Placed {
+  CpuRequest request{};
+  CpuGrant grant{};
+};
+
+// One machine with one pool, and the workloads on it.
+class Host {
+ public:
+  explicit Host(uint32_t seed)
+      : random_(seed), machine_(MachineMaker(random_).make()), tree_(machine_.zones, machine_.online) {
+    pool_.name = "fast";
+    for (const CpuId cpu : machine_.online.members()) {
+      if (!random_.one_in(8)) pool_.cpus.add(cpu);
+    }
+    if (pool_.cpus.empty()) pool_.cpus = machine_.online;
+    for (const CpuId cpu : pool_.cpus.members()) {
+      if (random_.one_in(16)) reserved_.add(cpu);
+    }
+    pool_.threads = static_cast<Threads>(random_.below(3));
+    pool_.order = static_cast<CpuPool::Order>(random_.below(2));
+    pool_.within = static_cast<Level>(random_.below(7));
+    pool_.never_crosses = random_.one_in(3);
+    cpus_ = machine_.online.members();
+  }
+
+  void run() {
+    const CpuSet before = free(0);
+    for (int i = 1; i <= kRequests; ++i) create(i);
+    resize();
+    if (random_.one_in(4)) check_order_of_zones();
+    for (int i = 1; i <= kRequests; ++i) workloads_.erase(i);
+    check(free(0) == before, "create then delete restores the free set");
+  }
+
+ private:
+  void check(bool holds, const char* what) {
+    if (!holds) FAIL_CHECK(what << ": " << last());
+  }
+
+  CpuSet free(int except) const {
+    CpuSet cpus = (pool_.cpus & machine_.online) - reserved_;
+    for (const auto& [id, workload] : workloads_) {
+      if (id != except) cpus -= workload.grant.exclusive | workload.grant.idle_siblings;
+    }
+    return cpus;
+  }
+
+  CpuSet near_something() {
+    const uint32_t position = *tree_.position_of(cpus_[random_.below(static_cast<uint32_t>(cpus_.size()))]);
+    return tree_.cpus_of(tree_.zone_at(position, static_cast<Level>(random_.below(7))));
+  }
+
+  CpuRequest a_request() {
+    CpuRequest request{.pool = "fast"};
+    const uint32_t most = static_cast<uint32_t>(cpus_.size()) / (random_.one_in(6) ? 1 : 6) + 1;
+    (random_.one_in(4) ? request.cores : request.count) = random_.between(1, most);
+    for (uint32_t i = random_.one_in(2) ? random_.between(1, 2) : 0; i > 0; --i) request.near.push_back("eth1");
+    request.strict = !request.near.empty() && random_.one_in(3);
+    if (random_.one_in(4)) request.apart = {"1"};
+    request.level = random_.one_in(2) ? Level::Core : random_.one_in(2) ? Level::L3 : Level::Node;
+    return request;
+  }
+
+  Situation situation_of(const CpuRequest& request, int id) {
+    Situation situation{.tree = tree_, .pool = pool_, .free = free(id)};
+    for (size_t i = 0; i < request.near.size(); ++i) situation.near.push_back(near_something());
+    const auto other = workloads_.find(1);
+    if (!request.apart.empty() && other != workloads_.end() && id != 1)
+      situation.apart.push_back({"1", other->second.grant.exclusive});
+    return situation;
+  }
+
+  void create(int id) {
+    const CpuRequest request = a_request();
+    const Situation situation = situation_of(request, id);
+    const Result<CpuGrant> grant = place(situation, request);
+    last_ = {request, {}, grant};
+    if (!grant) return check_error(situation, request, grant.error());
+    check_grant(situation, request, *grant);
+    workloads_[id] = {request, *grant};
+  }
+
+  void resize() {
+    for (auto& [id, workload] : workloads_) {
+      if (random_.one_in(3)) continue;
+      CpuRequest request = workload.request;
+      request.near.clear();
+      request.strict = false;
+      request.apart.clear();
+      uint32_t& number = request.cores > 0 ? request.cores : request.count;
+      const uint32_t before = number;
+      number = random_.between(1, 2 * number);
+      Situation situation = situation_of(request, id);
+      const CpuSet had = workload.grant.exclusive;
+      situation.current = had;
+      const Result<CpuGrant> grant = place(situation, request);
+      last_ = {request, had, grant};
+      const bool is_exact = pool_.threads != Threads::All || request.cores > 0;
+      if (!grant) {
+        check(number > before || !is_exact, "a smaller set is granted");
+        check_error(situation, request, grant.error());
+        continue;
+      }
+      check_grant(situation, request, *grant);
+      if (is_exact) {
+        check(number > before || grant->exclusive.is_subset_of(had), "a smaller set is part of the one before");
+        check(number < before || had.is_subset_of(grant->exclusive), "a larger set has all of the one before");
+      }
+      workload = {request, *grant};
+    }
+  }
+
+  void check_grant(const Situation& situation, const CpuRequest& request, const CpuGrant& grant) {
+    check(!grant.exclusive.empty(), "no empty set");
+    check(grant.exclusive.is_subset_of(pool_.cpus), "no CPU outside the pool");
+    check((grant.exclusive | grant.idle_siblings).is_subset_of(situation.free), "no CPU of another workload");
+    check(request.count == 0 || grant.exclusive.size() == request.count, "exactly as many as requested");
+    check(request.cores == 0 || cores(grant.exclusive) == request.cores, "exactly as many cores as requested");
+    CpuSet whole;
+    for (const CpuId cpu : grant.exclusive.members()) whole |= tree_.core_of(cpu);
+    if (request.cores > 0 || pool_.threads == Threads::All) check(whole == grant.exclusive, "whole cores");
+    if (request.cores == 0 && pool_.threads == Threads::One) {
+      check(cores(grant.exclusive) == grant.exclusive.size(), "one thread of each core");
+      check(grant.idle_siblings == ((whole & pool_.cpus) - grant.exclusive), "siblings are idle");
+    } else {
+      check(grant.idle_siblings.empty(), "no idle siblings");
+    }
+    if (pool_.never_crosses) check(units(grant.exclusive, pool_.within) == 1, "never crosses");
+    if (request.strict) {
+      for (const CpuSet& near : situation.near) check(grant.exclusive.is_subset_of(near), "near each device");
+    }
+    for (const plan::Apart& other : situation.apart) {
+      check(units(grant.exclusive, request.level) + units(other.cpus, request.level) ==
+                units(grant.exclusive | other.cpus, request.level),
+            "apart");
+    }
+    if (random_.one_in(4)) check(place(situation, request) == grant, "equal input, equal output");
+  }
+
+  void check_error(const Situation& situation, const CpuRequest& request, const Error& error) {
+    check(error.code == ErrorCode::NotEnough || error.code == ErrorCode::BadRequest, "a known code");
+    if (pool_.threads == Threads::Any && request.count > 0 && !pool_.never_crosses && !request.strict &&
+        situation.apart.empty()) {
+      check(request.count > situation.free.size(), "what fits is granted");
+    }
+    for (const uint32_t number : numbers_in(error.allowed)) {
+      CpuRequest other = request;
+      (request.cores > 0 ? other.cores : other.count) = number;
+      check(place(situation, other).has_value(), "the number named in an error is granted");
+    }
+    if (error.message.find("\"strict\": false") != std::string::npos) {
+      CpuRequest other = request;
+      other.strict = false;
+      check(place(situation, other).has_value(), "fits without strict");
+    }
+    if (error.message.find("fits without \"apart\"") != std::string::npos) {
+      Situation other = situation;
+      other.apart.clear();
+      check(place(other, request).has_value(), "fits without apart");
+    }
+  }
+
+  void check_order_of_zones() {
+    std::vector<cpuset::Zone> zones = machine_.zones;
+    random_.shuffle(zones);
+    const ZoneTree shuffled(zones, machine_.online);
+    check(shuffled.zones() == tree_.zones(), "the tree does not depend on the order of zones");
+    const CpuRequest request = a_request();
+    Situation situation = situation_of(request, 0);
+    const Situation other{
+        .tree = shuffled, .pool = pool_, .free = situation.free, .near = situation.near, .apart = situation.apart};
+    check(place(situation, request) == place(other, request), "the grant does not depend on the order of zones");
+  }
+
+  size_t units(const CpuSet& cpus, Level level) const {
+    std::set<plan::ZoneIndex> units;
+    for (const CpuId cpu : cpus.members()) units.insert(tree_.zone_at(*tree_.position_of(cpu), level));
+    return units.size();
+  }
+  size_t cores(const CpuSet& cpus) const { return units(cpus, Level::Core); }
+
+  std::string last() const {
+    const auto& [request, had, grant] = last_;
+    return std::to_string(request.count) + " CPUs or " + std::to_string(request.cores) + " cores of pool " +
+           pool_.cpus.to_string() + ", threads " + std::to_string(static_cast<int>(pool_.threads)) + ", had " +
+           had.to_string() + " -> " + testing::text_of(grant);
+  }
+
+  Random random_;
+  RandomMachine machine_;
+  ZoneTree tree_;
+  CpuPool pool_{};
+  CpuSet reserved_{};  // CPUs of the pool that have been granted in ways unlike those of this test
+  std::vector<CpuId> cpus_{};
+  std::map<int, Placed> workloads_{};
+  std::tuple<CpuRequest, CpuSet, Result<CpuGrant>> last_{};
+};
+
+}  // namespace
+
+TEST_CASE("placement holds its promises on ten thousand machines") {
+  for (uint32_t seed = 1; seed <= kMachines; ++seed) {
+    CAPTURE(seed);
+    Host(seed).run();
+  }
+}
