@@ -22,6 +22,11 @@ def cpus_of(*lists):
     return cpus
 
 
+def granted_to(workload):
+    """The CPUs that it has: as it named them, or from a pool."""
+    return cpus_of(*workload.get("core_ids", []), workload.get("cpu", {}).get("exclusive", ""))
+
+
 def values_of(schemata):
     """{"L3": {0: "030", 1: "7ff"}, "MB": {0: "100", 1: "100"}}"""
     found = {}
@@ -104,7 +109,7 @@ class RdtNode(DaemonNode):
             if not w["cos_name"]:
                 continue
             cpus, values = groups[w["cos_name"]]
-            assert cpus_of(*w.get("core_ids", [])) <= cpus, (w, cpus)
+            assert granted_to(w) <= cpus, (w, cpus)
             for key, level in (("granted_ways", "L3"), ("granted_l2_ways", "L2")):
                 for cache, granted in w.get(key, {}).items():
                     for resource in {level, f"{level}CODE", f"{level}DATA"} & set(values):
@@ -112,7 +117,7 @@ class RdtNode(DaemonNode):
             for cache, granted in w.get("granted_bandwidth", {}).items():
                 wanted = granted["percentage"] if "percentage" in granted else granted["mbps"] // MBPS_PER_UNIT
                 assert int(values["MB"][int(cache)]) == wanted, (w, values)
-        of_workloads = set().union(*(cpus_of(*w.get("core_ids", [])) for w in workloads if w["cos_name"]))
+        of_workloads = set().union(*(granted_to(w) for w in workloads if w["cos_name"]))
         assert set().union(*(cpus for name, (cpus, _) in groups.items() if name)) == of_workloads, groups
 
     def assert_registers_are_as_the_tree(self, groups):

@@ -1,0 +1,147 @@
+"""CPUs of pools on a real kernel: masks of real threads, beside ways and frequencies in real registers."""
+
+import os
+import signal
+
+import pytest
+
+from daemon_node import SOCKET
+from machine import Machine
+from rdt_node import RdtNode, cpus_of
+from shape import Shape
+
+NRDCTL = os.environ.get("NRDCTL")
+# 2 sockets of 2 cores with 2 threads: 0-3 and 4-7; the threads of a core are neighbours.
+CONFIG = """
+[drift]
+interval_seconds = 1
+[os]
+cpus = "0-1"
+[[cpu.pools]]
+name = "fast"
+cpus = "2-7"
+kind = "exclusive"
+"""
+
+
+class PoolNode(RdtNode):
+    def launch(self, *options):
+        """`nrdctl run` of a command that waits, once it has its CPUs."""
+        known = {workload["id"] for workload in self.get("/v1/workloads")}
+        process = self.vm.spawn([NRDCTL, "--socket", SOCKET, "run", *options, "--", "sleep", "infinity"])
+        self.vm.wait_until(lambda: process.poll() is not None or self.vm.read(f"/proc/{process.pid}/comm") == "sleep\n", timeout=60, what="the command")
+        assert process.poll() is None, process.output()
+        workload, = (w for w in self.get("/v1/workloads") if w["id"] not in known)
+        return process, workload
+
+    def mask_of(self, pid):
+        """Of its main thread, the online CPUs alone."""
+        return cpus_of(self.vm.run(["taskset", "-pc", str(pid)]).stdout.rpartition(": ")[2])
+
+    def masks(self):
+        """Of all processes of user space, by number and name."""
+        script = "for p in /proc/[0-9]*; do [ -s $p/cmdline ] && echo ${p#/proc/} $(cat $p/comm) $(taskset -pc ${p#/proc/} | sed 's/.*: //'); done 2> /dev/null; true"
+        lines = (line.split() for line in self.vm.run(script).stdout.splitlines())
+        return {int(pid): (name, mask[0]) for pid, name, *mask in lines if mask and name not in ("bash", "sh")}
+
+    def online(self, cpu, is_online):
+        self.vm.write(f"/sys/devices/system/cpu/cpu{cpu}/online", f"{int(is_online)}\n")
+
+    def wait_for_none(self):
+        self.vm.wait_until(lambda: self.get("/v1/workloads") == [], timeout=60, what="the workload to go")
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory):
+    with Machine(tmp_path_factory.mktemp("share"), cpu=Shape()) as vm:
+        vm.run(["modprobe", "msr"])
+        node = PoolNode(vm, CONFIG)
+        node.mount()
+        node.start()
+        yield node
+        print(node.daemon.output())
+
+
+def test_a_command_has_cpus_ways_and_frequency_and_all_is_free_after_it(node):
+    tree, masks = node.tree(), node.masks()
+    process, workload = node.launch("--pool", "fast", "--count", "2", "--near", "cpu:4", "--ways", "2", "--min-ratio", "10", "--max-ratio", "20")
+    assert workload["cpu"]["exclusive"] == "4,6" and workload["cpu"]["idle_siblings"] == "5,7", workload
+    assert workload["cpu"]["zone"] == "node 1, l3 1" or "l3 1" in workload["cpu"]["zone"], workload
+    assert node.mask_of(process.pid) == {4, 6}
+    assert list(workload["granted_ways"]) == ["1"]
+    node.assert_agree()  # registers: class and masks of CPUs 4 and 6, and their windows
+    now = node.masks()
+    assert {pid: mask for pid, mask in now.items() if pid in masks} == {pid: mask for pid, mask in masks.items() if pid in now}
+    process.kill(signal.SIGKILL)
+    process.wait()
+    node.wait_for_none()
+    assert node.tree() == tree
+
+
+def test_the_second_of_two_commands_gets_other_cores(node):
+    first, a = node.launch("--pool", "fast", "--count", "1")
+    second, b = node.launch("--pool", "fast", "--cores", "1")
+    of_both = [cpus_of(w["cpu"]["exclusive"], w["cpu"]["idle_siblings"]) for w in (a, b)]
+    assert not of_both[0] & of_both[1] and node.mask_of(second.pid) == cpus_of(b["cpu"]["exclusive"]) and len(cpus_of(b["cpu"]["exclusive"])) == 2
+    status, refusal = node.request("POST", "/v1/workloads", {"cpu": {"pool": "fast", "count": 2}})
+    assert status == 409 and "/cpu/count" in str(refusal), refusal
+    for process in (first, second):
+        process.kill()
+        process.wait()
+    node.wait_for_none()
+
+
+def test_a_deleted_workload_leaves_the_mask_that_its_process_had(node):
+    sleeper = node.vm.spawn(["taskset", "-c", "0,3,5", "sleep", "infinity"])
+    node.vm.wait_until(lambda: node.mask_of(sleeper.pid) == {0, 3, 5}, what="taskset")
+    made = node.act("POST", "/v1/workloads", {"cpu": {"pool": "fast", "count": 2}, "task_ids": [str(sleeper.pid)], "cache": {"max": 2, "min": 2}})
+    assert node.mask_of(sleeper.pid) == cpus_of(made["cpu"]["exclusive"])
+    grown = node.act("PATCH", f"/v1/workloads/{made['id']}", {"cpu": {"count": 3}})
+    assert cpus_of(made["cpu"]["exclusive"]) < node.mask_of(sleeper.pid) == cpus_of(grown["cpu"]["exclusive"])
+    node.delete(made)
+    assert node.mask_of(sleeper.pid) == {0, 3, 5}
+    sleeper.kill()
+
+
+def test_kill_9_of_the_daemon_keeps_the_grant_and_its_baseline(node):
+    sleeper = node.vm.spawn(["taskset", "-c", "0-3", "sleep", "infinity"])
+    node.vm.wait_until(lambda: node.mask_of(sleeper.pid) == {0, 1, 2, 3}, what="taskset")
+    made = node.act("POST", "/v1/workloads", {"cpu": {"pool": "fast", "count": 1}, "task_ids": [str(sleeper.pid)]})
+    node.kill9()
+    assert node.mask_of(sleeper.pid) == cpus_of(made["cpu"]["exclusive"])
+    node.start()
+    assert node.get("/v1/workloads")[0]["cpu"] == made["cpu"]
+    node.delete(made)
+    assert node.mask_of(sleeper.pid) == {0, 1, 2, 3}
+    sleeper.kill()
+
+
+def test_one_and_all_cpus_offline_and_online_again(node):
+    process, workload = node.launch("--pool", "fast", "--count", "2", "--near", "cpu:4")
+    node.online(6, False)
+    node.vm.wait_until(lambda: node.get("/v1/workloads")[0]["cpu"]["cpus"] == "4,6" and node.mask_of(process.pid) == {4}, timeout=60, what="one CPU less")
+    node.online(4, False)
+    node.vm.wait_until(lambda: "are offline" in str(node.get("/v1/health")), timeout=60, what="the problem")
+    node.online(4, True)
+    node.online(6, True)
+    node.vm.wait_until(lambda: node.mask_of(process.pid) == {4, 6} and node.get("/v1/workloads")[0]["status"] == "Successful", timeout=60, what="both CPUs")
+    assert "are offline" not in str(node.get("/v1/health"))
+    process.kill()
+    process.wait()
+    node.wait_for_none()
+
+
+def test_the_threads_of_a_process_that_starts_more_are_all_limited(node):
+    program = ("import threading, time\n"
+               "def more():\n"
+               "  while True:\n"
+               "    threading.Thread(target=time.sleep, args=(5,), daemon=True).start(); time.sleep(0.01)\n"
+               "more()")
+    process = node.vm.spawn(["python3", "-c", program])
+    threads = lambda: node.vm.run(f"grep -h Cpus_allowed_list /proc/{process.pid}/task/*/status | sort -u | cut -f 2").stdout.split()
+    node.vm.wait_until(lambda: int(node.vm.run(f"ls /proc/{process.pid}/task | wc -l").stdout) > 50, timeout=60, what="threads")
+    made = node.act("POST", "/v1/workloads", {"cpu": {"pool": "fast", "count": 1}, "task_ids": [str(process.pid)]})
+    assert threads() == [made["cpu"]["exclusive"]]
+    node.delete(made)
+    assert threads() == ["0-7"]
+    process.kill()
