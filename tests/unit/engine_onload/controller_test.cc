@@ -675,6 +675,7 @@ TEST_CASE("a client that asks continuously does not delay an operation") {
   }
   const auto status = fixture.controller->status();
   is_over = true;
+  fixture.controller.reset();  // before what its thread still calls
   REQUIRE(accepted);
   CHECK(running(*status) == nullptr);
   CHECK(status->operations.back().outcome == Outcome::Succeeded);
