@@ -120,7 +120,8 @@ Outcome<> export_irqbalance(const Client& client, Output) {
 
 Outcome<> export_tuned(const Client& client, Output) {
   const json::Value workloads = TRY(all_workloads(client));
-  TunedProfile profile{.cpus = TRY(cpus_of(workloads)), .cgroups = {}, .unknown = {}};
+  TunedProfile profile;
+  profile.cpus = TRY(cpus_of(workloads));
   std::set<std::string> all;
   for (const json::Value& workload : workloads.items()) {
     if (part(workload, "core_ids").items().empty()) continue;

@@ -200,7 +200,8 @@ Result<std::optional<IdempotencyKey>> parse_key(const http::Request& request) {
 // The conditions of a PUT: If-Match, If-None-Match and ?force.
 Result<WorkloadReplacement> parse_conditions(const http::Request& request, const NodeState& state,
                                              std::string_view id) {
-  WorkloadReplacement parsed{.workload = {}, .is_forced = TRY(is_forced(request))};
+  WorkloadReplacement parsed;
+  parsed.is_forced = TRY(is_forced(request));
   parsed.must_be_new = request.if_none_match == "*";
   if (!request.if_none_match.empty() && !parsed.must_be_new) {
     return fail_at(ErrorCode::BadRequest, "If-None-Match", "is only allowed as *, to create and never replace", "*");

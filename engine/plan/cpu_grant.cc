@@ -2,6 +2,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/model/cpu_sets.h"
 #include "engine/plan/cpus/placement.h"
@@ -89,12 +90,13 @@ Result<std::optional<CpuGrant>> plan_cpus(const NodeState& state, const Workload
   if (pool->kind == CpuPool::Kind::Shared) return join(*pool, spec);
   TRY(check_number(*pool, *spec.cpu));
   const bool keeps_pool = before && before->grant.cpu && before->grant.cpu->pool == pool->name;
+  std::vector<Apart> apart = TRY(apart_from(state, *spec.cpu));
   const Situation situation{.tree = *state.cpu_zones,
                             .pool = *pool,
                             .free = free_cpus_of(state, *pool, workload.id),
                             .current = keeps_pool ? before->grant.cpu->exclusive & state.facts.rdt.online : CpuSet(),
                             .near = spec.near_cpus,
-                            .apart = TRY(apart_from(state, *spec.cpu))};
+                            .apart = std::move(apart)};
   return place(situation, *spec.cpu);
 }
 

@@ -93,6 +93,12 @@ def test_nrdctl_prints_in_one_place():
     assert found == []
 
 
+def test_no_member_is_initialised_by_a_return_in_its_middle():
+    """TRY in a braced list leaks the members before it when it returns (GCC 12)."""
+    amid = re.compile(r"[{,]\s*\.\w+ = TRY\(")
+    assert [(path, found[0]) for path in sources() for found in [amid.search(read(path))] if found] == []
+
+
 def test_no_case_name_has_a_semicolon():
     for folder, _, files in os.walk(os.path.join(ROOT, "tests", "unit")):
         for name in files:
