@@ -97,6 +97,25 @@ void add_sizes(std::vector<Family>& families, const NodeState& state) {
                                    std::move(sizes.used), std::move(sizes.free)});
 }
 
+void add_cpu_pools(std::vector<Family>& families, const NodeState& state) {
+  Family cpus{.name = "nrd_cpu_pool_cpus", .help = "CPUs of a CPU pool: free, granted, idle_sibling, offline"};
+  CpuSet granted;
+  CpuSet idle;
+  for (const auto& [id, workload] : state.workloads) {
+    granted |= cpus_of(workload);
+    idle |= reserved_cpus_of(workload) - cpus_of(workload);
+  }
+  const CpuSet& online = state.facts.rdt.online;
+  for (const CpuPool& pool : state.config->cpu_pools) {
+    for (const auto& [name, members] :
+         {std::pair{"free", (pool.cpus & online) - granted - idle}, std::pair{"granted", pool.cpus & online & granted},
+          std::pair{"idle_sibling", pool.cpus & online & idle}, std::pair{"offline", pool.cpus - online}}) {
+      add(cpus, static_cast<double>(members.size()), {{"pool", pool.name}, {"state", name}});
+    }
+  }
+  if (!cpus.samples.empty()) families.push_back(std::move(cpus));
+}
+
 void add_frequencies(std::vector<Family>& families, const NodeState& state) {
   Family lowest{.name = "nrd_cpu_frequency_min_hertz", .help = "Lowest frequency granted to the CPU's workload"};
   Family highest{.name = "nrd_cpu_frequency_max_hertz", .help = "Highest frequency granted to the CPU's workload"};

@@ -1,7 +1,7 @@
 // Metrics of what the node has and what each workload was granted, from published state.
 //
-// The number of label values is bounded: one series per workload, per cache, per pool of a cache, and per CPU whose
-// frequency a workload sets.
+// The number of label values is bounded: one series per workload, per cache, per pool of a cache, four per CPU pool,
+// and per CPU whose frequency a workload sets.
 #pragma once
 
 #include <string>
@@ -20,6 +20,8 @@ std::string as_label(std::string_view text, size_t most = 64);
 void add_workload_info(std::vector<metrics::Family>& families, const NodeState& state);
 // Sizes of caches and ways, and the ways of each pool.
 void add_sizes(std::vector<metrics::Family>& families, const NodeState& state);
+// CPUs of each configured pool, by what has become of them.
+void add_cpu_pools(std::vector<metrics::Family>& families, const NodeState& state);
 // Of CPUs whose frequency a workload sets.
 void add_frequencies(std::vector<metrics::Family>& families, const NodeState& state);
 
