@@ -94,8 +94,10 @@ Result<CreateWorkload> WorkloadService::command_of(const Requester& who, const N
   }
   if (workload.spec.cpu) command.spec.near_cpus = TRY(find_near(*engine_.state(), workload.spec.cpu->near));
   // The client that asks for its own CPUs runs on them: nrdctl run.
-  if (workload.spec.cpu && !workload.task_ids && workload.owner && !workload.owner->pid)
+  if (workload.spec.cpu && !workload.task_ids && workload.owner && !workload.owner->pid) {
     command.spec.tasks = {as_task(*command.spec.owner)};
+    command.spec.runs_caller = true;
+  }
   TRY(check_own_tasks(who, command.spec.tasks));
   return command;
 }

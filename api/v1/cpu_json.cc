@@ -69,7 +69,8 @@ void render_cpu(json::Writer& w, const NodeState& state, const Workload& workloa
   w.key("reason").string(grant.reason);
   if (const CpuSet effective = effective_cpus(state, workload); !effective.empty()) {
     w.key("enforced").begin_object();
-    w.key("by").string("affinity");
+    w.key("by").string(grant.has_scope ? "scope" : "affinity");
+    if (grant.has_scope) w.key("name").string(name_of_scope(workload));
     w.key("effective").string(effective.to_string());
     w.end_object();
   }

@@ -37,6 +37,16 @@ std::string value_in(const Environment& environment, const std::string& name) {
   return found == environment.end() ? "" : found->second;
 }
 
+// Of this process; as sched_setaffinity(2).
+int set_affinity(const CpuSet& cpus) {
+  const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> mask(CPU_ALLOC(CpuSet::kMaxCpus),
+                                                              [](cpu_set_t* set) { CPU_FREE(set); });
+  const size_t size = CPU_ALLOC_SIZE(CpuSet::kMaxCpus);
+  CPU_ZERO_S(size, mask.get());
+  for (const CpuId cpu : cpus.members()) CPU_SET_S(cpu.value, size, mask.get());
+  return ::sched_setaffinity(0, size, mask.get());
+}
+
 // One launch: turns the caller's environment into that of the command.
 class Launcher {
  public:
@@ -124,8 +134,13 @@ class Launcher {
     environment_["EXCLUSIVE_CPUS"] = listed(exclusive);
     environment_["SHARED_CPUS"] = listed(shared);
     environment_["CPU_POOLS"] = exclusive.empty() ? "shared" : "exclusive";
+    if (text_in(part(part(cpu, "enforced"), "by")) == "scope") run_anywhere_within();
     return {};
   }
+
+  // The kernel clips the mask to the scope; the caller's own mask may have none of its CPUs. Before Linux 6.2 joining
+  // the scope has done this.
+  static void run_anywhere_within() { [[maybe_unused]] const int set = set_affinity(CpuSet::first(CpuSet::kMaxCpus)); }
 
   static Outcome<CpuSet> cpus_in(const json::Value& cpu, const char* member) {
     const std::string list = text_in(part(cpu, member));
@@ -238,12 +253,7 @@ class Launcher {
     if (wanted_.workload.cpus.empty()) return {};
     const Result<CpuSet> cpus = CpuSet::parse(wanted_.workload.cpus);
     if (!cpus) return stop(kUsage, "--cpus: " + cpus.error().message);
-    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> mask(CPU_ALLOC(CpuSet::kMaxCpus),
-                                                                [](cpu_set_t* set) { CPU_FREE(set); });
-    const size_t size = CPU_ALLOC_SIZE(CpuSet::kMaxCpus);
-    CPU_ZERO_S(size, mask.get());
-    for (const CpuId cpu : cpus->members()) CPU_SET_S(cpu.value, size, mask.get());
-    if (::sched_setaffinity(0, size, mask.get()) == 0) return {};
+    if (set_affinity(*cpus) == 0) return {};
     return stop(kRefused, "the command cannot run on CPU " + wanted_.workload.cpus + ": " + errno_text());
   }
 

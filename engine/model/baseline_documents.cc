@@ -16,8 +16,7 @@ inline constexpr auto json::kFields<TaskClaim> = std::tuple(Field("task", &TaskC
 
 template <>
 inline constexpr auto json::kNames<cpuset::Target::Kind> =
-    std::array{std::pair{cpuset::Target::Kind::Task, "task"}, std::pair{cpuset::Target::Kind::Scope, "scope"},
-               std::pair{cpuset::Target::Kind::Unit, "unit"}, std::pair{cpuset::Target::Kind::Cgroup, "cgroup"}};
+    std::array{std::pair{cpuset::Target::Kind::Task, "task"}, std::pair{cpuset::Target::Kind::Scope, "scope"}};
 template <>
 inline constexpr auto json::kFields<cpuset::Target> = std::tuple(Field("kind", &cpuset::Target::kind),
                                                                  Field("name", &cpuset::Target::name).or_default(),

@@ -9,7 +9,7 @@ using cpuset::Target;
 
 // False if unknown.
 bool is_gone(const NodeState& state, const Target& target) {
-  if (target.kind == Target::Kind::Task) return has_ended(state, target.task);
+  if (has_ended(state, target.task)) return true;
   const auto found = state.observed.cpuset.targets.find(target);
   return found != state.observed.cpuset.targets.end() && found->second.cpus.empty();
 }
@@ -19,6 +19,20 @@ bool is_gone(const NodeState& state, const Target& target) {
 const CpuPool* pool_of(const NodeState& state, const CpuGrant& grant) {
   return find_pool(state.config->cpu_pools, grant.pool);
 }
+
+namespace {
+
+Target target_of(const Workload& workload, const Task& task) {
+  const auto& owner = workload.spec.owner;
+  const bool is_owner = owner && task.is_process() && task.id == owner->pid && task.start == owner->start;
+  if (!workload.grant.cpu->has_scope || !is_owner) return {.kind = Target::Kind::Task, .name = {}, .task = task};
+  return {.kind = Target::Kind::Scope, .name = name_of_scope(workload), .task = task};
+}
+
+}  // namespace
+
+// By its number, which is never reused and short, whatever id the client chose.
+std::string name_of_scope(const Workload& workload) { return "nrd-" + std::to_string(workload.id.value) + ".scope"; }
 
 CpuSet free_cpus_of(const NodeState& state, const CpuPool& pool, std::optional<WorkloadId> self) {
   CpuSet free = pool.cpus & state.facts.rdt.online;
@@ -39,7 +53,7 @@ std::optional<CpuSet> allowed_cpus(const NodeState& state, const Workload& workl
 std::set<Target> targets_of(const Workload& workload) {
   std::set<Target> targets;
   if (!workload.grant.cpu) return targets;
-  for (const Task& task : workload.spec.tasks) targets.insert({.kind = Target::Kind::Task, .name = {}, .task = task});
+  for (const Task& task : workload.spec.tasks) targets.insert(target_of(workload, task));
   return targets;
 }
 
@@ -47,9 +61,7 @@ std::set<Target> known_targets(const NodeState& state) {
   std::set<Target> targets;
   for (const auto& [id, workload] : state.workloads) targets.merge(targets_of(workload));
   for (const auto& [target, before] : state.baselines.cpu_sets) targets.insert(target);
-  std::erase_if(targets, [&state](const Target& target) {
-    return target.kind == Target::Kind::Task && target.task.boot_id != state.facts.boot_id;
-  });
+  std::erase_if(targets, [&state](const Target& target) { return target.task.boot_id != state.facts.boot_id; });
   return targets;
 }
 
@@ -70,11 +82,7 @@ cpuset::Setting cpu_setting_of(const NodeState& state) {
   }
   for (const auto& [target, before] : state.baselines.cpu_sets) {
     if (wanted.limited.contains(target) || is_gone(state, target)) continue;
-    if (target.kind == Target::Kind::Task) {
-      wanted.restored[target] = before;
-    } else {
-      wanted.released.insert(target);
-    }
+    wanted.restored[target] = before;
   }
   return wanted;
 }

@@ -19,6 +19,8 @@ CpuSet free_cpus_of(const NodeState& state, const CpuPool& pool, std::optional<W
 std::optional<CpuSet> allowed_cpus(const NodeState& state, const Workload& workload);
 // What runs there: the tasks of the workload.
 std::set<cpuset::Target> targets_of(const Workload& workload);
+// "nrd-7.scope", of one that has a scope.
+std::string name_of_scope(const Workload& workload);
 // The targets of all workloads, and those that nrd has to restore.
 std::set<cpuset::Target> known_targets(const NodeState& state);
 // Those of them without an observation yet, so without a value to restore.

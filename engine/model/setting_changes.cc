@@ -48,14 +48,8 @@ void add_task_changes(std::vector<KnobChange>& found, const rdt::Setting& settin
 }
 
 std::string text_of(const cpuset::Target& target) {
-  switch (target.kind) {
-    case cpuset::Target::Kind::Task:
-      return std::string(target.task.is_process() ? "process " : "thread ") + std::to_string(target.task.id);
-    case cpuset::Target::Kind::Cgroup: return "cgroup " + target.name;
-    case cpuset::Target::Kind::Scope:
-    case cpuset::Target::Kind::Unit: break;
-  }
-  return target.name;
+  if (target.kind == cpuset::Target::Kind::Scope) return target.name;
+  return std::string(target.task.is_process() ? "process " : "thread ") + std::to_string(target.task.id);
 }
 
 std::string text_of(const cpuset::Masks& masks) {

@@ -113,8 +113,9 @@ struct Spec {
   std::optional<L2Request> l2{};
   std::string name{};  // chosen by the client, unique; empty: none
   Labels labels{};
-  std::optional<CpuRequest> cpu{};                    // instead of core_ids
-  std::vector<CpuSet> near_cpus{};                    // CPUs near each device of cpu->near, when it was requested
+  std::optional<CpuRequest> cpu{};  // instead of core_ids
+  std::vector<CpuSet> near_cpus{};  // CPUs near each device of cpu->near, when it was requested
+  bool runs_caller = false;         // its owner asked for its own CPUs, over a Unix socket (nrdctl run)
   bool asks_for_ways() const { return cache || l2; }  // and therefore for a class of service
   friend bool operator==(const Spec&, const Spec&) = default;
 };
@@ -162,6 +163,7 @@ struct CpuGrant {
   CpuSet exclusive{};      // of this workload alone; empty in a shared pool
   CpuSet idle_siblings{};  // threads of the same cores, which no workload gets
   std::string zone{};      // smallest zone with all of them: "node 0, l3 1"
+  bool has_scope = false;  // its owner runs in a scope of systemd
   std::string reason{};    // why these: "nearest to eth1; then smallest remainder in an L3"
   friend bool operator==(const CpuGrant&, const CpuGrant&) = default;
 };

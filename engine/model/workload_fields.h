@@ -154,10 +154,10 @@ inline constexpr auto json::kFields<CpuRequest> = std::tuple(
         .or_default());
 
 template <>
-inline constexpr auto json::kFields<CpuGrant> =
-    std::tuple(Field("pool", &CpuGrant::pool), Field("exclusive", &CpuGrant::exclusive).or_default(),
-               Field("idle_siblings", &CpuGrant::idle_siblings).or_default(),
-               Field("zone", &CpuGrant::zone).or_default(), Field("reason", &CpuGrant::reason).or_default());
+inline constexpr auto json::kFields<CpuGrant> = std::tuple(
+    Field("pool", &CpuGrant::pool), Field("exclusive", &CpuGrant::exclusive).or_default(),
+    Field("idle_siblings", &CpuGrant::idle_siblings).or_default(), Field("zone", &CpuGrant::zone).or_default(),
+    Field("reason", &CpuGrant::reason).or_default(), Field("has_scope", &CpuGrant::has_scope).or_default());
 
 template <>
 inline constexpr auto json::kFields<OnloadUse> =
@@ -167,13 +167,13 @@ inline constexpr auto json::kFields<OnloadUse> =
 
 // Without `uuid` and `given_id`, which are columns, and `cpus`, which is `core_ids` parsed.
 template <>
-inline constexpr auto json::kFields<Spec> =
-    std::tuple(Field("core_ids", &Spec::core_ids).or_default(), Field("policy", &Spec::policy).or_default(),
-               Field("cache", &Spec::cache), Field("l2", &Spec::l2), Field("mba", &Spec::mba),
-               Field("frequency", &Spec::frequency), Field("owner", &Spec::owner), Field("onload", &Spec::onload),
-               Field("tasks", &Spec::tasks).or_default(), Field("task_cpus", &Spec::task_cpus).or_default(),
-               Field("name", &Spec::name).or_default(), Field("labels", &Spec::labels).or_default(),
-               Field("cpu", &Spec::cpu), Field("near_cpus", &Spec::near_cpus).or_default());
+inline constexpr auto json::kFields<Spec> = std::tuple(
+    Field("core_ids", &Spec::core_ids).or_default(), Field("policy", &Spec::policy).or_default(),
+    Field("cache", &Spec::cache), Field("l2", &Spec::l2), Field("mba", &Spec::mba),
+    Field("frequency", &Spec::frequency), Field("owner", &Spec::owner), Field("onload", &Spec::onload),
+    Field("tasks", &Spec::tasks).or_default(), Field("task_cpus", &Spec::task_cpus).or_default(),
+    Field("name", &Spec::name).or_default(), Field("labels", &Spec::labels).or_default(), Field("cpu", &Spec::cpu),
+    Field("near_cpus", &Spec::near_cpus).or_default(), Field("runs_caller", &Spec::runs_caller).or_default());
 
 template <>
 inline constexpr auto json::kFields<pstate::FrequencySetting> =

@@ -77,6 +77,12 @@ Result<CpuGrant> join(const CpuPool& pool, const Spec& spec) {
   return CpuGrant{.pool = pool.name, .exclusive = {}, .idle_siblings = {}, .zone = {}, .reason = "the pool is shared"};
 }
 
+// Decided once: a process does not leave its scope.
+bool has_scope(const NodeState& state, const Workload* before, const Spec& spec) {
+  if (before && before->grant.cpu) return before->grant.cpu->has_scope;
+  return spec.runs_caller && state.facts.cpuset.no_scopes.empty();
+}
+
 }  // namespace
 
 Result<std::optional<CpuGrant>> plan_cpus(const NodeState& state, const Workload& workload) {
@@ -87,7 +93,11 @@ Result<std::optional<CpuGrant>> plan_cpus(const NodeState& state, const Workload
   const Workload* before = present == state.workloads.end() ? nullptr : &present->second;
   if (before && before->grant.cpu && before->spec.cpu == spec.cpu) return before->grant.cpu;
   const CpuPool* pool = TRY(requested_pool(state, *spec.cpu));
-  if (pool->kind == CpuPool::Kind::Shared) return join(*pool, spec);
+  if (pool->kind == CpuPool::Kind::Shared) {
+    CpuGrant grant = TRY(join(*pool, spec));
+    grant.has_scope = has_scope(state, before, spec);
+    return grant;
+  }
   TRY(check_number(*pool, *spec.cpu));
   const bool keeps_pool = before && before->grant.cpu && before->grant.cpu->pool == pool->name;
   std::vector<Apart> apart = TRY(apart_from(state, *spec.cpu));
@@ -97,7 +107,9 @@ Result<std::optional<CpuGrant>> plan_cpus(const NodeState& state, const Workload
                             .current = keeps_pool ? before->grant.cpu->exclusive & state.facts.rdt.online : CpuSet(),
                             .near = spec.near_cpus,
                             .apart = std::move(apart)};
-  return place(situation, *spec.cpu);
+  CpuGrant grant = TRY(place(situation, *spec.cpu));
+  grant.has_scope = has_scope(state, before, spec);
+  return grant;
 }
 
 }  // namespace nrd::plan

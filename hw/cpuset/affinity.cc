@@ -1,5 +1,6 @@
 #include "hw/cpuset/affinity.h"
 
+#include <fcntl.h>
 #include <sched.h>
 
 #include <cerrno>
@@ -8,7 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "base/directory.h"
 #include "base/errno_text.h"
+#include "base/number.h"
+#include "base/unique_fd.h"
 
 namespace nrd::cpuset {
 namespace {
@@ -66,7 +70,42 @@ Result<bool> set_mask(pid_t thread, const CpuSet& cpus) {
                 "wanted " + cpus.to_string() + ", it has " + after->to_string());
 }
 
+// Numbers in an open folder of /proc.
+std::vector<pid_t> numbers_in(const std::string& folder) {
+  constexpr size_t kMost = size_t{1} << 22;  // PID_MAX_LIMIT of the kernel
+  std::vector<pid_t> numbers;
+  const UniqueFd opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!opened.valid()) return numbers;
+  const auto names = list_names(opened.get(), kMost);
+  if (!names) return numbers;
+  for (const std::string& name : *names) {
+    if (const auto number = parse_number<pid_t>(name)) numbers.push_back(*number);
+  }
+  return numbers;
+}
+
 }  // namespace
+
+Result<PinnedThreads> PinnedThreads::find() {
+  PinnedThreads found;
+  // That of the first process, of which all others are children.
+  const CpuSet all = TRY(mask_of(1)).value_or(CpuSet());
+  for (const pid_t process : numbers_in("/proc")) {
+    for (const pid_t thread : numbers_in("/proc/" + std::to_string(process) + "/task")) {
+      std::optional<CpuSet> cpus = TRY(mask_of(thread));
+      if (cpus && *cpus != all) found.threads_.push_back({process, thread, *std::move(cpus)});
+    }
+  }
+  return found;
+}
+
+// Kernel threads that are bound to a CPU refuse, and have kept theirs.
+void PinnedThreads::restore(pid_t process) const {
+  for (const Thread& thread : threads_) {
+    if (thread.process != process && is_there(thread.process, thread.id)) [[maybe_unused]]
+      const Result<bool> set = set_mask(thread.id, thread.cpus);
+  }
+}
 
 Result<std::optional<Masks>> masks_of(const Task& task) {
   std::optional<Masks> masks;

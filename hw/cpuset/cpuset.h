@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/result.h"
+#include "hw/cpuset/scopes.h"
 #include "hw/cpuset/topology.h"
 #include "hw/cpuset/types.h"
 
@@ -15,11 +16,13 @@ class Cpuset {
   Result<Node> discover();
   // Targets that have ended are left out.
   Result<Observed> observe(const std::set<Target>& targets);
-  // Hardware names the target whose effective set is another one after the write.
+  // Hardware names the target whose effective set is another one after the write. Busy: systemd has not answered in
+  // time.
   Result<void> converge(const Setting& wanted);
 
  private:
   Topology topology_;
+  Scopes scopes_;
 };
 
 }  // namespace nrd::cpuset

@@ -1,7 +1,7 @@
 // Plain structs of the module that limits processes to CPUs: what the CPUs share (zones), what can be limited
 // (targets), and a setting of them.
 //
-// A target is limited by the CPU affinity of its threads (a task) or by cpuset.cpus of its cgroup (the others). Success
+// A target is limited by the CPU affinity of its threads (a task) or by the cpuset of its cgroup (a scope). Success
 // of a write means little: the kernel and systemd accept settings without effect. What counts is what was read back.
 #pragma once
 
@@ -33,20 +33,18 @@ struct Zone {
 // What can be limited to CPUs.
 struct Target {
   enum class Kind {
-    Task,    // a process with all its threads, or one thread
-    Scope,   // a scope of nrd, below nrd.slice: "nrd-7.scope"; `task` is the process that moves into it
-    Unit,    // a unit of systemd: "feed.service"
-    Cgroup,  // a cgroup of version 2 that no unit of systemd owns: "/x/y", below its mount point
+    Task,   // a process with all its threads, or one thread
+    Scope,  // a process with all that it starts, in a scope of systemd below nrd.slice
   };
   Kind kind = Kind::Task;
-  std::string name{};  // of the unit, scope or cgroup
-  Task task{};         // of a Task
+  std::string name{};  // of a scope: "nrd-7.scope"
+  Task task{};         // of a scope: the process that moves into it
   friend auto operator<=>(const Target&, const Target&) = default;
 };
 
-// Where the threads of a target may run.
+// Where the threads of a target may run. Within a scope its processes may choose further: a scope has no exceptions.
 struct Masks {
-  CpuSet cpus;                           // of a task's main thread; of a cgroup: its cpuset.cpus.effective
+  CpuSet cpus;                           // of a task's main thread; of a scope: its cpuset.cpus.effective
   std::map<pid_t, CpuSet> exceptions{};  // threads that may run elsewhere
   bool is_exactly(const CpuSet& wanted) const { return exceptions.empty() && cpus == wanted; }
   friend bool operator==(const Masks&, const Masks&) = default;
@@ -54,11 +52,8 @@ struct Masks {
 
 // The result of discover().
 struct Node {
-  std::vector<Zone> zones{};         // by level, then by first CPU
-  std::string no_cgroups{};          // why there is no cpuset controller of cgroup v2; empty: there is one
-  std::string no_units{};            // why systemd cannot be asked; empty: it can
-  std::string mount_point{};         // of cgroup v2: "/sys/fs/cgroup"; empty: none
-  bool overwrites_affinity = false;  // before Linux 6.2 a change of a cpuset overwrites the masks of its tasks
+  std::vector<Zone> zones{};  // by level, then by first CPU
+  std::string no_scopes{};    // why processes cannot be moved into scopes; empty: they can
   friend bool operator==(const Node&, const Node&) = default;
 };
 
@@ -70,10 +65,9 @@ struct Observed {
 
 // Targets not named here stay untouched.
 struct Setting {
-  std::map<Target, CpuSet> limited{};  // each thread runs on exactly these
-  std::map<Target, Masks> restored{};  // tasks get these masks back; threads that are not named get `cpus`
-  std::set<Target> released{};         // scopes, units and cgroups: nrd's limit is taken away
-  std::map<Target, Task> moved{};      // scopes that must exist, with the process that moves into them
+  std::map<Target, CpuSet> limited{};  // run on exactly these
+  std::map<Target, Masks>
+      restored{};  // are not limited any more, and get these masks back; threads that are not named `cpus`
   friend bool operator==(const Setting&, const Setting&) = default;
 };
 

@@ -25,7 +25,7 @@ HOMES = {
     "openssl/": ("api/http/", "api/auth/certificate_list.cc", "cli/certificates.cc", "cli/certificate_facts.cc", "base/sha256.cc"),
     "zlib.h": "api/http/inflate.cc", "libelf.h": "hw/onload/module_file.cc", "libkmod.h": "hw/onload/modules.cc", "archive": ("hw/onload/tar.cc", "cli/support_bundle.cc"),
     "security/": "api/auth/pam.cc", "prometheus/": "api/metrics/",
-    "systemd/": ("base/log.cc", "cli/unit_process.cc", "daemon/notify.cc"),
+    "systemd/": ("base/log.cc", "cli/unit_process.cc", "daemon/notify.cc", "hw/cpuset/units.cc"),
 }
 
 

@@ -166,6 +166,14 @@ def test_cpus_and_pools_are_shown(large):
     assert "A  workload 1 (feed): CPUs " in drawn and "pool fast: exclusive, CPUs 2-7,10-15, free " in drawn
 
 
+def test_metrics_count_the_cpus_of_each_pool(large):
+    post(large, {"cpu": {"pool": "fast", "count": 2}})
+    lines = large.request("GET", "/metrics")[1].splitlines()
+    counts = {line.split()[0]: float(line.split()[1]) for line in lines if line.startswith("nrd_cpu_pool_cpus{")}
+    assert counts['nrd_cpu_pool_cpus{pool="fast",state="granted"}'] == 2 and counts['nrd_cpu_pool_cpus{pool="fast",state="free"}'] == 10
+    assert counts['nrd_cpu_pool_cpus{pool="common",state="free"}'] == 2 and counts['nrd_cpu_pool_cpus{pool="common",state="offline"}'] == 0
+
+
 def test_the_largest_request_is_granted(large):
     fast = large.call("GET", "/v1/cpus/pools/fast")
     post(large, {"cpu": {"pool": "fast", "count": fast["largest"]["machine"]}})

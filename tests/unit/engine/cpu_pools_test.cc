@@ -80,6 +80,33 @@ TEST_CASE("exclusive CPUs and their idle siblings belong to one workload") {
   CHECK_FALSE(free_cpus(fixture.state()).intersects(CpuSet{2, 3, 4, 5, 6, 7, 10}));
 }
 
+TEST_CASE("the client that asks for its own CPUs runs in a scope, which keeps its name") {
+  Fixture fixture;
+  const cpuset::Target scope{.kind = cpuset::Target::Kind::Scope, .name = "nrd-1.scope", .task = a_process(10)};
+  fixture.hardware.tree.cpuset.targets[scope] = {.cpus = fixture.everywhere};
+  Spec spec = for_cpus({.pool = "fast", .count = 2}, {a_process(10)});
+  spec.owner = Owner{.pid = 10, .start = 7, .boot_id = "boot-1"};
+  spec.runs_caller = true;
+  spec.given_id = "feed";
+  const auto workload = fixture.create(spec);
+  REQUIRE(workload);
+  CHECK(workload->grant.cpu->has_scope);
+  CHECK(fixture.hardware.tree.cpuset.targets.at(scope).cpus.to_string() == "2,4");
+  CHECK(fixture.runs_on(10) == "0-15");  // the affinity is its own affair
+  CHECK(is_applied(fixture.state(), *workload));
+  REQUIRE(fixture.patch(workload->id, {.cpu = members<CpuRequest>(R"({"count": 1})")}));
+  CHECK(fixture.hardware.tree.cpuset.targets.at(scope).cpus.size() == 1);
+  REQUIRE(fixture.remove(workload->id));
+  CHECK(fixture.hardware.tree.cpuset.targets.at(scope).cpus == fixture.everywhere);
+
+  // Without systemd by its affinity.
+  fixture.hardware.facts.cpuset.no_scopes = "systemd is not the init of this host";
+  fixture.writer->repair();
+  spec.given_id = "";
+  REQUIRE(fixture.create(spec));
+  CHECK(fixture.runs_on(10) == "2,4");
+}
+
 TEST_CASE("ways and frequencies follow the granted CPUs") {
   Fixture fixture;
   Spec spec = for_cpus({.pool = "fast", .count = 2, .near = {"node:1"}}, {a_process(10)});

@@ -1,0 +1,32 @@
+// Scopes of systemd below nrd.slice: a process with all that it starts, on its own CPUs. Its processes cannot leave
+// these, whatever affinity they choose.
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+#include "base/result.h"
+#include "hw/cpuset/types.h"
+#include "hw/cpuset/units.h"
+
+namespace nrd::cpuset {
+
+class Scopes {
+ public:
+  // Why there can be none; empty: there can.
+  std::string why_not();
+  // nullopt: its process has ended. Before its process has moved, where this may run.
+  Result<std::optional<Masks>> masks_of(const Target& scope);
+  // Moves the process if it is elsewhere. Hardware: the cgroup's effective set is another one. Nothing happens if the
+  // process has ended.
+  Result<void> limit(const Target& scope, const CpuSet& cpus, Deadline deadline);
+  // The process stays in the scope, which has all CPUs of the host, and gets its masks back.
+  Result<void> release(const Target& scope, const Masks& before, Deadline deadline);
+
+ private:
+  Result<void> move(const Target& scope, const CpuSet& cpus, Deadline deadline);
+
+  Units units_;
+};
+
+}  // namespace nrd::cpuset
