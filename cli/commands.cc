@@ -127,7 +127,8 @@ Outcome<> print_workload(const Result<Answer>& answer, Output output) {
 }
 
 Outcome<> check_request(const NewWorkload& wanted) {
-  if (wanted.cpus.empty() && wanted.tasks.empty() && !wanted.resources.contains("cpu")) {
+  const bool has_tasks = !wanted.tasks.empty() || !wanted.unit.empty() || !wanted.cgroup.empty();
+  if (wanted.cpus.empty() && !has_tasks && !wanted.resources.contains("cpu")) {
     return stop(kUsage, "no CPUs or tasks given; use --cpus, --count or --task-ids (nrdctl workload create --help)");
   }
   if (asks_something(wanted)) return {};

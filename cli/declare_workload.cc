@@ -22,6 +22,8 @@ void declare_create(CLI::App& workload, Arguments& a) {
   declare_resources(*create, a.wanted);
   create->add_option("--task-ids", a.wanted.tasks, "PIDs (all threads of the process) and TIDs, such as 4711,4712")
       ->delimiter(',');
+  create->add_option("--unit", a.wanted.unit, "service or scope of systemd instead of tasks, such as feed.service");
+  create->add_option("--cgroup", a.wanted.cgroup, "cgroup instead of tasks, such as /x/y below /sys/fs/cgroup");
   create
       ->add_option("--owner", a.wanted.owner,
                    "process ID or service (feed.service); the workload is deleted when the process, or the service's "

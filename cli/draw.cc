@@ -113,6 +113,10 @@ std::string whom(const json::Value& workload) {
   std::string text = cpus == "-" ? "" : "CPUs " + cpus;
   if (cpu.is_object()) text += " of pool " + text_of(cpu, "pool");
   if (tasks != "-") text += (text.empty() ? "tasks " : ", tasks ") + tasks;
+  for (const char* group : {"unit", "cgroup"}) {
+    if (const std::string name = text_or_nothing(workload, group); !name.empty())
+      text += (text.empty() ? "" : ", ") + name;
+  }
   return text;
 }
 

@@ -92,8 +92,9 @@ std::string workload_request(const NewWorkload& wanted, const std::string& owner
       w.key(part).null();
     }
   }
-  for (const auto& [key, text] : {std::pair{"id", &wanted.id}, std::pair{"uuid", &wanted.uuid},
-                                  std::pair{"policy", &wanted.policy}, std::pair{"name", &wanted.name}}) {
+  for (const auto& [key, text] :
+       {std::pair{"id", &wanted.id}, std::pair{"uuid", &wanted.uuid}, std::pair{"policy", &wanted.policy},
+        std::pair{"name", &wanted.name}, std::pair{"unit", &wanted.unit}, std::pair{"cgroup", &wanted.cgroup}}) {
     if (!text->empty()) w.key(key).string(*text);
   }
   if (!wanted.labels.empty() || !wanted.removed_labels.empty()) write_labels(w.key("labels"), wanted);

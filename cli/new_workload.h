@@ -13,6 +13,8 @@ namespace nrd::cli {
 struct NewWorkload {
   std::string cpus;
   std::vector<std::string> tasks;  // processes and threads
+  std::string unit;                // "feed.service"
+  std::string cgroup;              // "/x/y"
   // JSON by part and member: {"cache", {"max", "3"}}. The parts are `cpu`, `cache`, `l2`, `mba` and `pstate`.
   std::map<std::string, std::map<std::string, std::string>> resources;
   uint32_t ways = 0;                 // a guarantee: max and min of the cache

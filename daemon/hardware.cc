@@ -20,17 +20,16 @@ class NodeHardware final : public Hardware {
     rdt::Node rdt = TRY(rdt_->discover());
     pstate::Node pstate = TRY(pstate_.discover());
     cpuset::Node cpuset = TRY(cpuset_.discover());
-    return NodeFacts{.boot_id = std::string(trimmed(*boot_id)),
-                     .rdt = std::move(rdt),
-                     .pstate = std::move(pstate),
-                     .cpuset = std::move(cpuset)};
+    boot_id_ = trimmed(*boot_id);
+    return NodeFacts{
+        .boot_id = boot_id_, .rdt = std::move(rdt), .pstate = std::move(pstate), .cpuset = std::move(cpuset)};
   }
 
   Result<Observed> observe(const CpuSet& frequencies, const std::set<Task>& tasks,
                            const std::set<cpuset::Target>& targets) override {
-    rdt::Observed rdt = TRY(rdt_->observe(tasks));
-    pstate::Observed pstate = TRY(pstate_.observe(frequencies));
     cpuset::Observed cpuset = TRY(cpuset_.observe(targets));
+    rdt::Observed rdt = TRY(rdt_->observe(with_processes(tasks, cpuset)));
+    pstate::Observed pstate = TRY(pstate_.observe(frequencies));
     return Observed{.rdt = std::move(rdt), .pstate = std::move(pstate), .cpuset = std::move(cpuset)};
   }
 
@@ -62,6 +61,21 @@ class NodeHardware final : public Hardware {
   }
 
  private:
+  // Those of units and cgroups too, which get their boot_id here.
+  std::set<Task> with_processes(std::set<Task> tasks, cpuset::Observed& observed) const {
+    for (auto& [target, group] : observed.groups) {
+      std::set<Task> processes;
+      for (Task task : group.processes) {
+        task.boot_id = boot_id_;
+        processes.insert(std::move(task));
+      }
+      tasks.insert(processes.begin(), processes.end());
+      group.processes = std::move(processes);
+    }
+    return tasks;
+  }
+
+  std::string boot_id_;
   std::unique_ptr<rdt::Rdt> rdt_;
   pstate::Pstate pstate_;
   cpuset::Cpuset cpuset_;

@@ -88,6 +88,9 @@ Result<CreateWorkload> WorkloadService::command_of(const Requester& who, const N
     command.spec.tasks = std::move(found.tasks);
     command.spec.task_cpus = std::move(found.cpus);
   }
+  if (who.is_limited_to_own && workload.spec.has_group())
+    return forbidden(workload.spec.unit.empty() ? "/cgroup" : "/unit",
+                     "the run role may only name tasks of the calling process", "task_ids, or none");
   if (workload.owner) {
     Owner owner = TRY(find_owner(owners_, *workload.owner, who.caller));
     command.spec.owner = std::move(owner);

@@ -46,6 +46,14 @@ CpuSet effective_cpus(const NodeState& state, const Workload& workload) {
   return effective;
 }
 
+// By what, and its name.
+std::pair<const char*, std::string> enforcement_of(const Workload& workload) {
+  const Spec& spec = workload.spec;
+  if (spec.has_group()) return spec.unit.empty() ? std::pair{"cgroup", spec.cgroup} : std::pair{"unit", spec.unit};
+  if (workload.grant.cpu->has_scope) return {"scope", name_of_scope(workload)};
+  return {"affinity", ""};
+}
+
 }  // namespace
 
 Result<Change<json::Partial<CpuRequest>>> parse_cpu(const Value& object, const std::string& at) {
@@ -69,8 +77,9 @@ void render_cpu(json::Writer& w, const NodeState& state, const Workload& workloa
   w.key("reason").string(grant.reason);
   if (const CpuSet effective = effective_cpus(state, workload); !effective.empty()) {
     w.key("enforced").begin_object();
-    w.key("by").string(grant.has_scope ? "scope" : "affinity");
-    if (grant.has_scope) w.key("name").string(name_of_scope(workload));
+    const auto [by, name] = enforcement_of(workload);
+    w.key("by").string(by);
+    if (!name.empty()) w.key("name").string(name);
     w.key("effective").string(effective.to_string());
     w.end_object();
   }

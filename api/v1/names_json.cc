@@ -6,6 +6,7 @@
 #include "base/control.h"
 #include "base/json/members.h"
 #include "base/json/writer.h"
+#include "hw/cpuset/types.h"
 
 namespace nrd::v1 {
 namespace {
@@ -37,6 +38,8 @@ bool is_uuid(const std::string& text) {
 
 constexpr std::string_view kIds = "a string of at most 320 letters, digits and -_.~:@+";
 constexpr std::string_view kNames = "at most 63 letters, digits and -_. in between";
+constexpr std::string_view kUnits = "the name of a service or scope of systemd, such as \"feed.service\"";
+constexpr std::string_view kCgroups = "a path below /sys/fs/cgroup, such as \"/x/y\"";
 constexpr std::string_view kLabels = "an object such as {\"team\": \"trading\"}";
 
 // Empty if the body has none.
@@ -78,6 +81,16 @@ Result<std::string> parse_given_id(const Value& body) {
 Result<void> check_given_id(const std::string& id) {
   if (!id.empty() && is_id(id)) return {};
   return fail_at(ErrorCode::BadRequest, "/id", "is too long or has invalid characters", std::string(kIds));
+}
+
+Result<std::string> parse_unit(const Value& body) {
+  const auto is_valid = [](const std::string& text) { return cpuset::is_unit_name(text); };
+  return parse_text(body, "unit", kUnits, is_valid, "is no name of a service or scope");
+}
+
+Result<std::string> parse_cgroup(const Value& body) {
+  const auto is_valid = [](const std::string& text) { return cpuset::is_cgroup_path(text); };
+  return parse_text(body, "cgroup", kCgroups, is_valid, "is no path of a cgroup");
 }
 
 Result<std::optional<std::string>> parse_name(const Value& body) {

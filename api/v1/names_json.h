@@ -11,9 +11,11 @@
 
 namespace nrd::v1 {
 
-// The ids are empty if the body has none.
+// Empty if the body has none.
 Result<std::string> parse_uuid(const json::Value& body);
 Result<std::string> parse_given_id(const json::Value& body);
+Result<std::string> parse_unit(const json::Value& body);
+Result<std::string> parse_cgroup(const json::Value& body);
 // BadRequest at /id.
 Result<void> check_given_id(const std::string& id);
 

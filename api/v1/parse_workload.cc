@@ -55,6 +55,8 @@ constexpr std::array kKeys = {
     Key{"id", Use::Read, Use::Text},
     Key{"core_ids", Use::Read, Use::Read},
     Key{"task_ids", Use::Read, Use::Read},
+    Key{"unit", Use::Read, Use::Ignored},
+    Key{"cgroup", Use::Read, Use::Ignored},
     Key{"policy", Use::Read, Use::Read},
     Key{"status", Use::Text, Use::Text},
     Key{"cos_name", Use::Text, Use::Text},
@@ -269,7 +271,7 @@ Result<WorkloadPatch> parse_common(const Value& body, const NodeState& state, Nu
 // What a workload needs in addition to what a patch may have.
 Result<void> check_is_whole(const WorkloadPatch& parsed, const Spec& spec) {
   const SpecPatch& patch = parsed.patch;
-  if (!patch.core_ids && !parsed.task_ids && !patch.cpu) return rmd::no_cores();
+  if (!patch.core_ids && !parsed.task_ids && !patch.cpu && !spec.has_group()) return rmd::no_cores();
   if (patch.cache && !is_whole(**patch.cache)) return rmd::half_a_cache();
   if (patch.l2 && !is_whole(**patch.l2)) {
     return fail_at(ErrorCode::BadRequest, "/l2/ways", "is required with code", "both ways and code");
@@ -285,6 +287,8 @@ Result<NewWorkload> parse_whole(const Value& body, const NodeState& state, Use K
   WorkloadPatch parsed = TRY(parse_common(body, state, Null::IsAbsent));
   Spec spec = patched({}, parsed.patch);
   spec.policy = parsed.patch.policy;
+  spec.unit = TRY(parse_unit(body));
+  spec.cgroup = TRY(parse_cgroup(body));
   TRY(check_is_whole(parsed, spec));
   spec.uuid = TRY(parse_uuid(body));
   spec.given_id = TRY(parse_given_id(body));

@@ -65,6 +65,8 @@ void render_as_rmd(json::Writer& w, const NodeState& state, const Workload& work
     for (const Task& task : spec.tasks) w.string(std::to_string(task.id));
     w.end_array();
   }
+  if (!spec.unit.empty()) w.key("unit").string(spec.unit);
+  if (!spec.cgroup.empty()) w.key("cgroup").string(spec.cgroup);
   if (!spec.policy.empty()) w.key("policy").string(spec.policy);
   // "Failed": the hardware setting differs from the grant, after an external change or a failed write at startup.
   w.key("status").string(options.is_dry_run ? "None" : is_applied(state, workload) ? "Successful" : "Failed");

@@ -16,14 +16,16 @@ inline constexpr auto json::kFields<TaskClaim> = std::tuple(Field("task", &TaskC
 
 template <>
 inline constexpr auto json::kNames<cpuset::Target::Kind> =
-    std::array{std::pair{cpuset::Target::Kind::Task, "task"}, std::pair{cpuset::Target::Kind::Scope, "scope"}};
+    std::array{std::pair{cpuset::Target::Kind::Task, "task"}, std::pair{cpuset::Target::Kind::Scope, "scope"},
+               std::pair{cpuset::Target::Kind::Unit, "unit"}, std::pair{cpuset::Target::Kind::Cgroup, "cgroup"}};
 template <>
 inline constexpr auto json::kFields<cpuset::Target> = std::tuple(Field("kind", &cpuset::Target::kind),
                                                                  Field("name", &cpuset::Target::name).or_default(),
                                                                  Field("task", &cpuset::Target::task).or_default());
 template <>
 inline constexpr auto json::kFields<cpuset::Masks> =
-    std::tuple(Field("cpus", &cpuset::Masks::cpus), Field("exceptions", &cpuset::Masks::exceptions).or_default());
+    std::tuple(Field("cpus", &cpuset::Masks::cpus), Field("exceptions", &cpuset::Masks::exceptions).or_default(),
+               Field("own", &cpuset::Masks::own).or_default());
 
 namespace {
 

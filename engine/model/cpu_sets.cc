@@ -7,9 +7,11 @@ namespace {
 
 using cpuset::Target;
 
+bool has_task(const Target& target) { return target.kind == Target::Kind::Task || target.kind == Target::Kind::Scope; }
+
 // False if unknown.
 bool is_gone(const NodeState& state, const Target& target) {
-  if (has_ended(state, target.task)) return true;
+  if (has_task(target) && has_ended(state, target.task)) return true;
   const auto found = state.observed.cpuset.targets.find(target);
   return found != state.observed.cpuset.targets.end() && found->second.cpus.empty();
 }
@@ -50,18 +52,37 @@ std::optional<CpuSet> allowed_cpus(const NodeState& state, const Workload& workl
   return pool ? pool->cpus & online : CpuSet();
 }
 
+std::optional<Target> group_target(const Spec& spec) {
+  if (!spec.unit.empty()) return Target{.kind = Target::Kind::Unit, .name = spec.unit, .task = {}};
+  if (!spec.cgroup.empty()) return Target{.kind = Target::Kind::Cgroup, .name = spec.cgroup, .task = {}};
+  return std::nullopt;
+}
+
+std::set<Task> processes_of(const NodeState& state, const Spec& spec) {
+  const std::optional<Target> target = group_target(spec);
+  const auto& groups = state.observed.cpuset.groups;
+  const auto found = target ? groups.find(*target) : groups.end();
+  return found == groups.end() ? std::set<Task>() : found->second.processes;
+}
+
 std::set<Target> targets_of(const Workload& workload) {
   std::set<Target> targets;
   if (!workload.grant.cpu) return targets;
+  if (std::optional<Target> group = group_target(workload.spec)) return {*std::move(group)};
   for (const Task& task : workload.spec.tasks) targets.insert(target_of(workload, task));
   return targets;
 }
 
 std::set<Target> known_targets(const NodeState& state) {
   std::set<Target> targets;
-  for (const auto& [id, workload] : state.workloads) targets.merge(targets_of(workload));
+  for (const auto& [id, workload] : state.workloads) {
+    targets.merge(targets_of(workload));
+    if (std::optional<Target> group = group_target(workload.spec)) targets.insert(*std::move(group));
+  }
   for (const auto& [target, before] : state.baselines.cpu_sets) targets.insert(target);
-  std::erase_if(targets, [&state](const Target& target) { return target.task.boot_id != state.facts.boot_id; });
+  std::erase_if(targets, [&state](const Target& target) {
+    return has_task(target) && target.task.boot_id != state.facts.boot_id;
+  });
   return targets;
 }
 

@@ -17,11 +17,15 @@ CpuSet free_cpus_of(const NodeState& state, const CpuPool& pool, std::optional<W
 // The online CPUs where the tasks of `workload` may run; nullopt: it was granted no CPUs of a pool. Empty: all of them
 // are offline.
 std::optional<CpuSet> allowed_cpus(const NodeState& state, const Workload& workload);
-// What runs there: the tasks of the workload.
+// The unit or cgroup that runs there; nullopt: tasks, or nothing.
+std::optional<cpuset::Target> group_target(const Spec& spec);
+// Its processes, as last observed.
+std::set<Task> processes_of(const NodeState& state, const Spec& spec);
+// What runs there: the unit, the cgroup or the tasks of the workload.
 std::set<cpuset::Target> targets_of(const Workload& workload);
 // "nrd-7.scope", of one that has a scope.
 std::string name_of_scope(const Workload& workload);
-// The targets of all workloads, and those that nrd has to restore.
+// The targets of all workloads, also of those that are not limited, and those that nrd has to restore.
 std::set<cpuset::Target> known_targets(const NodeState& state);
 // Those of them without an observation yet, so without a value to restore.
 std::set<cpuset::Target> unobserved_targets(const NodeState& state);

@@ -103,6 +103,8 @@ std::set<Task> known_tasks(const NodeState& state) {
   for (const auto& [id, workload] : state.workloads)
     tasks.insert(workload.spec.tasks.begin(), workload.spec.tasks.end());
   for (const auto& [task, clos] : state.baselines.tasks) tasks.insert(task);
+  for (const auto& [target, group] : state.observed.cpuset.groups)
+    tasks.insert(group.processes.begin(), group.processes.end());
   tasks.insert(state.infra_tasks.begin(), state.infra_tasks.end());
   std::erase_if(tasks, [&state](const Task& task) { return task.boot_id != state.facts.boot_id; });
   return tasks;

@@ -172,6 +172,9 @@ Setting task_setting_of(const NodeState& state) {
     for (const Task& task : workload.spec.tasks) {
       if (!has_ended(state, task)) add(task, workload.grant.clos);
     }
+    for (const Task& task : processes_of(state, workload.spec)) {
+      if (!has_ended(state, task) && !is_of_workload(state, task)) add(task, workload.grant.clos);
+    }
   }
   for (const auto& [task, clos] : state.baselines.tasks) {
     if (!has_ended(state, task)) wanted.tasks.emplace(task, kRootClass);

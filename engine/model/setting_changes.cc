@@ -48,7 +48,7 @@ void add_task_changes(std::vector<KnobChange>& found, const rdt::Setting& settin
 }
 
 std::string text_of(const cpuset::Target& target) {
-  if (target.kind == cpuset::Target::Kind::Scope) return target.name;
+  if (target.kind != cpuset::Target::Kind::Task) return target.name;
   return std::string(target.task.is_process() ? "process " : "thread ") + std::to_string(target.task.id);
 }
 
@@ -61,13 +61,18 @@ std::string text_of(const cpuset::Masks& masks) {
   return text;
 }
 
+// Whatever the unit or cgroup itself says.
+bool runs_same(const cpuset::Masks& a, const cpuset::Masks& b) {
+  return a.cpus == b.cpus && a.exceptions == b.exceptions;
+}
+
 // Not of targets that are gone.
 void add_cpu_set_changes(std::vector<KnobChange>& found, const cpuset::Setting& setting,
                          const cpuset::Observed& observed) {
   const auto add = [&](const cpuset::Target& target, const cpuset::Masks& wanted) {
     const auto masks = observed.targets.find(target);
     const bool is_known = masks != observed.targets.end();
-    if (is_known && (masks->second.cpus.empty() || masks->second == wanted)) return;
+    if (is_known && (masks->second.cpus.empty() || runs_same(masks->second, wanted))) return;
     found.push_back({.knob = "CPUs of " + text_of(target),
                      .from = is_known ? text_of(masks->second) : "not observed yet",
                      .to = text_of(wanted)});

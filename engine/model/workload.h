@@ -110,6 +110,8 @@ struct Spec {
   std::vector<Task> tasks{};  // tasks in addition to its CPUs, ordered by number; from this boot, or they have exited
   std::optional<MbaRequest> mba{};  // requires cache
   CpuSet task_cpus{};               // CPUs the tasks could run on when they were named: determines their caches
+  std::string unit{};               // instead of tasks: what this unit of systemd runs, "feed.service"
+  std::string cgroup{};             // likewise: what is in this cgroup and below, "/x/y"
   std::optional<L2Request> l2{};
   std::string name{};  // chosen by the client, unique; empty: none
   Labels labels{};
@@ -117,6 +119,7 @@ struct Spec {
   std::vector<CpuSet> near_cpus{};  // CPUs near each device of cpu->near, when it was requested
   bool runs_caller = false;         // its owner asked for its own CPUs, over a Unix socket (nrdctl run)
   bool asks_for_ways() const { return cache || l2; }  // and therefore for a class of service
+  bool has_group() const { return !unit.empty() || !cgroup.empty(); }
   friend bool operator==(const Spec&, const Spec&) = default;
 };
 

@@ -69,7 +69,7 @@ Result<CpuGrant> join(const CpuPool& pool, const Spec& spec) {
     return fail_at(ErrorCode::BadRequest, member, "pool " + pool.name + " is shared: its members run on all its CPUs",
                    "no number of CPUs, or a pool of kind \"exclusive\"");
   }
-  if (spec.tasks.empty()) {
+  if (spec.tasks.empty() && !spec.has_group()) {
     return fail_at(ErrorCode::BadRequest, "/task_ids",
                    "is required: a workload in the shared pool " + pool.name + " has no CPUs of its own",
                    "the tasks that run in the pool");

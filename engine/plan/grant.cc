@@ -96,7 +96,7 @@ Result<Workloads> change(const NodeState& state, const Workload& before, Spec sp
     return fail_at(ErrorCode::BadRequest, emptied, "the workload would request no resources",
                    "delete the workload instead");
   }
-  if (asked.core_ids.empty() && asked.tasks.empty() && !asked.cpu) {
+  if (asked.core_ids.empty() && asked.tasks.empty() && !asked.has_group() && !asked.cpu) {
     return fail_at(ErrorCode::BadRequest, "/task_ids", "the workload would have no CPUs and no tasks",
                    "delete the workload instead");
   }

@@ -5,6 +5,7 @@
 
 #include "engine/model/cpu_list_expression.h"
 #include "engine/plan/bandwidth.h"
+#include "engine/plan/group_target.h"
 #include "engine/plan/stale_groups.h"
 #include "engine/plan/tasks.h"
 
@@ -52,7 +53,7 @@ Failure taken_by_others(const CpuSet& cpus, const std::string& group) {
 Result<void> check_cpus_exist(const rdt::Node& node, const Workload& workload) {
   const Spec& spec = workload.spec;
   const CpuSet& cpus = cpus_of(workload);
-  if (cpus.empty() && !spec.tasks.empty() && spec.core_ids.empty()) return {};
+  if (cpus.empty() && (!spec.tasks.empty() || spec.has_group()) && spec.core_ids.empty()) return {};
   if (cpus.empty()) {
     return fail_at(ErrorCode::BadRequest, "/core_ids", "names no CPU", "CPUs of " + node.online.to_string());
   }
@@ -307,6 +308,7 @@ Result<void> check(const NodeState& state, const Workload& workload, std::option
       .and_then([&] { return check_id(state, spec, self); })
       .and_then([&] { return check_names(state, spec, self); })
       .and_then([&] { return check_tasks(state, spec, self); })
+      .and_then([&] { return check_group(state, workload, self); })
       .and_then([&] { return check_bandwidth(state, spec); })
       .and_then([&] { return check_cpus_free(state, workload, self); })
       .and_then([&] { return spec.asks_for_ways() ? check_classes_free(state, workload) : Result<void>(); })
@@ -325,7 +327,7 @@ std::set<CacheId> caches_of(const rdt::Node& node, const Workload& workload) {
     for (const auto& [id, members] : caches) {
       if (members.intersects(used)) of_level.insert(id);
     }
-    if (of_level.empty() && !spec.tasks.empty() && !is_limited) {
+    if (of_level.empty() && (!spec.tasks.empty() || spec.has_group()) && !is_limited) {
       for (const auto& [id, members] : caches) of_level.insert(id);
     }
     touched.merge(of_level);

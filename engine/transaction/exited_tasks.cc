@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "engine/model/cpu_sets.h"
 
 namespace nrd {
 namespace {
@@ -30,7 +31,9 @@ ExitedTasks without_exited(const NodeState& state, Time now) {
 }
 
 bool names_tasks(const NodeState& state) {
-  const auto has_tasks = [](const auto& entry) { return !entry.second.spec.tasks.empty(); };
+  const auto has_tasks = [](const auto& entry) {
+    return !entry.second.spec.tasks.empty() || group_target(entry.second.spec);
+  };
   return !state.baselines.tasks.empty() || !state.baselines.cpu_sets.empty() ||
          !state.config->groups.infra_processes.empty() || std::ranges::any_of(state.workloads, has_tasks);
 }

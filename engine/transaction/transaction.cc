@@ -13,6 +13,13 @@
 namespace nrd {
 namespace {
 
+// The unit or cgroup that a new workload names.
+std::optional<cpuset::Target> new_group(const Command& command) {
+  if (const auto* create = std::get_if<CreateWorkload>(&command)) return group_target(create->spec);
+  const auto* put = std::get_if<PutWorkload>(&command);
+  return put ? group_target(put->spec) : std::nullopt;
+}
+
 // A client-chosen id read as a number; 0: it is none.
 uint64_t number_of(const std::string& given_id) {
   // Numbers that a client's double represents exactly. All above remain for ids that nrd assigns.
@@ -90,6 +97,8 @@ Result<Workloads> Transaction::plan(const Command& command) {
 // one.
 Result<Proposal> Transaction::plan_on_fresh_observation(const Command& command) {
   const bool has_seen_groups = TRY(sync_.refresh_foreign_groups());
+  // Whether it exists and which CPUs its parent has decides what can be planned.
+  if (const auto named = new_group(command)) TRY(sync_.refresh({}, {}, {*named}));
   Workloads planned = TRY(plan(command));
   Proposal proposal = propose(state_, std::move(planned));
   const NodeState wanted = with_workloads(state_, proposal.workloads);

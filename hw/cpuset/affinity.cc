@@ -90,20 +90,37 @@ Result<PinnedThreads> PinnedThreads::find() {
   PinnedThreads found;
   // That of the first process, of which all others are children.
   const CpuSet all = TRY(mask_of(1)).value_or(CpuSet());
-  for (const pid_t process : numbers_in("/proc")) {
-    for (const pid_t thread : numbers_in("/proc/" + std::to_string(process) + "/task")) {
-      std::optional<CpuSet> cpus = TRY(mask_of(thread));
-      if (cpus && *cpus != all) found.threads_.push_back({process, thread, *std::move(cpus)});
-    }
-  }
+  for (const pid_t process : numbers_in("/proc")) TRY(found.add(process, all));
   return found;
 }
 
+Result<PinnedThreads> PinnedThreads::find_in(const std::vector<pid_t>& processes, const CpuSet& all) {
+  PinnedThreads found;
+  for (const pid_t process : processes) TRY(found.add(process, all));
+  return found;
+}
+
+Result<void> PinnedThreads::add(pid_t process, const CpuSet& all) {
+  for (const pid_t thread : numbers_in("/proc/" + std::to_string(process) + "/task")) {
+    std::optional<CpuSet> cpus = TRY(mask_of(thread));
+    if (cpus && *cpus != all) threads_.push_back({process, thread, *std::move(cpus)});
+  }
+  return {};
+}
+
 // Kernel threads that are bound to a CPU refuse, and have kept theirs.
-void PinnedThreads::restore(pid_t process) const {
+void PinnedThreads::restore() const {
   for (const Thread& thread : threads_) {
-    if (thread.process != process && is_there(thread.process, thread.id)) [[maybe_unused]]
+    if (is_there(thread.process, thread.id)) [[maybe_unused]]
       const Result<bool> set = set_mask(thread.id, thread.cpus);
+  }
+}
+
+void PinnedThreads::restore_within(const CpuSet& cpus) const {
+  for (const Thread& thread : threads_) {
+    const CpuSet left = thread.cpus & cpus;
+    if (!left.empty() && is_there(thread.process, thread.id)) [[maybe_unused]]
+      const Result<bool> set = set_mask(thread.id, left);
   }
 }
 

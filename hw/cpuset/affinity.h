@@ -19,13 +19,18 @@ Result<std::optional<Masks>> masks_of(const Task& task);
 // did not take it. Nothing happens if the task has exited.
 Result<void> apply(const Task& task, const Masks& wanted);
 
-// The threads of all processes that may not run on all CPUs of the host, and where they may. Kernels before 6.2
-// overwrite this when the cpuset controller is enabled.
+// Threads that may not run everywhere, and where they may. Kernels before 6.2 overwrite this when the cpuset controller
+// is enabled, and when the cpuset of a cgroup changes.
 class PinnedThreads {
  public:
+  // Of all processes of the host.
   static Result<PinnedThreads> find();
-  // Those that still exist get back what they had, except the threads of `process`.
-  void restore(pid_t process) const;
+  // Of these processes, which may run on `all`.
+  static Result<PinnedThreads> find_in(const std::vector<pid_t>& processes, const CpuSet& all);
+  // Those that still exist get back what they had.
+  void restore() const;
+  // The same within `cpus`; those that had none of them keep what the kernel gave them.
+  void restore_within(const CpuSet& cpus) const;
 
  private:
   struct Thread {
@@ -33,6 +38,7 @@ class PinnedThreads {
     pid_t id = 0;
     CpuSet cpus{};
   };
+  Result<void> add(pid_t process, const CpuSet& all);
   std::vector<Thread> threads_;
 };
 

@@ -1,11 +1,21 @@
 #include "hw/cpuset/cgroup.h"
 
-#include <string_view>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
+
+#include "base/directory.h"
+#include "base/errno_text.h"
 #include "base/file.h"
+#include "base/number.h"
+#include "base/unique_fd.h"
 
 namespace nrd::cpuset {
 namespace {
+
+constexpr size_t kMostCgroups = 4096;
 
 std::string file_of(const std::string& cgroup, const char* file) {
   return std::string(kCgroups) + (cgroup == "/" ? "" : cgroup) + "/" + file;
@@ -20,9 +30,33 @@ bool has_word(std::string_view words, std::string_view word) {
   return false;
 }
 
-bool lists_cpuset(const char* file) {
-  const Result<std::optional<std::string>> controllers = read_file(file_of("/", file));
+bool lists_cpuset(const std::string& cgroup, const char* file) {
+  const Result<std::optional<std::string>> controllers = read_file(file_of(cgroup, file));
   return controllers && *controllers && has_word(**controllers, "cpuset");
+}
+
+bool exists(const std::string& cgroup) {
+  struct stat info {};
+  return ::stat((std::string(kCgroups) + cgroup).c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+// nullopt: there is no such file.
+Result<std::optional<CpuSet>> read_cpus(const std::string& cgroup, const char* file) {
+  const std::optional<std::string> text = TRY(read_file(file_of(cgroup, file)));
+  if (!text) return std::nullopt;
+  const std::string_view list = trimmed(*text);
+  if (list.empty()) return CpuSet();
+  Result<CpuSet> cpus = CpuSet::parse(list);
+  if (!cpus) return fail(ErrorCode::Hardware, "cannot read the CPUs of cgroup " + cgroup, std::string(list));
+  return *std::move(cpus);
+}
+
+void add_numbers(std::vector<pid_t>& numbers, std::string_view lines, size_t most) {
+  while (!lines.empty() && numbers.size() < most) {
+    const size_t end = std::min(lines.find('\n'), lines.size());
+    if (const auto number = parse_number<pid_t>(lines.substr(0, end))) numbers.push_back(*number);
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+  }
 }
 
 }  // namespace
@@ -30,10 +64,10 @@ bool lists_cpuset(const char* file) {
 std::string why_no_cpusets() {
   const Result<std::optional<std::string>> controllers = read_file(file_of("/", "cgroup.controllers"));
   if (!controllers || !*controllers) return "cgroup version 2 is not mounted at /sys/fs/cgroup";
-  return lists_cpuset("cgroup.controllers") ? "" : "the cpuset controller is not in cgroup version 2";
+  return lists_cpuset("/", "cgroup.controllers") ? "" : "the cpuset controller is not in cgroup version 2";
 }
 
-bool is_cpuset_enabled() { return lists_cpuset("cgroup.subtree_control"); }
+bool has_cpusets_below(const std::string& cgroup) { return lists_cpuset(cgroup, "cgroup.subtree_control"); }
 
 Result<std::optional<std::string>> cgroup_of(pid_t process) {
   const std::optional<std::string> text = TRY(read_file("/proc/" + std::to_string(process) + "/cgroup"));
@@ -50,13 +84,46 @@ Result<std::optional<std::string>> cgroup_of(pid_t process) {
 }
 
 Result<std::optional<CpuSet>> effective_cpus(const std::string& cgroup) {
-  const std::optional<std::string> text = TRY(read_file(file_of(cgroup, "cpuset.cpus.effective")));
-  if (!text) return std::nullopt;
-  const std::string_view list = trimmed(*text);
-  if (list.empty()) return CpuSet();
-  Result<CpuSet> cpus = CpuSet::parse(list);
-  if (!cpus) return fail(ErrorCode::Hardware, "cannot read the CPUs of cgroup " + cgroup, std::string(list));
-  return *std::move(cpus);
+  if (!exists(cgroup)) return std::nullopt;
+  const std::optional<CpuSet> cpus = TRY(read_cpus(cgroup, "cpuset.cpus.effective"));
+  if (cpus || cgroup == "/") return cpus;
+  return effective_cpus(parent_of(cgroup));
+}
+
+Result<std::optional<CpuSet>> own_cpus(const std::string& cgroup) { return read_cpus(cgroup, "cpuset.cpus"); }
+
+Result<void> set_own_cpus(const std::string& cgroup, const CpuSet& cpus) {
+  const std::string path = file_of(cgroup, "cpuset.cpus");
+  const std::string list = cpus.to_string() + "\n";
+  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
+  if (file.valid() && ::write(file.get(), list.data(), list.size()) == static_cast<ssize_t>(list.size())) return {};
+  return fail(ErrorCode::Hardware, "cannot limit the CPUs of cgroup " + cgroup, path + ": " + errno_text());
+}
+
+Result<std::vector<pid_t>> processes_in(const std::string& cgroup, size_t most) {
+  std::vector<pid_t> processes;
+  std::vector<std::string> left{cgroup};
+  for (size_t seen = 0; !left.empty() && processes.size() < most && seen < kMostCgroups; ++seen) {
+    const std::string next = std::move(left.back());
+    left.pop_back();
+    // EOPNOTSUPP of a threaded one: its processes are those of the cgroup above.
+    const Result<std::optional<std::string>> text = read_file(file_of(next, "cgroup.procs"));
+    if (text && *text) add_numbers(processes, **text, most);
+    const UniqueFd folder(::open((kCgroups + next).c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!folder.valid()) continue;
+    for (const std::string& name : list_names(folder.get(), kMostCgroups).value_or(std::vector<std::string>())) {
+      struct stat info {};
+      const bool is_folder =
+          ::fstatat(folder.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
+      if (is_folder) left.push_back(next + "/" + name);
+    }
+  }
+  return processes;
+}
+
+std::string parent_of(const std::string& cgroup) {
+  const size_t slash = cgroup.rfind('/');
+  return slash == 0 || slash == std::string::npos ? "/" : cgroup.substr(0, slash);
 }
 
 }  // namespace nrd::cpuset

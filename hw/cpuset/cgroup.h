@@ -1,10 +1,12 @@
-// Cgroups of version 2, as far as CPUs go (Documentation/admin-guide/cgroup-v2.rst, "Cpuset"). Read only.
+// Cgroups of version 2, as far as CPUs go (Documentation/admin-guide/cgroup-v2.rst, "Cpuset"). Their files alone:
+// whether systemd manages one is for the caller to know.
 #pragma once
 
 #include <sys/types.h>
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/cpu_set.h"
 #include "base/result.h"
@@ -17,12 +19,20 @@ inline constexpr const char* kCgroups = "/sys/fs/cgroup";
 
 // Why CPUs cannot be limited by cgroups here; empty: they can.
 std::string why_no_cpusets();
-// True if the cgroups below the root have files of the cpuset controller.
-bool is_cpuset_enabled();
+// True if the cgroups directly below `cgroup` have files of the cpuset controller.
+bool has_cpusets_below(const std::string& cgroup);
 // "/nrd.slice/nrd-7.scope". nullopt: the process has exited.
 Result<std::optional<std::string>> cgroup_of(pid_t process);
-// cpuset.cpus.effective of a cgroup, the CPUs that its processes get at most. nullopt: it does not exist, or has no
-// such file.
+// cpuset.cpus.effective of a cgroup, the CPUs that its processes get at most; that of the next one above with such a
+// file. nullopt: the cgroup does not exist.
 Result<std::optional<CpuSet>> effective_cpus(const std::string& cgroup);
+// cpuset.cpus, which is empty where the parent's CPUs apply. nullopt: it has no such file.
+Result<std::optional<CpuSet>> own_cpus(const std::string& cgroup);
+// Writes cpuset.cpus. An empty set is refused by the kernel (ENOSPC) while there are processes.
+Result<void> set_own_cpus(const std::string& cgroup, const CpuSet& cpus);
+// The numbers of the processes in it and below, at most `most`.
+Result<std::vector<pid_t>> processes_in(const std::string& cgroup, size_t most);
+// "/x" of "/x/y"; "/" of "/x".
+std::string parent_of(const std::string& cgroup);
 
 }  // namespace nrd::cpuset

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "hw/cpuset/affinity.h"
+#include "hw/cpuset/cgroup.h"
+#include "hw/cpuset/controller.h"
 
 namespace nrd::cpuset {
 namespace {
@@ -16,27 +18,56 @@ constexpr std::chrono::milliseconds kPatience{800};
 
 Result<Node> Cpuset::discover() {
   std::vector<Zone> zones = TRY(topology_.zones());
-  return Node{.zones = std::move(zones), .no_scopes = scopes_.why_not()};
+  Node node{.zones = std::move(zones), .no_scopes = {}, .no_cgroups = why_no_cpusets()};
+  node.no_scopes = node.no_cgroups.empty() ? why_not_enabled() : node.no_cgroups;
+  if (node.no_scopes.empty()) node.no_scopes = units_.why_not();
+  return node;
 }
 
 Result<Observed> Cpuset::observe(const std::set<Target>& targets) {
+  const Deadline deadline = std::chrono::steady_clock::now() + kPatience;
   Observed observed;
   for (const Target& target : targets) {
-    const bool is_scope = target.kind == Target::Kind::Scope;
-    const std::optional<Masks> masks = TRY(is_scope ? scopes_.masks_of(target) : masks_of(target.task));
-    if (masks) observed.targets[target] = *masks;
+    std::optional<Masks> masks;
+    switch (target.kind) {
+      case Target::Kind::Task: masks = TRY(masks_of(target.task)); break;
+      case Target::Kind::Scope: masks = TRY(scopes_.masks_of(target)); break;
+      case Target::Kind::Unit:
+      case Target::Kind::Cgroup: {
+        std::optional<Groups::Seen> seen = TRY(groups_.observe(target, deadline));
+        if (!seen) break;
+        masks = std::move(seen->masks);
+        observed.groups[target] = std::move(seen->group);
+      }
+    }
+    if (masks) observed.targets[target] = *std::move(masks);
   }
   return observed;
 }
 
 Result<void> Cpuset::converge(const Setting& wanted) {
   const Deadline deadline = std::chrono::steady_clock::now() + kPatience;
-  for (const auto& [target, cpus] : wanted.limited) {
-    const Masks masks{.cpus = cpus};
-    TRY(target.kind == Target::Kind::Scope ? scopes_.limit(target, cpus, deadline) : apply(target.task, masks));
+  for (const auto& [target, cpus] : wanted.limited) TRY(limit(target, cpus, deadline));
+  for (const auto& [target, before] : wanted.restored) TRY(release(target, before, deadline));
+  return {};
+}
+
+Result<void> Cpuset::limit(const Target& target, const CpuSet& cpus, Deadline deadline) {
+  switch (target.kind) {
+    case Target::Kind::Task: return apply(target.task, Masks{.cpus = cpus});
+    case Target::Kind::Scope: return scopes_.limit(target, cpus, deadline);
+    case Target::Kind::Unit:
+    case Target::Kind::Cgroup: return groups_.limit(target, cpus, deadline);
   }
-  for (const auto& [target, before] : wanted.restored) {
-    TRY(target.kind == Target::Kind::Scope ? scopes_.release(target, before, deadline) : apply(target.task, before));
+  return {};
+}
+
+Result<void> Cpuset::release(const Target& target, const Masks& before, Deadline deadline) {
+  switch (target.kind) {
+    case Target::Kind::Task: return apply(target.task, before);
+    case Target::Kind::Scope: return scopes_.release(target, before, deadline);
+    case Target::Kind::Unit:
+    case Target::Kind::Cgroup: return groups_.release(target, before, deadline);
   }
   return {};
 }

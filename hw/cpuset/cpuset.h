@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/result.h"
+#include "hw/cpuset/groups.h"
 #include "hw/cpuset/scopes.h"
 #include "hw/cpuset/topology.h"
 #include "hw/cpuset/types.h"
@@ -21,8 +22,13 @@ class Cpuset {
   Result<void> converge(const Setting& wanted);
 
  private:
+  Result<void> limit(const Target& target, const CpuSet& cpus, Deadline deadline);
+  Result<void> release(const Target& target, const Masks& before, Deadline deadline);
+
   Topology topology_;
-  Scopes scopes_;
+  Units units_;
+  Scopes scopes_{units_};
+  Groups groups_{units_};
 };
 
 }  // namespace nrd::cpuset

@@ -1,14 +1,11 @@
 #include "hw/cpuset/scopes.h"
 
-#include <sys/utsname.h>
-
-#include <cstdlib>
 #include <string>
 #include <thread>
 
-#include "base/file.h"
 #include "hw/cpuset/affinity.h"
 #include "hw/cpuset/cgroup.h"
+#include "hw/cpuset/controller.h"
 
 namespace nrd::cpuset {
 namespace {
@@ -17,26 +14,6 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 std::string cgroup_of_scope(const Target& scope) { return std::string("/") + kSlice + "/" + scope.name; }
-
-// Before Linux 6.2 a change of a cpuset overwrites the affinity of its tasks.
-bool overwrites_affinity() {
-  utsname name{};
-  if (::uname(&name) != 0) return true;
-  char* rest = nullptr;
-  const long major = std::strtol(name.release, &rest, 10);
-  const long minor = *rest == '.' ? std::strtol(rest + 1, nullptr, 10) : 0;
-  return major < 6 || (major == 6 && minor < 2);
-}
-
-Result<CpuSet> possible_cpus() {
-  const std::optional<std::string> list = TRY(read_one_line("/sys/devices/system/cpu/possible"));
-  return CpuSet::parse(trimmed(list.value_or("")));
-}
-
-bool has_isolated_cpus() {
-  const Result<std::optional<std::string>> isolated = read_one_line("/sys/devices/system/cpu/isolated");
-  return isolated && *isolated && !trimmed(**isolated).empty();
-}
 
 // nullopt: the process has ended.
 Result<std::optional<bool>> is_inside(const Target& scope) {
@@ -55,14 +32,6 @@ Result<void> check_effective(const Target& scope, const CpuSet& wanted) {
 
 }  // namespace
 
-std::string Scopes::why_not() {
-  if (std::string reason = why_no_cpusets(); !reason.empty()) return reason;
-  // There the kernel would let every service run on the isolated CPUs (docs/cpus.md).
-  if (!is_cpuset_enabled() && overwrites_affinity() && has_isolated_cpus())
-    return "this kernel, before 6.2, would give up isolcpus=";
-  return units_.why_not();
-}
-
 Result<std::optional<Masks>> Scopes::masks_of(const Target& scope) {
   const std::optional<bool> inside = TRY(is_inside(scope));
   if (!inside) return std::nullopt;
@@ -73,19 +42,13 @@ Result<std::optional<Masks>> Scopes::masks_of(const Target& scope) {
 }
 
 Result<void> Scopes::move(const Target& scope, const CpuSet& cpus, Deadline deadline) {
-  std::optional<PinnedThreads> pinned;
-  if (!is_cpuset_enabled()) {
-    if (overwrites_affinity()) pinned = TRY(PinnedThreads::find());
-    // systemd would disable the controller after the last scope, and then such a kernel overwrites the masks again.
-    TRY(units_.set_allowed_cpus(kSlice, TRY(possible_cpus()), deadline));
-  }
+  TRY(enable_controller(units_, kRootSlice, deadline));
   TRY(units_.start_scope(scope.name, scope.task.process, cpus, deadline));
   while (TRY(is_inside(scope)) == false) {
     if (steady_clock::now() > deadline)
       return fail(ErrorCode::Busy, "systemd does not answer; try again", scope.name + ": its process has not moved");
     std::this_thread::sleep_for(milliseconds(1));
   }
-  if (pinned) pinned->restore(scope.task.process);
   return {};
 }
 
@@ -96,7 +59,11 @@ Result<void> Scopes::limit(const Target& scope, const CpuSet& cpus, Deadline dea
     TRY(move(scope, cpus, deadline));
   } else {
     const std::optional<CpuSet> effective = TRY(effective_cpus(cgroup_of_scope(scope)));
-    if (effective != cpus) TRY(units_.set_allowed_cpus(scope.name, cpus, deadline));
+    if (effective && *effective != cpus) {
+      const KeptMasks masks = TRY(KeptMasks::of(cgroup_of_scope(scope), *effective));
+      TRY(units_.set_allowed_cpus(scope.name, cpus, deadline));
+      masks.restore_within(cpus);
+    }
   }
   return check_effective(scope, cpus);
 }
@@ -105,9 +72,7 @@ Result<void> Scopes::release(const Target& scope, const Masks& before, Deadline 
   const std::optional<bool> inside = TRY(is_inside(scope));
   if (!inside) return {};
   if (*inside) {
-    const CpuSet all = TRY(effective_cpus("/")).value_or(CpuSet());
-    TRY(units_.set_allowed_cpus(scope.name, all, deadline));
-    TRY(units_.set_allowed_cpus(scope.name, {}, deadline));
+    TRY(units_.clear_allowed_cpus(scope.name, TRY(effective_cpus("/")).value_or(CpuSet()), deadline));
   }
   return apply(scope.task, before);
 }

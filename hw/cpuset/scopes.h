@@ -13,8 +13,7 @@ namespace nrd::cpuset {
 
 class Scopes {
  public:
-  // Why there can be none; empty: there can.
-  std::string why_not();
+  explicit Scopes(Units& units) : units_(units) {}
   // nullopt: its process has ended. Before its process has moved, where this may run.
   Result<std::optional<Masks>> masks_of(const Target& scope);
   // Moves the process if it is elsewhere. Hardware: the cgroup's effective set is another one. Nothing happens if the
@@ -26,7 +25,7 @@ class Scopes {
  private:
   Result<void> move(const Target& scope, const CpuSet& cpus, Deadline deadline);
 
-  Units units_;
+  Units& units_;
 };
 
 }  // namespace nrd::cpuset

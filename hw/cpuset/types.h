@@ -1,7 +1,7 @@
 // Plain structs of the module that limits processes to CPUs: what the CPUs share (zones), what can be limited
 // (targets), and a setting of them.
 //
-// A target is limited by the CPU affinity of its threads (a task) or by the cpuset of its cgroup (a scope). Success
+// A target is limited by the CPU affinity of its threads (a task) or by the cpuset of its cgroup (all others). Success
 // of a write means little: the kernel and systemd accept settings without effect. What counts is what was read back.
 #pragma once
 
@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/cpu_set.h"
@@ -33,33 +34,53 @@ struct Zone {
 // What can be limited to CPUs.
 struct Target {
   enum class Kind {
-    Task,   // a process with all its threads, or one thread
-    Scope,  // a process with all that it starts, in a scope of systemd below nrd.slice
+    Task,    // a process with all its threads, or one thread
+    Scope,   // a process with all that it starts, in a scope of systemd below nrd.slice
+    Unit,    // what a service or scope of systemd runs, now and later
+    Cgroup,  // what is in a cgroup that systemd does not manage, and below
   };
   Kind kind = Kind::Task;
-  std::string name{};  // of a scope: "nrd-7.scope"
-  Task task{};         // of a scope: the process that moves into it
+  std::string name{};  // of a scope and a unit: "nrd-7.scope"; of a cgroup: its path, "/x/y"
+  Task task{};         // of a task; of a scope: the process that moves into it
   friend auto operator<=>(const Target&, const Target&) = default;
 };
 
-// Where the threads of a target may run. Within a scope its processes may choose further: a scope has no exceptions.
+// True if it is the name of a service or scope of systemd: "feed.service".
+bool is_unit_name(std::string_view name);
+// True if it can be the path of a cgroup other than the root: "/x/y", without "." and "..".
+bool is_cgroup_path(std::string_view path);
+
+// Where the threads of a target may run. Within a cpuset its processes may choose further: only tasks have exceptions.
 struct Masks {
-  CpuSet cpus;                           // of a task's main thread; of a scope: its cpuset.cpus.effective
+  CpuSet cpus;                           // of a task's main thread; of all others: cpuset.cpus.effective
   std::map<pid_t, CpuSet> exceptions{};  // threads that may run elsewhere
+  CpuSet own{};                          // AllowedCPUs= of a unit, cpuset.cpus of a cgroup; empty: none
   bool is_exactly(const CpuSet& wanted) const { return exceptions.empty() && cpus == wanted; }
   friend bool operator==(const Masks&, const Masks&) = default;
 };
 
+// More of a unit or cgroup.
+struct Group {
+  CpuSet available{};          // CPUs that its parent has
+  std::set<Task> processes{};  // without boot_id; at most kMostProcesses
+  std::string managed_by{};    // of a cgroup: the unit of systemd whose it is
+  bool has_controller = true;  // of a cgroup: it has the files of the cpuset controller
+  friend bool operator==(const Group&, const Group&) = default;
+};
+inline constexpr size_t kMostProcesses = 4096;
+
 // The result of discover().
 struct Node {
   std::vector<Zone> zones{};  // by level, then by first CPU
-  std::string no_scopes{};    // why processes cannot be moved into scopes; empty: they can
+  std::string no_scopes{};    // why scopes and units cannot be limited; empty: they can
+  std::string no_cgroups{};   // why cgroups cannot be limited; empty: they can
   friend bool operator==(const Node&, const Node&) = default;
 };
 
 // Of the requested targets. One that does not exist (any more) is left out.
 struct Observed {
   std::map<Target, Masks> targets{};
+  std::map<Target, Group> groups{};  // of units and cgroups
   friend bool operator==(const Observed&, const Observed&) = default;
 };
 

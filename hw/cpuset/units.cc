@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <span>
 #include <vector>
 
 #include "base/errno_text.h"
+#include "hw/cpuset/types.h"
 
 namespace nrd::cpuset {
 namespace {
@@ -29,6 +31,15 @@ std::vector<uint8_t> bytes_of(const CpuSet& cpus) {
     bytes.back() = static_cast<uint8_t>(bytes.back() | 1U << cpu.value % 8);
   }
   return bytes;
+}
+
+CpuSet cpus_of(std::span<const uint8_t> bytes) {
+  CpuSet cpus;
+  const size_t most = std::min<size_t>(bytes.size() * 8, CpuSet::kMaxCpus);
+  for (uint32_t cpu = 0; cpu < most; ++cpu) {
+    if ((bytes[cpu / 8] >> cpu % 8 & 1) != 0) cpus.add(CpuId{cpu});
+  }
+  return cpus;
 }
 
 Failure refused(const std::string& unit, int negative, const char* text) {
@@ -57,16 +68,72 @@ Result<Message> new_call(sd_bus* bus, const std::string& unit, const char* metho
   return Message(made);
 }
 
-Result<void> send(sd_bus* bus, const Message& message, const std::string& unit, Deadline deadline) {
+// The answer.
+Result<Message> send(sd_bus* bus, const Message& message, const std::string& unit, Deadline deadline) {
   const auto left = std::chrono::duration_cast<std::chrono::microseconds>(deadline - std::chrono::steady_clock::now());
   if (left.count() <= 0) return refused(unit, -ETIMEDOUT, nullptr);
   sd_bus_error error = SD_BUS_ERROR_NULL;
-  const int done = ::sd_bus_call(bus, message.get(), static_cast<uint64_t>(left.count()), &error, nullptr);
-  if (done >= 0) return {};
+  sd_bus_message* answer = nullptr;
+  const int done = ::sd_bus_call(bus, message.get(), static_cast<uint64_t>(left.count()), &error, &answer);
+  if (done >= 0) return Message(answer);
   Failure failure = refused(unit, done, error.message);
   ::sd_bus_error_free(&error);
   return failure;
 }
+
+// A call of the manager with one text, answered with one.
+Result<std::string> ask(sd_bus* bus, const char* method, const char* kind, const std::string& text, Deadline deadline) {
+  const Message message = TRY(new_call(bus, text, method));
+  if (const int done = ::sd_bus_message_append(message.get(), "s", text.c_str()); done < 0)
+    return refused(text, done, nullptr);
+  const Message answer = TRY(send(bus, message, text, deadline));
+  const char* read = nullptr;
+  if (const int done = ::sd_bus_message_read(answer.get(), kind, &read); done < 0) return refused(text, done, nullptr);
+  return std::string(read);
+}
+
+// A property, entered: what follows reads its value.
+Result<Message> property(sd_bus* bus, const std::string& path, const std::string& interface, const char* name,
+                         const char* type, Deadline deadline) {
+  sd_bus_message* made = nullptr;
+  int done =
+      ::sd_bus_message_new_method_call(bus, &made, kSystemd, path.c_str(), "org.freedesktop.DBus.Properties", "Get");
+  if (done < 0) return refused(path, done, nullptr);
+  const Message message(made);
+  done = ::sd_bus_message_append(message.get(), "ss", interface.c_str(), name);
+  if (done < 0) return refused(path, done, nullptr);
+  Message answer = TRY(send(bus, message, path, deadline));
+  done = ::sd_bus_message_enter_container(answer.get(), 'v', type);
+  if (done < 0) return refused(path, done, nullptr);
+  return answer;
+}
+
+Result<std::string> text_property(sd_bus* bus, const std::string& path, const std::string& interface, const char* name,
+                                  Deadline deadline) {
+  const Message answer = TRY(property(bus, path, interface, name, "s", deadline));
+  const char* read = nullptr;
+  if (const int done = ::sd_bus_message_read(answer.get(), "s", &read); done < 0) return refused(path, done, nullptr);
+  return std::string(read);
+}
+
+Result<CpuSet> cpus_property(sd_bus* bus, const std::string& path, const std::string& interface, Deadline deadline) {
+  const Message answer = TRY(property(bus, path, interface, "AllowedCPUs", "ay", deadline));
+  const void* read = nullptr;
+  size_t size = 0;
+  if (const int done = ::sd_bus_message_read_array(answer.get(), 'y', &read, &size); done < 0)
+    return refused(path, done, nullptr);
+  return cpus_of({static_cast<const uint8_t*>(read), size});
+}
+
+Result<bool> flag_property(sd_bus* bus, const std::string& path, const std::string& interface, const char* name,
+                           Deadline deadline) {
+  const Message answer = TRY(property(bus, path, interface, name, "b", deadline));
+  int read = 0;
+  if (const int done = ::sd_bus_message_read(answer.get(), "b", &read); done < 0) return refused(path, done, nullptr);
+  return read != 0;
+}
+
+constexpr std::string_view kScope = ".scope";
 
 }  // namespace
 
@@ -89,8 +156,10 @@ Result<sd_bus*> Units::connection() {
   return bus_;
 }
 
+bool Units::is_booted() { return ::sd_booted() > 0; }
+
 std::string Units::why_not() {
-  if (::sd_booted() <= 0) return "systemd is not the init of this host";
+  if (!is_booted()) return "systemd is not the init of this host";
   const Result<sd_bus*> bus = connection();
   return bus ? "" : "the system's D-Bus does not answer";
 }
@@ -108,7 +177,24 @@ Result<void> Units::start_scope(const std::string& name, pid_t process, const Cp
   if (done >= 0) done = ::sd_bus_message_close_container(message.get());
   if (done >= 0) done = ::sd_bus_message_append(message.get(), "a(sa(sv))", 0);
   if (done < 0) return refused(name, done, nullptr);
-  return send(bus, message, name, deadline);
+  TRY(send(bus, message, name, deadline));
+  return {};
+}
+
+Result<void> Units::start(const std::string& unit, Deadline deadline) {
+  sd_bus* bus = TRY(connection());
+  const Message message = TRY(new_call(bus, unit, "StartUnit"));
+  const int done = ::sd_bus_message_append(message.get(), "ss", unit.c_str(), "fail");
+  if (done < 0) return refused(unit, done, nullptr);
+  TRY(send(bus, message, unit, deadline));
+  return {};
+}
+
+Result<bool> Units::is_active(const std::string& unit, Deadline deadline) {
+  sd_bus* bus = TRY(connection());
+  const std::string path = TRY(ask(bus, "LoadUnit", "o", unit, deadline));
+  const std::string state = TRY(text_property(bus, path, "org.freedesktop.systemd1.Unit", "ActiveState", deadline));
+  return state == "active";
 }
 
 Result<void> Units::set_allowed_cpus(const std::string& unit, const CpuSet& cpus, Deadline deadline) {
@@ -120,7 +206,36 @@ Result<void> Units::set_allowed_cpus(const std::string& unit, const CpuSet& cpus
   if (done >= 0) done = append_allowed_cpus(message.get(), cpus);
   if (done >= 0) done = ::sd_bus_message_close_container(message.get());
   if (done < 0) return refused(unit, done, nullptr);
-  return send(bus, message, unit, deadline);
+  TRY(send(bus, message, unit, deadline));
+  return {};
+}
+
+// Clearing alone would have no effect on a unit that runs (systemd issue 43846).
+Result<void> Units::clear_allowed_cpus(const std::string& unit, const CpuSet& all, Deadline deadline) {
+  TRY(set_allowed_cpus(unit, all, deadline));
+  return set_allowed_cpus(unit, {}, deadline);
+}
+
+Result<std::optional<Unit>> Units::find(const std::string& name, Deadline deadline) {
+  if (!is_unit_name(name)) return std::nullopt;
+  sd_bus* bus = TRY(connection());
+  const std::string path = TRY(ask(bus, "LoadUnit", "o", name, deadline));
+  const std::string state = TRY(text_property(bus, path, "org.freedesktop.systemd1.Unit", "LoadState", deadline));
+  if (state == "not-found") return std::nullopt;
+  const std::string interface =
+      std::string("org.freedesktop.systemd1.") + (name.ends_with(kScope) ? "Scope" : "Service");
+  Unit unit;
+  unit.cgroup = TRY(text_property(bus, path, interface, "ControlGroup", deadline));
+  unit.slice = TRY(text_property(bus, path, interface, "Slice", deadline));
+  unit.allowed = TRY(cpus_property(bus, path, interface, deadline));
+  unit.is_delegated = TRY(flag_property(bus, path, interface, "Delegate", deadline));
+  return unit;
+}
+
+Result<std::string> Units::unit_of(const std::string& cgroup, Deadline deadline) {
+  sd_bus* bus = TRY(connection());
+  const std::string path = TRY(ask(bus, "GetUnitByControlGroup", "o", cgroup, deadline));
+  return text_property(bus, path, "org.freedesktop.systemd1.Unit", "Id", deadline);
 }
 
 }  // namespace nrd::cpuset

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/cpu_set.h"
@@ -21,6 +22,13 @@ inline constexpr const char* kSlice = "nrd.slice";
 
 using Deadline = std::chrono::steady_clock::time_point;
 
+struct Unit {
+  std::string cgroup{};       // "/system.slice/feed.service"; empty: it does not run
+  std::string slice{};        // "system.slice"; "-.slice": the root
+  CpuSet allowed{};           // AllowedCPUs=; empty: none
+  bool is_delegated = false;  // Delegate=: it manages the cgroups below its own
+};
+
 class Units {
  public:
   Units();
@@ -28,15 +36,26 @@ class Units {
   Units(const Units&) = delete;
   Units& operator=(const Units&) = delete;
 
+  // True if systemd is the init of this host.
+  static bool is_booted();
   // Why systemd cannot be asked; empty: it can.
   std::string why_not();
 
   // A scope below nrd.slice with this process, which may run on `cpus`. Returns when systemd has queued the move. Busy:
   // no answer by `deadline`.
   Result<void> start_scope(const std::string& name, pid_t process, const CpuSet& cpus, Deadline deadline);
-  // AllowedCPUs= of the unit until it ends or the host reboots. Empty: none; its processes then keep the CPUs that they
-  // have, so it needs all CPUs before.
+  // Returns when systemd has queued it.
+  Result<void> start(const std::string& unit, Deadline deadline);
+  // True once it has started: then systemd has written all files of its cgroup, and of those above.
+  Result<bool> is_active(const std::string& unit, Deadline deadline);
+  // AllowedCPUs= of the unit until the host reboots, or until a scope ends.
   Result<void> set_allowed_cpus(const std::string& unit, const CpuSet& cpus, Deadline deadline);
+  // No AllowedCPUs= any more: its processes may run on `all`.
+  Result<void> clear_allowed_cpus(const std::string& unit, const CpuSet& all, Deadline deadline);
+  // A service or scope. nullopt: systemd has none of this name.
+  Result<std::optional<Unit>> find(const std::string& name, Deadline deadline);
+  // The name of the unit that `cgroup` is of, or is below of. Empty: none.
+  Result<std::string> unit_of(const std::string& cgroup, Deadline deadline);
 
  private:
   Result<sd_bus*> connection();

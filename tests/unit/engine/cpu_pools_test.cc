@@ -3,48 +3,11 @@
 
 #include "engine/model/cpu_sets.h"
 #include "engine/plan/dry_run.h"
-#include "tests/unit/engine/fixtures.h"
+#include "tests/unit/engine/cpu_pool_fixture.h"
 
 using namespace nrd;
-using nrd::testing::members;
-using nrd::testing::NodeShape;
-
-namespace {
-
-Task a_process(pid_t id) { return {.id = id, .process = id, .start = 7, .boot_id = "boot-1"}; }
-
-// 2 sockets of 8 CPUs, two threads a core.
-NodeShape with_threads() {
-  NodeShape shape;
-  shape.threads_per_core = 2;
-  return shape;
-}
-
-EngineOptions with_pools() {
-  EngineOptions options;
-  options.node.groups.os = CpuSet{0, 1};
-  options.node.cpu_pools = {{.name = "fast", .cpus = *CpuSet::parse("2-7,10-15")},
-                            {.name = "common", .cpus = CpuSet{8, 9}, .kind = CpuPool::Kind::Shared}};
-  return options;
-}
-
-Spec for_cpus(CpuRequest request, std::vector<Task> tasks = {}) {
-  Spec spec;
-  spec.cpu = std::move(request);
-  spec.tasks = std::move(tasks);
-  return spec;
-}
-
-struct Fixture : nrd::testing::TransactionFixture {
-  explicit Fixture(const NodeShape& shape = with_threads()) : TransactionFixture(shape, with_pools()) {
-    for (pid_t id : {10, 20, 30}) hardware.add_task(a_process(id), everywhere);
-    start();
-  }
-  std::string runs_on(pid_t id) const { return hardware.cpus_of(a_process(id)).to_string(); }
-  const CpuSet everywhere = CpuSet::first(16);
-};
-
-}  // namespace
+using namespace nrd::testing;
+using Fixture = CpuPoolFixture;
 
 TEST_CASE("a task runs on the CPUs granted to its workload, and where it ran before after its deletion") {
   Fixture fixture;
@@ -71,12 +34,12 @@ TEST_CASE("exclusive CPUs and their idle siblings belong to one workload") {
   CHECK(second->grant.cpu->exclusive.to_string() == "6");
   for (const char* taken : {"2", "3", "5-6"}) {
     CAPTURE(taken);
-    const auto by_number = fixture.create(nrd::testing::a_spec(taken));
+    const auto by_number = fixture.create(a_spec(taken));
     REQUIRE_FALSE(by_number);
     CHECK(by_number.error().code == ErrorCode::CpuTaken);
   }
   // core_ids inside a pool take these CPUs from it.
-  REQUIRE(fixture.create(nrd::testing::a_spec("10")));
+  REQUIRE(fixture.create(a_spec("10")));
   CHECK_FALSE(free_cpus(fixture.state()).intersects(CpuSet{2, 3, 4, 5, 6, 7, 10}));
 }
 

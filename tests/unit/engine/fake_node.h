@@ -91,11 +91,9 @@ class FakeHardware final : public Hardware {
   // A process that may run on `cpus`.
   void add_task(const Task& task, const CpuSet& cpus) {
     tasks[task] = "";
-    tree.cpuset.targets[{.kind = cpuset::Target::Kind::Task, .name = {}, .task = task}] = {.cpus = cpus};
+    tree.cpuset.targets[{.task = task}] = {.cpus = cpus};
   }
-  CpuSet cpus_of(const Task& task) const {
-    return tree.cpuset.targets.at({.kind = cpuset::Target::Kind::Task, .name = {}, .task = task}).cpus;
-  }
+  CpuSet cpus_of(const Task& task) const { return tree.cpuset.targets.at({.task = task}).cpus; }
 
   // As mkdir makes it.
   rdt::Class new_group() const {
@@ -121,6 +119,8 @@ class FakeHardware final : public Hardware {
     frequencies_observed |= frequencies;
     Observed observed = tree;
     for (const Task& task : asked) observed.rdt.tasks[task] = place_of(task);
+    for (const auto& [target, group] : observed.cpuset.groups)
+      for (const Task& task : group.processes) observed.rdt.tasks[task] = place_of(task);
     for (auto& [clos, group] : observed.rdt.classes) group.tasks = tasks_in(clos);
     std::erase_if(observed.cpuset.targets, [&](const auto& entry) { return !targets.contains(entry.first); });
     std::erase_if(observed.pstate.cpus.edit(), [&](const auto& entry) { return !frequencies.contains(entry.first); });

@@ -1,0 +1,107 @@
+#include "engine/plan/group_target.h"
+
+#include <algorithm>
+#include <string>
+
+#include "engine/model/cpu_sets.h"
+
+namespace nrd::plan {
+namespace {
+
+using cpuset::Group;
+using cpuset::Target;
+
+bool is_unit(const Target& target) { return target.kind == Target::Kind::Unit; }
+const char* field_of(const Target& target) { return is_unit(target) ? "/unit" : "/cgroup"; }
+
+Failure refused(const Target& target, ErrorCode code, std::string message, std::string allowed) {
+  return fail_at(code, field_of(target), std::move(message), std::move(allowed));
+}
+
+Result<void> check_request(const NodeState& state, const Spec& spec, const Target& target) {
+  const cpuset::Node& node = state.facts.cpuset;
+  if (!spec.unit.empty() && !spec.cgroup.empty())
+    return fail_at(ErrorCode::BadRequest, "/cgroup", "cannot be combined with unit", "one of unit and cgroup");
+  if (!spec.tasks.empty())
+    return refused(target, ErrorCode::BadRequest, "cannot be combined with task_ids", "one of them");
+  if (!spec.asks_for_ways() && !spec.cpu)
+    return refused(target, ErrorCode::BadRequest, "requires a request for cache or cpu", "cache or cpu beside it");
+  if (spec.frequency && spec.cpus.empty() && !spec.cpu)
+    return fail_at(ErrorCode::BadRequest, "/pstate", "a frequency request requires CPUs", "core_ids or cpu");
+  const std::string& reason = is_unit(target) ? node.no_scopes : node.no_cgroups;
+  if (!reason.empty()) return refused(target, ErrorCode::Unsupported, reason, "task_ids");
+  return {};
+}
+
+Result<void> check_free(const NodeState& state, const Target& target, std::optional<WorkloadId> self) {
+  for (const auto& [id, other] : state.workloads) {
+    if (id == self || group_target(other.spec) != target) continue;
+    return refused(target, ErrorCode::Conflict, target.name + " belongs to workload " + id_text(other),
+                   "what no other workload has");
+  }
+  return {};
+}
+
+Result<void> check_processes(const NodeState& state, const Group& group, const Target& target,
+                             std::optional<WorkloadId> self) {
+  if (group.processes.size() == cpuset::kMostProcesses) {
+    return refused(target, ErrorCode::BadRequest, target.name + " has too many processes",
+                   "fewer than " + std::to_string(cpuset::kMostProcesses));
+  }
+  for (const auto& [id, other] : state.workloads) {
+    if (id == self) continue;
+    const auto is_inside = [&group](const Task& task) {
+      return std::ranges::any_of(group.processes, [&task](const Task& process) {
+        return task.process == process.id && task.boot_id == process.boot_id;
+      });
+    };
+    const auto found = std::ranges::find_if(other.spec.tasks, is_inside);
+    if (found == other.spec.tasks.end()) continue;
+    return refused(target, ErrorCode::Conflict,
+                   "task " + std::to_string(found->id) + " of it belongs to workload " + id_text(other),
+                   "what no other workload has");
+  }
+  return {};
+}
+
+// Its cpuset can be set by nrd, and has the CPUs.
+Result<void> check_cpuset(const NodeState& state, const Workload& workload, const Group& group, const Target& target) {
+  if (!group.managed_by.empty()) {
+    return refused(target, ErrorCode::Conflict,
+                   target.name + " is managed by systemd, which would overwrite its CPUs: it is of " + group.managed_by,
+                   "\"unit\": \"" + group.managed_by + "\", or a cgroup below a unit with Delegate=");
+  }
+  if (!group.has_controller) {
+    return refused(target, ErrorCode::Conflict, target.name + " has no cpuset",
+                   "a cgroup whose parent has cpuset in cgroup.subtree_control");
+  }
+  const CpuSet outside = allowed_cpus(state, workload).value_or(CpuSet()) - group.available;
+  if (outside.empty()) return {};
+  return refused(target, ErrorCode::Conflict,
+                 "CPU " + outside.to_string() + " is not among those of the parent of " + target.name + " (" +
+                     group.available.to_string() + ")",
+                 "a parent with more CPUs (AllowedCPUs= of its slice), or a pool within them");
+}
+
+}  // namespace
+
+Result<void> check_group(const NodeState& state, const Workload& workload, std::optional<WorkloadId> self) {
+  const std::optional<Target> target = group_target(workload.spec);
+  if (!target) return {};
+  TRY(check_request(state, workload.spec, *target));
+  TRY(check_free(state, *target, self));
+  const bool is_known = self && group_target(state.workloads.at(*self).spec) == target;
+  const auto masks = state.observed.cpuset.targets.find(*target);
+  if (masks == state.observed.cpuset.targets.end()) return {};
+  if (masks->second.cpus.empty()) {
+    if (is_known) return {};
+    return refused(*target, ErrorCode::BadRequest, "there is no " + target->name,
+                   is_unit(*target) ? "a service or scope that systemd knows" : "a cgroup below /sys/fs/cgroup");
+  }
+  const auto group = state.observed.cpuset.groups.find(*target);
+  if (group == state.observed.cpuset.groups.end()) return {};
+  TRY(check_processes(state, group->second, *target, self));
+  return workload.spec.cpu ? check_cpuset(state, workload, group->second, *target) : Result<void>();
+}
+
+}  // namespace nrd::plan

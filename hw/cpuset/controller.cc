@@ -1,0 +1,90 @@
+#include "hw/cpuset/controller.h"
+
+#include <sys/utsname.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/file.h"
+#include "hw/cpuset/cgroup.h"
+
+namespace nrd::cpuset {
+namespace {
+
+Result<CpuSet> possible_cpus() {
+  const std::optional<std::string> list = TRY(read_one_line("/sys/devices/system/cpu/possible"));
+  return CpuSet::parse(trimmed(list.value_or("")));
+}
+
+// "/a.slice/a-b.slice" of "a-b.slice" (systemd.slice(5)).
+std::string cgroup_of_slice(const std::string& slice) {
+  std::string cgroup;
+  for (size_t dash = slice.find('-', 1); slice != kRootSlice; dash = slice.find('-', dash + 1)) {
+    if (dash == std::string::npos) return cgroup + "/" + slice;
+    cgroup += "/" + slice.substr(0, dash) + ".slice";
+  }
+  return "/";
+}
+
+// An empty slice with AllowedCPUs= of all CPUs: systemd disables the controller where its last user has gone.
+Result<void> keep_enabled(Units& units, const std::string& parent, Deadline deadline) {
+  const std::string keeper = parent == kRootSlice ? kSlice : parent.substr(0, parent.rfind(".slice")) + "-" + kSlice;
+  TRY(units.set_allowed_cpus(keeper, TRY(possible_cpus()), deadline));
+  TRY(units.start(keeper, deadline));
+  // The kernel shows the controller before it has overwritten the masks.
+  for (bool is_active = false; !is_active || !has_cpusets_below(cgroup_of_slice(parent));) {
+    is_active = TRY(units.is_active(keeper, deadline));
+    if (std::chrono::steady_clock::now() > deadline)
+      return fail(ErrorCode::Busy, "systemd does not answer; try again", keeper + " has no cpuset");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return {};
+}
+
+bool has_isolated_cpus() {
+  const Result<std::optional<std::string>> isolated = read_one_line("/sys/devices/system/cpu/isolated");
+  return isolated && *isolated && !trimmed(**isolated).empty();
+}
+
+}  // namespace
+
+bool overwrites_affinity() {
+  utsname name{};
+  if (::uname(&name) != 0) return true;
+  char* rest = nullptr;
+  const long major = std::strtol(name.release, &rest, 10);
+  const long minor = *rest == '.' ? std::strtol(rest + 1, nullptr, 10) : 0;
+  return major < 6 || (major == 6 && minor < 2);
+}
+
+// There the kernel would let every service run on the isolated CPUs (docs/cpus.md).
+std::string why_not_enabled() {
+  if (has_cpusets_below("/") || !overwrites_affinity() || !has_isolated_cpus()) return {};
+  return "this kernel, before 6.2, would give up isolcpus=";
+}
+
+Result<void> enable_controller(Units& units, const std::string& slice, Deadline deadline) {
+  std::optional<PinnedThreads> pinned;
+  for (const std::string& parent : {std::string(kRootSlice), slice}) {
+    const bool may_be_disabled = parent != kRootSlice && !overwrites_affinity();
+    if (may_be_disabled || has_cpusets_below(cgroup_of_slice(parent))) continue;
+    if (!pinned && overwrites_affinity()) pinned = TRY(PinnedThreads::find());
+    TRY(keep_enabled(units, parent, deadline));
+  }
+  if (pinned) pinned->restore();
+  return {};
+}
+
+Result<KeptMasks> KeptMasks::of(const std::string& cgroup, const CpuSet& all) {
+  KeptMasks kept;
+  if (cgroup.empty() || !overwrites_affinity()) return kept;
+  const std::vector<pid_t> processes = TRY(processes_in(cgroup, kMostProcesses));
+  kept.pinned_ = TRY(PinnedThreads::find_in(processes, all));
+  return kept;
+}
+
+}  // namespace nrd::cpuset

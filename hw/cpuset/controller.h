@@ -1,0 +1,35 @@
+// The cpuset controller of the host: switching it on, and what the kernel does to affinity masks with it.
+#pragma once
+
+#include <string>
+
+#include "base/cpu_set.h"
+#include "base/result.h"
+#include "hw/cpuset/affinity.h"
+#include "hw/cpuset/units.h"
+
+namespace nrd::cpuset {
+
+// Before Linux 6.2 a change of a cpuset overwrites the affinity of its tasks.
+bool overwrites_affinity();
+
+// Why the controller must not be enabled here; empty: it may be, or it is.
+std::string why_not_enabled();
+
+// Has systemd enable the controller below the root and, before Linux 6.2, below `slice`, so that it stays enabled until
+// the next boot whatever units come and go. Threads keep the masks that such a kernel overwrites by that.
+Result<void> enable_controller(Units& units, const std::string& slice, Deadline deadline);
+inline constexpr const char* kRootSlice = "-.slice";
+
+// The masks that such a kernel overwrites when the cpuset of `cgroup` changes, whose processes may run on `all`. None
+// on later kernels, which keep the mask that a thread chose, and without a cgroup.
+class KeptMasks {
+ public:
+  static Result<KeptMasks> of(const std::string& cgroup, const CpuSet& all);
+  void restore_within(const CpuSet& cpus) const { pinned_.restore_within(cpus); }
+
+ private:
+  PinnedThreads pinned_;
+};
+
+}  // namespace nrd::cpuset

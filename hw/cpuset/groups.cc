@@ -1,0 +1,140 @@
+#include "hw/cpuset/groups.h"
+
+#include <string>
+#include <utility>
+
+#include "hw/cpuset/cgroup.h"
+#include "hw/cpuset/controller.h"
+#include "hw/cpuset/types.h"
+
+namespace nrd::cpuset {
+namespace {
+
+Result<std::set<Task>> tasks_in(const std::string& cgroup) {
+  std::set<Task> tasks;
+  for (const pid_t process : TRY(processes_in(cgroup, kMostProcesses))) {
+    const std::optional<FoundTask> found = TRY(find_task(process));
+    if (found) tasks.insert(found->task);
+  }
+  return tasks;
+}
+
+Result<void> check_effective(const Target& target, const std::string& cgroup, const CpuSet& wanted) {
+  const std::optional<CpuSet> effective = TRY(effective_cpus(cgroup));
+  if (!effective || *effective == wanted) return {};  // none: it has ended
+  return fail(ErrorCode::Hardware, target.name + " runs on CPU " + effective->to_string() + ", not on " +
+                                       wanted.to_string() + "; check the CPUs of " + parent_of(cgroup));
+}
+
+}  // namespace
+
+Result<std::optional<Groups::Seen>> Groups::observe(const Target& target, Deadline deadline) {
+  return target.kind == Target::Kind::Unit ? observe_unit(target, deadline) : observe_cgroup(target, deadline);
+}
+
+// As last known while systemd does not answer: the files tell the rest.
+Result<std::optional<Unit>> Groups::find_unit(const std::string& name, Deadline deadline) {
+  const Result<std::optional<Unit>> found = units_.find(name, deadline);
+  const auto known = known_units_.find(name);
+  if (!found) return known != known_units_.end() ? Result<std::optional<Unit>>(known->second) : found;
+  known_units_[name] = *found;
+  return found;
+}
+
+Result<std::optional<Groups::Seen>> Groups::observe_unit(const Target& target, Deadline deadline) {
+  if (!Units::is_booted()) return std::nullopt;
+  const std::optional<Unit> unit = TRY(find_unit(target.name, deadline));
+  if (!unit) return std::nullopt;
+  const bool runs = !unit->cgroup.empty();
+  Seen seen;
+  seen.group.available = TRY(effective_cpus(runs ? parent_of(unit->cgroup) : "/")).value_or(CpuSet());
+  seen.masks.own = unit->allowed;
+  seen.masks.cpus = unit->allowed.empty() ? seen.group.available : unit->allowed;
+  if (!runs) return seen;
+  seen.masks.cpus = TRY(effective_cpus(unit->cgroup)).value_or(seen.masks.cpus);
+  seen.group.processes = TRY(tasks_in(unit->cgroup));
+  return seen;
+}
+
+Result<std::optional<Groups::Seen>> Groups::observe_cgroup(const Target& target, Deadline deadline) {
+  if (!is_cgroup_path(target.name)) return std::nullopt;
+  const std::optional<CpuSet> effective = TRY(effective_cpus(target.name));
+  if (!effective) return std::nullopt;
+  const std::optional<CpuSet> own = TRY(own_cpus(target.name));
+  Seen seen;
+  seen.masks = {.cpus = *effective, .exceptions = {}, .own = own.value_or(CpuSet())};
+  seen.group.available = TRY(effective_cpus(parent_of(target.name))).value_or(CpuSet());
+  seen.group.has_controller = own.has_value();
+  const Result<std::string> manager = manager_of(target.name, deadline);
+  if (manager) known_managers_[target.name] = *manager;
+  if (!manager && !known_managers_.contains(target.name)) return Failure(manager.error());
+  seen.group.managed_by = known_managers_[target.name];
+  seen.group.processes = TRY(tasks_in(target.name));
+  return seen;
+}
+
+// Empty: systemd leaves the cgroup alone.
+Result<std::string> Groups::manager_of(const std::string& cgroup, Deadline deadline) {
+  if (!Units::is_booted()) return std::string();
+  const std::string name = TRY(units_.unit_of(cgroup, deadline));
+  const bool is_own = cgroup.ends_with("/" + name);
+  if (name.ends_with(".slice")) return is_own ? name : std::string();
+  if (is_own || !is_unit_name(name)) return name;
+  const std::optional<Unit> unit = TRY(units_.find(name, deadline));
+  return unit && !unit->is_delegated ? name : std::string();
+}
+
+Result<void> Groups::limit(const Target& target, const CpuSet& cpus, Deadline deadline) {
+  return target.kind == Target::Kind::Unit ? limit_unit(target, cpus, deadline) : limit_cgroup(target, cpus);
+}
+
+Result<void> Groups::limit_unit(const Target& target, const CpuSet& cpus, Deadline deadline) {
+  const std::optional<Unit> unit = TRY(units_.find(target.name, deadline));
+  if (!unit) return {};
+  const std::optional<CpuSet> effective = unit->cgroup.empty() ? std::nullopt : TRY(effective_cpus(unit->cgroup));
+  if (unit->allowed != cpus || effective.value_or(cpus) != cpus) {
+    TRY(enable_controller(units_, unit->slice, deadline));
+    const KeptMasks masks = TRY(KeptMasks::of(unit->cgroup, effective.value_or(CpuSet())));
+    TRY(units_.set_allowed_cpus(target.name, cpus, deadline));
+    masks.restore_within(cpus);
+  }
+  return unit->cgroup.empty() ? Result<void>() : check_effective(target, unit->cgroup, cpus);
+}
+
+Result<void> Groups::limit_cgroup(const Target& target, const CpuSet& cpus) {
+  const std::optional<CpuSet> effective = TRY(effective_cpus(target.name));
+  if (!effective) return {};
+  if (TRY(own_cpus(target.name)) != cpus) {
+    const KeptMasks masks = TRY(KeptMasks::of(target.name, *effective));
+    TRY(set_own_cpus(target.name, cpus));
+    masks.restore_within(cpus);
+  }
+  return check_effective(target, target.name, cpus);
+}
+
+Result<void> Groups::release(const Target& target, const Masks& before, Deadline deadline) {
+  if (!before.own.empty()) return limit(target, before.own, deadline);
+  return target.kind == Target::Kind::Unit ? release_unit(target, deadline) : release_cgroup(target);
+}
+
+Result<void> Groups::release_unit(const Target& target, Deadline deadline) {
+  const std::optional<Unit> unit = TRY(units_.find(target.name, deadline));
+  if (!unit || unit->allowed.empty()) return {};
+  const std::string parent = unit->cgroup.empty() ? "/" : parent_of(unit->cgroup);
+  const CpuSet all = TRY(effective_cpus(parent)).value_or(CpuSet());
+  const KeptMasks masks = TRY(KeptMasks::of(unit->cgroup, unit->allowed));
+  TRY(units_.clear_allowed_cpus(target.name, all, deadline));
+  masks.restore_within(all);
+  return {};
+}
+
+Result<void> Groups::release_cgroup(const Target& target) {
+  const std::optional<CpuSet> all = TRY(effective_cpus(parent_of(target.name)));
+  if (!all) return {};
+  TRY(limit_cgroup(target, *all));
+  // Empty again where the kernel lets: without processes.
+  [[maybe_unused]] const Result<void> cleared = set_own_cpus(target.name, {});
+  return {};
+}
+
+}  // namespace nrd::cpuset

@@ -1,0 +1,38 @@
+#include "hw/cpuset/types.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace nrd::cpuset {
+namespace {
+
+constexpr std::string_view kService = ".service";
+constexpr std::string_view kScope = ".scope";
+
+}  // namespace
+
+// As systemd checks names (unit_name_is_valid), of plain units.
+bool is_unit_name(std::string_view name) {
+  constexpr size_t kLongest = 255;
+  if (name.size() > kLongest || !(name.ends_with(kService) || name.ends_with(kScope))) return false;
+  const std::string_view stem = name.substr(0, name.rfind('.'));
+  return !stem.empty() && stem.front() != '@' && std::ranges::all_of(stem, [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view(":-_.\\@").find(c) != std::string_view::npos;
+  });
+}
+
+bool is_cgroup_path(std::string_view path) {
+  constexpr size_t kLongest = 1024;
+  if (path.size() > kLongest || !path.starts_with('/')) return false;
+  for (std::string_view rest = path; !rest.empty();) {
+    rest.remove_prefix(1);
+    const std::string_view part = rest.substr(0, rest.find('/'));
+    const bool is_printable = std::ranges::all_of(part, [](unsigned char c) { return c > 0x20 && c != 0x7f; });
+    if (part.empty() || part == "." || part == ".." || !is_printable) return false;
+    rest.remove_prefix(part.size());
+  }
+  return true;
+}
+
+}  // namespace nrd::cpuset

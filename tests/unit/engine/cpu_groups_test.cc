@@ -1,0 +1,127 @@
+// Units and cgroups as what a workload is for.
+#include <doctest/doctest.h>
+
+#include "engine/model/cpu_sets.h"
+#include "tests/unit/engine/cpu_pool_fixture.h"
+
+using namespace nrd;
+using namespace nrd::testing;
+
+namespace {
+
+cpuset::Target a_unit(const std::string& name = "feed.service") {
+  return {.kind = cpuset::Target::Kind::Unit, .name = name, .task = {}};
+}
+
+Spec for_unit(const std::string& name = "feed.service") {
+  Spec spec = for_cpus({.pool = "fast", .count = 2});
+  spec.unit = name;
+  return spec;
+}
+
+// With feed.service, which runs process 10.
+struct UnitFixture : CpuPoolFixture {
+  UnitFixture() {
+    hardware.tree.cpuset.targets[a_unit()] = {.cpus = everywhere};
+    hardware.tree.cpuset.groups[a_unit()] = {.available = everywhere, .processes = {a_process(10)}};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a unit runs on the granted CPUs, and its processes are in the class, whenever they start") {
+  UnitFixture fixture;
+  const Observed before = fixture.hardware.tree;
+  Spec spec = for_unit();
+  spec.cache = CacheRequest{.max = 2, .min = 2};
+  const auto workload = fixture.create(spec);
+  REQUIRE(workload);
+  CHECK(fixture.hardware.tree.cpuset.targets.at(a_unit()).cpus.to_string() == "2,4");
+  CHECK(fixture.runs_on(10) == "0-15");  // the affinity is its own affair
+  CHECK(fixture.hardware.tasks.at(a_process(10)) == "COS2");
+  CHECK(is_applied(fixture.state(), *workload));
+  // Restarted: another process, for which the next check finds the class.
+  fixture.hardware.tree.cpuset.groups[a_unit()].processes = {a_process(20)};
+  fixture.hardware.tasks.erase(a_process(10));
+  fixture.writer->reap_tasks();
+  CHECK(fixture.hardware.tasks.at(a_process(20)) == "COS2");
+  // It stops: the workload stays.
+  fixture.hardware.tree.cpuset.groups[a_unit()].processes = {};
+  fixture.hardware.tasks.erase(a_process(20));
+  fixture.writer->reap_tasks();
+  CHECK(fixture.state().workloads.size() == 1);
+  REQUIRE(fixture.remove(workload->id));
+  CHECK(fixture.hardware.tree.cpuset.targets == before.cpuset.targets);
+  CHECK(fixture.store.baselines().cpu_sets.empty());
+  CHECK(fixture.store.baselines().tasks.empty());
+}
+
+TEST_CASE("a unit gets ways alone, on all caches, since it may run anywhere") {
+  UnitFixture fixture;
+  Spec spec;
+  spec.unit = "feed.service";
+  spec.cache = CacheRequest{.max = 2, .min = 2};
+  const auto workload = fixture.create(spec);
+  REQUIRE(workload);
+  CHECK(workload->grant.ways.size() == 2);
+  CHECK(fixture.hardware.tasks.at(a_process(10)) == "COS2");
+  CHECK(fixture.hardware.tree.cpuset.targets.at(a_unit()).cpus == fixture.everywhere);
+}
+
+TEST_CASE("a unit that cannot have its CPUs is refused, and nothing has changed") {
+  UnitFixture fixture;
+  cpuset::Group& group = fixture.hardware.tree.cpuset.groups[a_unit()];
+  const Observed before = fixture.hardware.tree;
+  const auto code_of = [&fixture](const Spec& spec) {
+    const auto refused = fixture.create(spec);
+    REQUIRE_FALSE(refused);
+    CHECK((refused.error().field == "/unit" || refused.error().field == "/cgroup"));
+    return refused.error().code;
+  };
+  CHECK(code_of(for_unit("fed.service")) == ErrorCode::BadRequest);
+  Spec with_tasks = for_unit();
+  with_tasks.tasks = {a_process(20)};
+  CHECK(code_of(with_tasks) == ErrorCode::BadRequest);
+  Spec both = for_unit();
+  both.cgroup = "/x";
+  CHECK(code_of(both) == ErrorCode::BadRequest);
+  group.available = CpuSet{0, 1, 2};
+  CHECK(code_of(for_unit()) == ErrorCode::Conflict);
+  group.available = fixture.everywhere;
+  CHECK(fixture.hardware.tree == before);
+
+  Spec cgroup = for_cpus({.pool = "fast", .count = 1});
+  cgroup.cgroup = "/system.slice/feed.service";
+  const cpuset::Target target{.kind = cpuset::Target::Kind::Cgroup, .name = cgroup.cgroup, .task = {}};
+  fixture.hardware.tree.cpuset.targets[target] = {.cpus = fixture.everywhere};
+  fixture.hardware.tree.cpuset.groups[target] = {.available = fixture.everywhere, .managed_by = "feed.service"};
+  CHECK(code_of(cgroup) == ErrorCode::Conflict);
+  fixture.hardware.tree.cpuset.groups[target] = {.available = fixture.everywhere, .has_controller = false};
+  CHECK(code_of(cgroup) == ErrorCode::Conflict);
+
+  REQUIRE(fixture.create(for_cpus({.pool = "fast", .count = 1}, {a_process(10)})));
+  CHECK(code_of(for_unit()) == ErrorCode::Conflict);  // its process is another workload's
+  group.processes = {};
+  REQUIRE(fixture.create(for_unit()));
+  CHECK(code_of(for_unit()) == ErrorCode::Conflict);
+  fixture.hardware.facts.cpuset.no_scopes = "systemd is not the init of this host";
+  fixture.writer->repair();
+  CHECK(code_of(for_unit("other.service")) == ErrorCode::Unsupported);
+}
+
+TEST_CASE("a failed write leaves a unit where it was") {
+  for (uint64_t point = 1;; ++point) {
+    CAPTURE(point);
+    UnitFixture fixture;
+    const Observed before = fixture.hardware.tree;
+    Spec spec = for_unit();
+    spec.cache = CacheRequest{.max = 2, .min = 2};
+    fixture.hardware.fail_at_write = fixture.hardware.writes + point;
+    if (fixture.create(spec)) {
+      CHECK(point > 3);
+      break;
+    }
+    CHECK(fixture.hardware.tree == before);
+    CHECK(fixture.store.baselines().cpu_sets.empty());
+  }
+}

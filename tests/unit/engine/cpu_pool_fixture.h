@@ -1,0 +1,44 @@
+// A node with two CPU pools, three processes, and an engine on it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/unit/engine/fixtures.h"
+
+namespace nrd::testing {
+
+inline Task a_process(pid_t id) { return {.id = id, .process = id, .start = 7, .boot_id = "boot-1"}; }
+
+// 2 sockets of 8 CPUs, two threads a core.
+inline NodeShape with_threads() {
+  NodeShape shape;
+  shape.threads_per_core = 2;
+  return shape;
+}
+
+inline EngineOptions with_pools() {
+  EngineOptions options;
+  options.node.groups.os = CpuSet{0, 1};
+  options.node.cpu_pools = {{.name = "fast", .cpus = *CpuSet::parse("2-7,10-15")},
+                            {.name = "common", .cpus = CpuSet{8, 9}, .kind = CpuPool::Kind::Shared}};
+  return options;
+}
+
+inline Spec for_cpus(CpuRequest request, std::vector<Task> tasks = {}) {
+  Spec spec;
+  spec.cpu = std::move(request);
+  spec.tasks = std::move(tasks);
+  return spec;
+}
+
+struct CpuPoolFixture : TransactionFixture {
+  explicit CpuPoolFixture(const NodeShape& shape = with_threads()) : TransactionFixture(shape, with_pools()) {
+    for (pid_t id : {10, 20, 30}) hardware.add_task(a_process(id), everywhere);
+    start();
+  }
+  std::string runs_on(pid_t id) const { return hardware.cpus_of(a_process(id)).to_string(); }
+  const CpuSet everywhere = CpuSet::first(16);
+};
+
+}  // namespace nrd::testing
