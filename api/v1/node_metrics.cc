@@ -113,7 +113,7 @@ void add_cpu_pools(std::vector<Family>& families, const NodeState& state) {
       add(cpus, static_cast<double>(members.size()), {{"pool", pool.name}, {"state", name}});
     }
   }
-  if (!cpus.samples.empty()) families.push_back(std::move(cpus));
+  families.push_back(std::move(cpus));
 }
 
 void add_frequencies(std::vector<Family>& families, const NodeState& state) {
