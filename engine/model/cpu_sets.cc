@@ -11,7 +11,9 @@ bool has_task(const Target& target) { return target.kind == Target::Kind::Task |
 
 // False if unknown.
 bool is_gone(const NodeState& state, const Target& target) {
-  if (has_task(target) && has_ended(state, target.task)) return true;
+  if (has_task(target) && target.task.boot_id != state.facts.boot_id) return true;
+  // A scope outlives its first process, with whatever that has started.
+  if (target.kind == Target::Kind::Task && has_ended(state, target.task)) return true;
   const auto found = state.observed.cpuset.targets.find(target);
   return found != state.observed.cpuset.targets.end() && found->second.cpus.empty();
 }

@@ -77,9 +77,9 @@ Result<CpuGrant> join(const CpuPool& pool, const Spec& spec) {
   return CpuGrant{.pool = pool.name, .exclusive = {}, .idle_siblings = {}, .zone = {}, .reason = "the pool is shared"};
 }
 
-// Decided once: a process does not leave its scope.
+// Decided once for an owner: a process does not leave its scope.
 bool has_scope(const NodeState& state, const Workload* before, const Spec& spec) {
-  if (before && before->grant.cpu) return before->grant.cpu->has_scope;
+  if (before && before->grant.cpu && before->spec.owner == spec.owner) return before->grant.cpu->has_scope;
   return spec.runs_caller && state.facts.cpuset.no_scopes.empty();
 }
 
@@ -91,7 +91,11 @@ Result<std::optional<CpuGrant>> plan_cpus(const NodeState& state, const Workload
   TRY(check_request(spec));
   const auto present = state.workloads.find(workload.id);
   const Workload* before = present == state.workloads.end() ? nullptr : &present->second;
-  if (before && before->grant.cpu && before->spec.cpu == spec.cpu) return before->grant.cpu;
+  if (before && before->grant.cpu && before->spec.cpu == spec.cpu) {
+    CpuGrant grant = *before->grant.cpu;
+    grant.has_scope = has_scope(state, before, spec);
+    return grant;
+  }
   const CpuPool* pool = TRY(requested_pool(state, *spec.cpu));
   if (pool->kind == CpuPool::Kind::Shared) {
     CpuGrant grant = TRY(join(*pool, spec));

@@ -52,8 +52,10 @@ Result<std::optional<CpuSet>> mask_of(pid_t thread) {
   return cpus;
 }
 
+enum class Clipping { Fails, Accepted };
+
 // False: the thread has exited.
-Result<bool> set_mask(pid_t thread, const CpuSet& cpus) {
+Result<bool> set_mask(pid_t thread, const CpuSet& cpus, Clipping clipping = Clipping::Fails) {
   const std::optional<CpuSet> before = TRY(mask_of(thread));
   if (!before) return false;
   if (*before == cpus) return true;
@@ -61,11 +63,13 @@ Result<bool> set_mask(pid_t thread, const CpuSet& cpus) {
   for (const CpuId cpu : cpus.members()) CPU_SET_S(cpu.value, mask_size(), mask.get());
   if (::sched_setaffinity(thread, mask_size(), mask.get()) != 0) {
     if (errno == ESRCH) return false;
+    if (errno == EINVAL && clipping == Clipping::Accepted) return true;  // none of them is in its cpuset
     return failed("cannot set the CPU affinity", thread, cpus.to_string() + ": sched_setaffinity: " + errno_text());
   }
   const std::optional<CpuSet> after = TRY(mask_of(thread));
   // The kernel clips a mask to the thread's cpuset and reports success.
   if (!after || *after == cpus) return after.has_value();
+  if (clipping == Clipping::Accepted && after->is_subset_of(cpus)) return true;
   return failed("the kernel did not apply the CPU affinity", thread,
                 "wanted " + cpus.to_string() + ", it has " + after->to_string());
 }
@@ -86,10 +90,8 @@ std::vector<pid_t> numbers_in(const std::string& folder) {
 
 }  // namespace
 
-Result<PinnedThreads> PinnedThreads::find() {
+Result<PinnedThreads> PinnedThreads::find(const CpuSet& all) {
   PinnedThreads found;
-  // That of the first process, of which all others are children.
-  const CpuSet all = TRY(mask_of(1)).value_or(CpuSet());
   for (const pid_t process : numbers_in("/proc")) TRY(found.add(process, all));
   return found;
 }
@@ -138,7 +140,9 @@ Result<std::optional<Masks>> masks_of(const Task& task) {
   return masks;
 }
 
-Result<void> apply(const Task& task, const Masks& wanted) {
+namespace {
+
+Result<void> set_all(const Task& task, const Masks& wanted, Clipping clipping) {
   std::set<pid_t> done;
   for (int pass = 0; pass < kMaxPasses; ++pass) {
     bool is_new = false;
@@ -146,11 +150,17 @@ Result<void> apply(const Task& task, const Masks& wanted) {
       if (!done.insert(thread).second) continue;
       is_new = true;
       const auto exception = wanted.exceptions.find(thread);
-      TRY(set_mask(thread, exception == wanted.exceptions.end() ? wanted.cpus : exception->second));
+      TRY(set_mask(thread, exception == wanted.exceptions.end() ? wanted.cpus : exception->second, clipping));
     }
     if (!is_new) return {};
   }
   return {};
 }
+
+}  // namespace
+
+Result<void> apply(const Task& task, const Masks& wanted) { return set_all(task, wanted, Clipping::Fails); }
+
+Result<void> restore(const Task& task, const Masks& before) { return set_all(task, before, Clipping::Accepted); }
 
 }  // namespace nrd::cpuset

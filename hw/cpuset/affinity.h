@@ -19,12 +19,15 @@ Result<std::optional<Masks>> masks_of(const Task& task);
 // did not take it. Nothing happens if the task has exited.
 Result<void> apply(const Task& task, const Masks& wanted);
 
+// The same as far as the threads' cpusets and the online CPUs allow: the kernel clips a mask to these.
+Result<void> restore(const Task& task, const Masks& before);
+
 // Threads that may not run everywhere, and where they may. Kernels before 6.2 overwrite this when the cpuset controller
 // is enabled, and when the cpuset of a cgroup changes.
 class PinnedThreads {
  public:
-  // Of all processes of the host.
-  static Result<PinnedThreads> find();
+  // Of all processes of the host, which has the CPUs `all`.
+  static Result<PinnedThreads> find(const CpuSet& all);
   // Of these processes, which may run on `all`.
   static Result<PinnedThreads> find_in(const std::vector<pid_t>& processes, const CpuSet& all);
   // Those that still exist get back what they had.

@@ -83,6 +83,11 @@ Result<std::optional<std::string>> cgroup_of(pid_t process) {
   return std::nullopt;
 }
 
+bool is_populated(const std::string& cgroup) {
+  const Result<std::optional<std::string>> events = read_file(file_of(cgroup, "cgroup.events"));
+  return events && *events && (*events)->find("populated 1") != std::string::npos;
+}
+
 Result<std::optional<CpuSet>> effective_cpus(const std::string& cgroup) {
   if (!exists(cgroup)) return std::nullopt;
   const std::optional<CpuSet> cpus = TRY(read_cpus(cgroup, "cpuset.cpus.effective"));

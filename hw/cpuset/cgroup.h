@@ -23,6 +23,8 @@ std::string why_no_cpusets();
 bool has_cpusets_below(const std::string& cgroup);
 // "/nrd.slice/nrd-7.scope". nullopt: the process has exited.
 Result<std::optional<std::string>> cgroup_of(pid_t process);
+// True if there are processes in it or below (cgroup.events).
+bool is_populated(const std::string& cgroup);
 // cpuset.cpus.effective of a cgroup, the CPUs that its processes get at most; that of the next one above with such a
 // file. nullopt: the cgroup does not exist.
 Result<std::optional<CpuSet>> effective_cpus(const std::string& cgroup);

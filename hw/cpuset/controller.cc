@@ -72,8 +72,14 @@ Result<void> enable_controller(Units& units, const std::string& slice, Deadline 
   for (const std::string& parent : {std::string(kRootSlice), slice}) {
     const bool may_be_disabled = parent != kRootSlice && !overwrites_affinity();
     if (may_be_disabled || has_cpusets_below(cgroup_of_slice(parent))) continue;
-    if (!pinned && overwrites_affinity()) pinned = TRY(PinnedThreads::find());
-    TRY(keep_enabled(units, parent, deadline));
+    if (!pinned && overwrites_affinity()) {
+      const std::optional<CpuSet> all = TRY(effective_cpus("/"));
+      pinned = TRY(PinnedThreads::find(all.value_or(CpuSet())));
+    }
+    if (const Result<void> enabled = keep_enabled(units, parent, deadline); !enabled) {
+      if (pinned) pinned->restore();
+      return enabled;
+    }
   }
   if (pinned) pinned->restore();
   return {};

@@ -64,7 +64,7 @@ Result<void> Cpuset::limit(const Target& target, const CpuSet& cpus, Deadline de
 
 Result<void> Cpuset::release(const Target& target, const Masks& before, Deadline deadline) {
   switch (target.kind) {
-    case Target::Kind::Task: return apply(target.task, before);
+    case Target::Kind::Task: return restore(target.task, before);
     case Target::Kind::Scope: return scopes_.release(target, before, deadline);
     case Target::Kind::Unit:
     case Target::Kind::Cgroup: return groups_.release(target, before, deadline);

@@ -15,12 +15,12 @@ using std::chrono::steady_clock;
 
 std::string cgroup_of_scope(const Target& scope) { return std::string("/") + kSlice + "/" + scope.name; }
 
-// nullopt: the process has ended.
+// nullopt: the process has ended. It may have made cgroups of its own below.
 Result<std::optional<bool>> is_inside(const Target& scope) {
   if (TRY(threads_of(scope.task)).empty()) return std::nullopt;
   const std::optional<std::string> cgroup = TRY(cgroup_of(scope.task.process));
   if (!cgroup) return std::nullopt;
-  return *cgroup == cgroup_of_scope(scope);
+  return (*cgroup + "/").starts_with(cgroup_of_scope(scope) + "/");
 }
 
 Result<void> check_effective(const Target& scope, const CpuSet& wanted) {
@@ -34,8 +34,9 @@ Result<void> check_effective(const Target& scope, const CpuSet& wanted) {
 
 Result<std::optional<Masks>> Scopes::masks_of(const Target& scope) {
   const std::optional<bool> inside = TRY(is_inside(scope));
-  if (!inside) return std::nullopt;
-  if (!*inside) return cpuset::masks_of(scope.task);
+  if (inside == false) return cpuset::masks_of(scope.task);
+  // What the process has started may outlive it there.
+  if (!inside && !is_populated(cgroup_of_scope(scope))) return std::nullopt;
   const std::optional<CpuSet> effective = TRY(effective_cpus(cgroup_of_scope(scope)));
   if (!effective) return std::nullopt;
   return Masks{.cpus = *effective};
@@ -54,27 +55,32 @@ Result<void> Scopes::move(const Target& scope, const CpuSet& cpus, Deadline dead
 
 Result<void> Scopes::limit(const Target& scope, const CpuSet& cpus, Deadline deadline) {
   const std::optional<bool> inside = TRY(is_inside(scope));
-  if (!inside) return {};
-  if (!*inside) {
+  const bool is_there = is_populated(cgroup_of_scope(scope));
+  if (!is_there) {
+    if (inside != false) return {};
     TRY(move(scope, cpus, deadline));
-  } else {
-    const std::optional<CpuSet> effective = TRY(effective_cpus(cgroup_of_scope(scope)));
-    if (effective && *effective != cpus) {
-      const KeptMasks masks = TRY(KeptMasks::of(cgroup_of_scope(scope), *effective));
-      TRY(units_.set_allowed_cpus(scope.name, cpus, deadline));
-      masks.restore_within(cpus);
-    }
+    return check_effective(scope, cpus);
   }
-  return check_effective(scope, cpus);
+  const std::optional<CpuSet> effective = TRY(effective_cpus(cgroup_of_scope(scope)));
+  if (effective && *effective != cpus) {
+    const KeptMasks masks = TRY(KeptMasks::of(cgroup_of_scope(scope), *effective));
+    TRY(units_.set_allowed_cpus(scope.name, cpus, deadline));
+    masks.restore_within(cpus);
+  }
+  TRY(check_effective(scope, cpus));
+  // It has left for another cgroup, while others are still in the scope.
+  return inside == false ? apply(scope.task, {.cpus = cpus}) : Result<void>();
 }
 
+// A request to start the scope may still have been in systemd's queue: its answer to this one comes after that.
 Result<void> Scopes::release(const Target& scope, const Masks& before, Deadline deadline) {
   const std::optional<bool> inside = TRY(is_inside(scope));
-  if (!inside) return {};
-  if (*inside) {
-    TRY(units_.clear_allowed_cpus(scope.name, TRY(effective_cpus("/")).value_or(CpuSet()), deadline));
+  if (!inside && !is_populated(cgroup_of_scope(scope))) return {};
+  if (TRY(units_.find(scope.name, deadline))) {
+    const CpuSet all = TRY(effective_cpus("/")).value_or(CpuSet());
+    TRY(units_.clear_allowed_cpus(scope.name, all, deadline));
   }
-  return apply(scope.task, before);
+  return inside ? restore(scope.task, before) : Result<void>();
 }
 
 }  // namespace nrd::cpuset

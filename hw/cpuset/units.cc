@@ -170,8 +170,9 @@ Result<void> Units::start_scope(const std::string& name, pid_t process, const Cp
   int done = ::sd_bus_message_append(message.get(), "ss", name.c_str(), "fail");
   if (done >= 0) done = ::sd_bus_message_open_container(message.get(), 'a', "(sv)");
   if (done >= 0) {
-    done = ::sd_bus_message_append(message.get(), "(sv)(sv)(sv)", "Description", "s", "Workload of nrd", "Slice", "s",
-                                   kSlice, "PIDs", "au", 1U, static_cast<uint32_t>(process));
+    done = ::sd_bus_message_append(message.get(), "(sv)(sv)(sv)(sv)", "Description", "s", "Workload of nrd", "Slice",
+                                   "s", kSlice, "CollectMode", "s", "inactive-or-failed", "PIDs", "au", 1U,
+                                   static_cast<uint32_t>(process));
   }
   if (done >= 0) done = append_allowed_cpus(message.get(), cpus);
   if (done >= 0) done = ::sd_bus_message_close_container(message.get());

@@ -47,6 +47,9 @@ TEST_CASE("the client that asks for its own CPUs runs in a scope, which keeps it
   Fixture fixture;
   const cpuset::Target scope{.kind = cpuset::Target::Kind::Scope, .name = "nrd-1.scope", .task = a_process(10)};
   fixture.hardware.tree.cpuset.targets[scope] = {.cpus = fixture.everywhere};
+  fixture.hardware.tree.cpuset
+      .targets[{.kind = cpuset::Target::Kind::Scope, .name = "nrd-2.scope", .task = a_process(10)}] = {
+      .cpus = fixture.everywhere};
   Spec spec = for_cpus({.pool = "fast", .count = 2}, {a_process(10)});
   spec.owner = Owner{.pid = 10, .start = 7, .boot_id = "boot-1"};
   spec.runs_caller = true;
@@ -61,6 +64,18 @@ TEST_CASE("the client that asks for its own CPUs runs in a scope, which keeps it
   CHECK(fixture.hardware.tree.cpuset.targets.at(scope).cpus.size() == 1);
   REQUIRE(fixture.remove(workload->id));
   CHECK(fixture.hardware.tree.cpuset.targets.at(scope).cpus == fixture.everywhere);
+
+  // Its first process ends and leaves others in the scope: they get all CPUs with the deletion.
+  const auto left = fixture.create(spec);
+  REQUIRE(left);
+  const cpuset::Target second{.kind = cpuset::Target::Kind::Scope, .name = "nrd-2.scope", .task = a_process(10)};
+  CHECK(fixture.hardware.tree.cpuset.targets.at(second).cpus.to_string() == "2,4");
+  fixture.hardware.tasks.erase(a_process(10));
+  fixture.writer->reap_tasks();
+  REQUIRE(fixture.remove(left->id));
+  CHECK(fixture.hardware.tree.cpuset.targets.at(second).cpus == fixture.everywhere);
+  CHECK(fixture.store.baselines().cpu_sets.empty());
+  fixture.hardware.add_task(a_process(10), fixture.everywhere);
 
   // Without systemd by its affinity.
   fixture.hardware.facts.cpuset.no_scopes = "systemd is not the init of this host";
