@@ -133,6 +133,10 @@ std::string text_of_pool(const json::Value& pool) {
          (text_of(pool, "kind") == "shared" ? "" : ", free " + (free.empty() ? "none" : free)) + "\n";
 }
 
+std::string text_of_conflict(const json::Value& conflict) {
+  return "  ! " + text_of(conflict, "text") + "\n      " + text_of(conflict, "remedy") + "\n";
+}
+
 }  // namespace
 
 std::string draw_pool(const json::Value& pool) {
@@ -157,6 +161,7 @@ std::string draw_cpus(const CpuDrawing& of, Colour colour) {
     text += title_of(zones, block) + "\n" + draw_cores(cores_in(zones, block), glyphs, colour);
   text += "\n" + legend_of(of.workloads, letters, colour);
   for (const json::Value& pool : of.pools.items()) text += text_of_pool(pool);
+  for (const json::Value& conflict : part(of.cpus, "conflicts").items()) text += text_of_conflict(conflict);
   return text;
 }
 

@@ -8,6 +8,8 @@
 //   A  workload 1: pool fast, CPUs 4,6, nearest to eth1
 //   …
 //   pool fast: exclusive, CPUs 4-19, free 8-11
+//   ! other software that also decides about these CPUs
+//       what to do about it
 //
 // A line begins with the number of its first CPU; the threads of a core stand together.
 #pragma once

@@ -15,6 +15,8 @@ template <typename T, size_t N>
 using Words = std::array<std::pair<const char*, T>, N>;
 
 constexpr Words<CpuPool::Kind, 2> kKinds{{{"exclusive", CpuPool::Kind::Exclusive}, {"shared", CpuPool::Kind::Shared}}};
+constexpr Words<CpuPool::Source, 2> kSources{
+    {{"isolated", CpuPool::Source::Isolated}, {"rest", CpuPool::Source::Rest}}};
 constexpr Words<CpuPool::Threads, 3> kThreads{
     {{"one", CpuPool::Threads::One}, {"all", CpuPool::Threads::All}, {"any", CpuPool::Threads::Any}}};
 constexpr Words<CpuPool::Order, 2> kOrders{{{"pack", CpuPool::Order::Pack}, {"spread", CpuPool::Order::Spread}}};
@@ -58,6 +60,19 @@ Problem read_name(const Value& value, std::string& target) {
   return {};
 }
 
+// The words' CPUs are known once the node is (resolve_cpu_pools()).
+Problem read_cpus(const Value& value, CpuPool& pool) {
+  const std::string text = text_in(value);
+  const auto* const word = std::ranges::find(kSources, text, [](const auto& each) { return std::string(each.first); });
+  if (word != kSources.end()) {
+    pool.source = word->second;
+    return {};
+  }
+  const Problem problem = cpu_list().parse(value, pool.cpus);
+  if (problem.empty()) return pool.cpus.empty() ? "expected at least one CPU" : Problem();
+  return problem + ", or \"isolated\", or \"rest\"";
+}
+
 // "!node": never cross it.
 Problem read_within(const Value& value, CpuPool& pool) {
   const std::string text = text_in(value);
@@ -72,7 +87,7 @@ struct Key {
 
 constexpr std::array kKeys{
     Key{"name", [](const Value& value, CpuPool& pool) { return read_name(value, pool.name); }},
-    Key{"cpus", [](const Value& value, CpuPool& pool) { return cpu_list().parse(value, pool.cpus); }},
+    Key{"cpus", read_cpus},
     Key{"kind", [](const Value& value, CpuPool& pool) { return read_word(value, kKinds, pool.kind); }},
     Key{"threads", [](const Value& value, CpuPool& pool) { return read_word(value, kThreads, pool.threads); }},
     Key{"order", [](const Value& value, CpuPool& pool) { return read_word(value, kOrders, pool.order); }},
@@ -95,12 +110,14 @@ Problem read_pool(const Value& table, CpuPool& pool) {
   for (const char* required : {"name", "cpus", "kind"}) {
     if (!table.find(required)) return std::string(required) + " is missing";
   }
-  return pool.cpus.empty() ? "cpus: expected at least one CPU" : Problem();
+  return {};
 }
 
 Problem check_beside(const CpuPools& pools, const CpuPool& pool) {
   for (const CpuPool& other : pools) {
     if (other.name == pool.name) return "name: another pool is named " + pool.name;
+    if (pool.source == CpuPool::Source::Rest && other.source == CpuPool::Source::Rest)
+      return "cpus: pool " + other.name + " has the rest already";
     const CpuSet both = other.cpus & pool.cpus;
     if (!both.empty()) return "cpus: CPU " + both.to_string() + " is also in pool " + other.name;
   }
@@ -124,9 +141,13 @@ Problem read_pools(const Value& value, CpuPools& target) {
   return {};
 }
 
+std::string cpus_of(const CpuPool& pool) {
+  return pool.source == CpuPool::Source::List ? pool.cpus.to_string() : word_for(pool.source, kSources);
+}
+
 Value shown(const CpuPool& pool) {
   return Value::object({{"name", Value::string(pool.name)},
-                        {"cpus", Value::string(pool.cpus.to_string())},
+                        {"cpus", Value::string(cpus_of(pool))},
                         {"kind", Value::string(word_for(pool.kind, kKinds))},
                         {"threads", Value::string(word_for(pool.threads, kThreads))},
                         {"order", Value::string(word_for(pool.order, kOrders))},

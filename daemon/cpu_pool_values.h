@@ -5,7 +5,7 @@
 
 namespace nrd::daemon {
 
-// At most 64 pools, with names of their own and without a CPU in two of them.
+// At most 64 pools, with names of their own, without a CPU in two of them, and with at most one "rest".
 ValueType<CpuPools> cpu_pools();
 
 }  // namespace nrd::daemon

@@ -33,6 +33,8 @@ class NodeHardware final : public Hardware {
     return Observed{.rdt = std::move(rdt), .pstate = std::move(pstate), .cpuset = std::move(cpuset)};
   }
 
+  std::vector<cpuset::Conflict> conflicts(const cpuset::PoolUse& use) override { return cpuset_.conflicts(use); }
+
   Result<pstate::Observed> observe_frequencies(const CpuSet& cpus) override { return pstate_.observe(cpus); }
 
   Result<std::set<std::string>> group_names() override { return rdt_->group_names(); }

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "hw/cpuset/types.h"
@@ -44,6 +45,8 @@ class Hardware {
   // All caches and classes, the frequencies of these CPUs, the groups of these tasks, and where these targets may run.
   virtual Result<Observed> observe(const CpuSet& frequencies, const std::set<Task>& tasks,
                                    const std::set<cpuset::Target>& targets) = 0;
+  // Other software that also decides about CPUs of pools, now or shortly before.
+  virtual std::vector<cpuset::Conflict> conflicts(const cpuset::PoolUse& use) = 0;
   // The frequencies alone: few files, where observe() reads all groups.
   virtual Result<pstate::Observed> observe_frequencies(const CpuSet& cpus) = 0;
   // The names of all resctrl groups except the root; cheaper than observe().

@@ -31,6 +31,14 @@ const char* use_of(const NodeState& state, CpuId cpu, const CpuPool* pool) {
   return pool->kind == CpuPool::Kind::Shared ? "shared" : "free";
 }
 
+// Of its core; empty: all are alike.
+std::string kind_of(const NodeState& state, CpuId cpu) {
+  for (const auto& [kind, cpus] : state.facts.cpuset.core_kinds) {
+    if (cpus.contains(cpu)) return kind;
+  }
+  return {};
+}
+
 void render_cpus(json::Writer& w, const NodeState& state) {
   w.begin_array();
   for (const CpuId cpu : state.facts.rdt.possible.members()) {
@@ -43,6 +51,7 @@ void render_cpus(json::Writer& w, const NodeState& state) {
     pool ? w.string(pool->name) : w.null();
     w.key("workload");
     owner ? w.string(id_text(*owner)) : w.null();
+    if (const std::string kind = kind_of(state, cpu); !kind.empty()) w.key("core_kind").string(kind);
     w.end_object();
   }
   w.end_array();
@@ -55,6 +64,32 @@ void render_zones(json::Writer& w, const NodeState& state) {
     w.key("level").string(json::name_of(zone.level));
     w.key("id").number(zone.id);
     w.key("cpus").string(zone.cpus.to_string());
+    w.end_object();
+  }
+  w.end_array();
+}
+
+void render_huge_pages(json::Writer& w, const NodeState& state) {
+  w.begin_array();
+  for (const auto& [pages, free] : state.facts.cpuset.free_huge_pages) {
+    w.begin_object();
+    w.key("node").number(pages.node);
+    w.key("bytes").number(pages.bytes);
+    w.key("free").number(free);
+    w.end_object();
+  }
+  w.end_array();
+}
+
+void render_conflicts(json::Writer& w, const NodeState& state) {
+  w.begin_array();
+  for (const cpuset::Conflict& conflict : state.cpu_conflicts) {
+    w.begin_object();
+    w.key("source").string(json::name_of(conflict.source));
+    w.key("name").string(conflict.name);
+    w.key("cpus").string(conflict.cpus.to_string());
+    w.key("text").string(conflict.text);
+    w.key("remedy").string(conflict.remedy);
     w.end_object();
   }
   w.end_array();
@@ -102,8 +137,11 @@ void show_cpus(const routing::Call& call, http::Reply reply) {
   w.key("possible").string(state->facts.rdt.possible.to_string());
   w.key("online").string(state->facts.rdt.online.to_string());
   w.key("isolated").string(state->facts.rdt.isolated.to_string());
+  w.key("nohz_full").string(state->facts.cpuset.nohz_full.to_string());
   render_zones(w.key("zones"), *state);
   render_cpus(w.key("cpus"), *state);
+  render_huge_pages(w.key("huge_pages"), *state);
+  render_conflicts(w.key("conflicts"), *state);
   w.end_object();
   reply.send(routing::json_answer(200, w.take()));
 }

@@ -1,4 +1,5 @@
-// /v1/cpus: what the CPUs share, which pool and workload each belongs to, and what the pools have left.
+// /v1/cpus: what the CPUs share, which pool and workload each belongs to, what the pools have left, and which other
+// software decides about their CPUs.
 #pragma once
 
 #include "api/http/message.h"

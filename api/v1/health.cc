@@ -22,6 +22,7 @@ void render_warnings(json::Writer& w, const NodeState& state, const routing::Ser
     for (const std::string& group : sharing_groups(state, workload)) groups += (groups.empty() ? "" : ", ") + group;
     if (!groups.empty()) w.string("resctrl group " + groups + " may fill the ways of workload " + id_text(workload));
   }
+  for (const cpuset::Conflict& conflict : state.cpu_conflicts) w.string(conflict.text + "; " + conflict.remedy);
   w.end_array();
 }
 

@@ -279,6 +279,7 @@ void show_metrics(const routing::Call& call, http::Reply reply) {
   add_ways(families, *state);
   add_sizes(families, *state);
   add_cpu_pools(families, *state);
+  add_cpu_conflicts(families, *state);
   add_frequencies(families, *state);
   add_usage(families, call, *state);
   add_timings(families, state->timings);

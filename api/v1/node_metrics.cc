@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "engine/model/workload.h"
+#include "engine/model/workload_fields.h"
 
 namespace nrd::v1 {
 namespace {
@@ -114,6 +114,16 @@ void add_cpu_pools(std::vector<Family>& families, const NodeState& state) {
     }
   }
   families.push_back(std::move(cpus));
+}
+
+void add_cpu_conflicts(std::vector<Family>& families, const NodeState& state) {
+  Family conflicts{.name = "nrd_cpu_conflicts", .help = "Other software that also decides about CPUs of CPU pools"};
+  for (const auto& [source, name] : json::kNames<cpuset::Conflict::Source>) {
+    if (state.config->cpu_pools.empty()) break;
+    const auto of_source = std::ranges::count(state.cpu_conflicts, source, &cpuset::Conflict::source);
+    add(conflicts, static_cast<double>(of_source), {{"source", name}});
+  }
+  families.push_back(std::move(conflicts));
 }
 
 void add_frequencies(std::vector<Family>& families, const NodeState& state) {

@@ -1,7 +1,7 @@
 // Metrics of what the node has and what each workload was granted, from published state.
 //
 // The number of label values is bounded: one series per workload, per cache, per pool of a cache, four per CPU pool,
-// and per CPU whose frequency a workload sets.
+// six of conflicts, and per CPU whose frequency a workload sets.
 #pragma once
 
 #include <string>
@@ -22,6 +22,8 @@ void add_workload_info(std::vector<metrics::Family>& families, const NodeState& 
 void add_sizes(std::vector<metrics::Family>& families, const NodeState& state);
 // CPUs of each configured pool, by what has become of them.
 void add_cpu_pools(std::vector<metrics::Family>& families, const NodeState& state);
+// Other software that also decides about these CPUs, by its kind.
+void add_cpu_conflicts(std::vector<metrics::Family>& families, const NodeState& state);
 // Of CPUs whose frequency a workload sets.
 void add_frequencies(std::vector<metrics::Family>& families, const NodeState& state);
 

@@ -26,6 +26,15 @@ Result<void> check_not_reserved(const CpuPool& pool, const ReservedCpus& reserve
   return {};
 }
 
+Result<void> check_disjoint(const CpuPools& pools, const CpuPool& pool) {
+  for (const CpuPool& other : pools) {
+    const CpuSet both = other.cpus & pool.cpus;
+    if (other.name == pool.name || both.empty()) continue;
+    return refused(pool, "CPU " + both.to_string() + " is also in pool " + other.name, "each CPU in one pool");
+  }
+  return {};
+}
+
 // A pool that keeps siblings idle, or grants whole cores, must have all threads of its cores, or the others in no pool.
 Result<void> check_siblings(const CpuPools& pools, const CpuPool& pool, const std::vector<cpuset::Zone>& zones) {
   if (pool.kind == CpuPool::Kind::Shared || pool.threads == CpuPool::Threads::Any) return {};
@@ -45,11 +54,30 @@ Result<void> check_siblings(const CpuPools& pools, const CpuPool& pool, const st
 
 }  // namespace
 
+Result<CpuPools> resolve_cpu_pools(CpuPools pools, const ReservedCpus& reserved, const PoolSite& site) {
+  CpuSet taken = reserved.os | reserved.infra;
+  for (CpuPool& pool : pools) {
+    if (pool.source == CpuPool::Source::Isolated) pool.cpus = site.isolated;
+    if (pool.source != CpuPool::Source::Rest) taken |= pool.cpus;
+  }
+  for (CpuPool& pool : pools) {
+    if (pool.source == CpuPool::Source::Rest) pool.cpus = site.possible - taken;
+    if (!pool.cpus.empty()) continue;
+    if (pool.source == CpuPool::Source::Isolated)
+      return refused(pool, "cpus is \"isolated\", but the kernel isolates no CPU: its command line has no isolcpus=",
+                     "a list of CPUs, or isolcpus= on the kernel's command line");
+    return refused(pool, "cpus is \"rest\", but all CPUs are in other pools, os.cpus or infra.cpus",
+                   "at least one CPU");
+  }
+  return pools;
+}
+
 Result<void> check_cpu_pools(const CpuPools& pools, const ReservedCpus& reserved, const PoolSite& site) {
   CpuSet pooled;
   for (const CpuPool& pool : pools) {
     TRY(check_exist(pool, site.possible));
     TRY(check_not_reserved(pool, reserved));
+    TRY(check_disjoint(pools, pool));
     TRY(check_siblings(pools, pool, site.zones));
     pooled |= pool.cpus;
   }

@@ -30,8 +30,16 @@ struct CpuPool {
     Spread,  // over packages, dies, nodes, L3, L2, cores, in this order
   };
 
+  // How the configuration names the CPUs.
+  enum class Source {
+    List,      // by number
+    Isolated,  // those of isolcpus=
+    Rest,      // those of no other pool that are not reserved
+  };
+
   std::string name{};
-  CpuSet cpus{};
+  Source source = Source::List;
+  CpuSet cpus{};  // empty before resolve_cpu_pools() if not listed
   Kind kind = Kind::Exclusive;
   Threads threads = Threads::One;
   Order order = Order::Pack;
@@ -61,11 +69,15 @@ inline const CpuPool* pool_with(const CpuPools& pools, CpuId cpu) {
 // What a node has for pools.
 struct PoolSite {
   const CpuSet& possible;
+  const CpuSet& isolated;  // from the scheduler (isolcpus=)
   const std::vector<cpuset::Zone>& zones;
 };
 
-// BadRequest with the pool and its CPUs: CPUs that do not exist or are reserved, cores divided between pools, no CPU
-// left for the operating system.
+// `pools` with the CPUs that "isolated" and "rest" are on this node. BadRequest: there are none.
+Result<CpuPools> resolve_cpu_pools(CpuPools pools, const ReservedCpus& reserved, const PoolSite& site);
+
+// BadRequest with the pool and its CPUs: CPUs that do not exist, are reserved or in another pool, cores divided between
+// pools, no CPU left for the operating system.
 Result<void> check_cpu_pools(const CpuPools& pools, const ReservedCpus& reserved, const PoolSite& site);
 
 }  // namespace nrd

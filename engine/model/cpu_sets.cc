@@ -110,6 +110,19 @@ cpuset::Setting cpu_setting_of(const NodeState& state) {
   return wanted;
 }
 
+cpuset::PoolUse pool_use_of(const NodeState& state) {
+  cpuset::PoolUse use{.unbalanced = state.facts.rdt.isolated | state.facts.cpuset.nohz_full};
+  for (const CpuPool& pool : state.config->cpu_pools) {
+    use.pooled |= pool.cpus;
+    if (pool.kind == CpuPool::Kind::Exclusive) use.exclusive |= pool.cpus;
+  }
+  for (const auto& [id, workload] : state.workloads) {
+    if (!workload.grant.cpu) continue;
+    use.holders[id_text(workload)] = {.cpus = workload.grant.cpu->exclusive, .targets = targets_of(workload)};
+  }
+  return use;
+}
+
 std::string cpu_problem(const NodeState& state) {
   for (const auto& [id, workload] : state.workloads) {
     const std::optional<CpuSet> allowed = allowed_cpus(state, workload);

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/hardware.h"
 #include "engine/model/latency_histogram.h"
@@ -61,6 +62,7 @@ struct LiveState {
   std::set<Task> infra_tasks;      // processes of the infrastructure, as last observed
   Observed observed;               // as last read, including foreign groups. A target without CPUs is gone
   std::shared_ptr<const plan::ZoneTree> cpu_zones{};  // of facts.cpuset; null before the first discovery
+  std::vector<cpuset::Conflict> cpu_conflicts{};      // as of the last search, which each drift check begins
   Health health;
   std::map<CpuId, plan::GovernorState> governors;  // of monitored CPUs
   CpuSet uncounted;                                // monitored and online, but without branch counters

@@ -113,6 +113,15 @@ inline constexpr auto json::kNames<cpuset::Level> =
                std::pair{cpuset::Level::Core, "core"}};
 
 template <>
+inline constexpr auto json::kNames<cpuset::Conflict::Source> =
+    std::array{std::pair{cpuset::Conflict::Source::Kubelet, "kubelet"},
+               std::pair{cpuset::Conflict::Source::Tuned, "tuned"},
+               std::pair{cpuset::Conflict::Source::Irqbalance, "irqbalance"},
+               std::pair{cpuset::Conflict::Source::Partition, "partition"},
+               std::pair{cpuset::Conflict::Source::Cgroup, "cgroup"},
+               std::pair{cpuset::Conflict::Source::Unit, "unit"}};
+
+template <>
 inline constexpr auto json::kNames<CpuPool::Kind> =
     std::array{std::pair{CpuPool::Kind::Exclusive, "exclusive"}, std::pair{CpuPool::Kind::Shared, "shared"}};
 template <>

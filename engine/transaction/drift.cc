@@ -57,6 +57,8 @@ void Drift::repair(const CpuSet& changed) {
   // Observations after events follow each other too closely to tell a leftover from a group being set up.
   if (changed.empty()) groups_.remove_old_leftovers();
   groups_.report_sharing();
+  // Not after events either: other work waits for them.
+  if (changed.empty()) conflicts_.refresh();
   Setting wanted = setting_of(state_);
   // Not while a CPU waits for its class: the kernel may have to wake each of them.
   if (changed.empty()) state_.current = hardware_.current_frequencies(cpus_of(wanted.pstate.cpus));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engine/transaction/claims.h"
+#include "engine/transaction/conflict_watch.h"
 #include "engine/transaction/external_frequencies.h"
 #include "engine/transaction/foreign_group_watch.h"
 
@@ -11,14 +12,15 @@ namespace nrd {
 class Drift {
  public:
   Drift(Hardware& hardware, NodeState& state, HardwareSync& sync, Commits& commits, Claims& claims,
-        ExternalFrequencies& externals, ForeignGroupWatch& groups)
+        ExternalFrequencies& externals, ForeignGroupWatch& groups, ConflictWatch& conflicts)
       : hardware_(hardware),
         state_(state),
         sync_(sync),
         commits_(commits),
         claims_(claims),
         externals_(externals),
-        groups_(groups) {}
+        groups_(groups),
+        conflicts_(conflicts) {}
 
   // `changed`: CPUs that went online or offline; empty at the interval.
   void repair(const CpuSet& changed);
@@ -35,6 +37,7 @@ class Drift {
   Claims& claims_;
   ExternalFrequencies& externals_;
   ForeignGroupWatch& groups_;
+  ConflictWatch& conflicts_;
 };
 
 }  // namespace nrd

@@ -17,6 +17,13 @@ bool changes_hardware(const NodeConfig& before, const NodeConfig& after) {
 
 }  // namespace
 
+Result<NodeConfig> with_resolved_pools(NodeConfig config, const NodeFacts& facts) {
+  const PoolSite site{.possible = facts.rdt.possible, .isolated = facts.rdt.isolated, .zones = facts.cpuset.zones};
+  config.cpu_pools = TRY(resolve_cpu_pools(std::move(config.cpu_pools), config.groups, site));
+  TRY(check_cpu_pools(config.cpu_pools, config.groups, site));
+  return config;
+}
+
 // Grants are kept: a pool that has any keeps its kind and its granted CPUs.
 Result<void> Reconfigure::check_granted(const CpuPools& pools) {
   std::string affected;
@@ -33,20 +40,20 @@ Result<void> Reconfigure::check_granted(const CpuPools& pools) {
                  "delete these workloads first");
 }
 
-Result<void> Reconfigure::check(const NodeConfig& config) {
-  const NodeFacts& facts = state_.facts;
-  TRY(check_cpu_pools(config.cpu_pools, config.groups, {.possible = facts.rdt.possible, .zones = facts.cpuset.zones}));
-  TRY(check_granted(config.cpu_pools));
-  if (!state_.facts.rdt.cat) return {};
-  const PoolPartition layout = TRY(plan_layout(*state_.facts.rdt.cat, config.pools));
-  TRY(check_reserved_cpus(config.groups, state_.facts.rdt, layout));
-  return plan::check_pool_change(state_, layout);
+Result<NodeConfig> Reconfigure::resolved(const NodeConfig& config) {
+  NodeConfig next = TRY(with_resolved_pools(config, state_.facts));
+  TRY(check_granted(next.cpu_pools));
+  if (!state_.facts.rdt.cat) return next;
+  const PoolPartition layout = TRY(plan_layout(*state_.facts.rdt.cat, next.pools));
+  TRY(check_reserved_cpus(next.groups, state_.facts.rdt, layout));
+  TRY(plan::check_pool_change(state_, layout));
+  return next;
 }
 
 Result<void> Reconfigure::apply(const NodeConfig& config) {
-  TRY(check(config));
-  const auto next = std::make_shared<const NodeConfig>(config);
-  if (!changes_hardware(*state_.config, config)) {
+  NodeConfig checked = TRY(resolved(config));
+  const auto next = std::make_shared<const NodeConfig>(std::move(checked));
+  if (!changes_hardware(*state_.config, *next)) {
     state_.config = next;
     return {};
   }
@@ -63,6 +70,7 @@ Result<void> Reconfigure::apply(const NodeConfig& config) {
     return converged;
   }
   groups_.report_sharing();
+  conflicts_.refresh();
   return {};
 }
 

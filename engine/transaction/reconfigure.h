@@ -3,23 +3,36 @@
 #pragma once
 
 #include "engine/transaction/claims.h"
+#include "engine/transaction/conflict_watch.h"
 #include "engine/transaction/foreign_group_watch.h"
 
 namespace nrd {
 
+// `config` with the CPUs of its pools on this node. BadRequest: they do not fit it.
+Result<NodeConfig> with_resolved_pools(NodeConfig config, const NodeFacts& facts);
+
 class Reconfigure {
  public:
   Reconfigure(Hardware& hardware, NodeState& state, HardwareSync& sync, Commits& commits, Claims& claims,
-              ForeignGroupWatch& groups)
-      : hardware_(hardware), state_(state), sync_(sync), commits_(commits), claims_(claims), groups_(groups) {}
+              ForeignGroupWatch& groups, ConflictWatch& conflicts)
+      : hardware_(hardware),
+        state_(state),
+        sync_(sync),
+        commits_(commits),
+        claims_(claims),
+        groups_(groups),
+        conflicts_(conflicts) {}
 
   // BadRequest: it does not fit the node; Conflict: workloads have ways or CPUs that their pool would lose. Changes
   // nothing.
-  Result<void> check(const NodeConfig& config);
+  Result<void> check(const NodeConfig& config) {
+    return resolved(config).map([](const NodeConfig&) {});
+  }
   // Takes it whole, or leaves the present one in force.
   Result<void> apply(const NodeConfig& config);
 
  private:
+  Result<NodeConfig> resolved(const NodeConfig& config);
   Result<void> check_granted(const CpuPools& pools);
   Result<void> converge();
 
@@ -29,6 +42,7 @@ class Reconfigure {
   Commits& commits_;
   Claims& claims_;
   ForeignGroupWatch& groups_;
+  ConflictWatch& conflicts_;
 };
 
 }  // namespace nrd

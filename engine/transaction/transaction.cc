@@ -39,16 +39,17 @@ Transaction::Transaction(Hardware& hardware, store::Store& store, const Clock& c
       externals_(hardware, state_, sync_, commits_),
       governor_(hardware, clock, state_, sync_, externals_),
       groups_(state_, sync_),
+      conflicts_(hardware, state_),
       reaper_(clock, state_, sync_, commits_, claims_, governor_),
-      drift_(hardware, state_, sync_, commits_, claims_, externals_, groups_),
-      reconfigure_(hardware, state_, sync_, commits_, claims_, groups_) {
+      drift_(hardware, state_, sync_, commits_, claims_, externals_, groups_, conflicts_),
+      reconfigure_(hardware, state_, sync_, commits_, claims_, groups_, conflicts_) {
   state_.config = std::make_shared<const NodeConfig>(options.node);
 }
 
 Result<void> Transaction::recover() {
   TRY(sync_.discover());
-  TRY(check_cpu_pools(state_.config->cpu_pools, state_.config->groups,
-                      {.possible = state_.facts.rdt.possible, .zones = state_.facts.cpuset.zones}));
+  NodeConfig config = TRY(with_resolved_pools(*state_.config, state_.facts));
+  state_.config = std::make_shared<const NodeConfig>(std::move(config));
   TRY(commits_.load());
   state_.made_groups = state_.baselines.groups;
   const Result<void> refreshed = sync_.refresh_with_infra(cpus_of(state_.facts.pstate.cpus));
@@ -63,6 +64,7 @@ Result<void> Transaction::recover() {
   if (!converged) sync_.note_problem(converged.error());
   reaper_.remove_exited();
   groups_.report_sharing();
+  conflicts_.refresh();
   return {};
 }
 

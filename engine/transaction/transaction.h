@@ -76,6 +76,7 @@ class Transaction {
   ExternalFrequencies externals_;
   FrequencyGovernor governor_;
   ForeignGroupWatch groups_;
+  ConflictWatch conflicts_;
   TaskReaper reaper_;
   Drift drift_;
   Reconfigure reconfigure_;

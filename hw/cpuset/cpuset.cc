@@ -6,7 +6,9 @@
 
 #include "hw/cpuset/affinity.h"
 #include "hw/cpuset/cgroup.h"
+#include "hw/cpuset/conflicts.h"
 #include "hw/cpuset/controller.h"
+#include "hw/cpuset/kernel_facts.h"
 
 namespace nrd::cpuset {
 namespace {
@@ -14,11 +16,19 @@ namespace {
 // What a request may spend on systemd's answers; others wait meanwhile.
 constexpr std::chrono::milliseconds kPatience{800};
 
+// For a search of conflicts: some 10 ms with a thousand processes, which a request must not wait for.
+constexpr std::chrono::milliseconds kSearchPatience{20};
+
 }  // namespace
 
 Result<Node> Cpuset::discover() {
   std::vector<Zone> zones = TRY(topology_.zones());
-  Node node{.zones = std::move(zones), .no_scopes = {}, .no_cgroups = why_no_cpusets()};
+  Node node{.zones = std::move(zones),
+            .no_scopes = {},
+            .no_cgroups = why_no_cpusets(),
+            .core_kinds = read_core_kinds(""),
+            .nohz_full = read_nohz_full(""),
+            .free_huge_pages = read_free_huge_pages("")};
   node.no_scopes = node.no_cgroups.empty() ? why_not_enabled() : node.no_cgroups;
   if (node.no_scopes.empty()) node.no_scopes = units_.why_not();
   return node;
@@ -43,6 +53,13 @@ Result<Observed> Cpuset::observe(const std::set<Target>& targets) {
     if (masks) observed.targets[target] = *std::move(masks);
   }
   return observed;
+}
+
+std::vector<Conflict> Cpuset::conflicts(const PoolUse& use) {
+  if (use.pooled.empty()) return {};
+  if (!search_.valid()) search_ = std::async(std::launch::async, [use] { return find_conflicts(use); });
+  if (search_.wait_for(kSearchPatience) == std::future_status::ready) found_ = search_.get();
+  return found_;
 }
 
 Result<void> Cpuset::converge(const Setting& wanted) {

@@ -1,7 +1,9 @@
 // Limits processes to CPUs, and tells what CPUs share.
 #pragma once
 
+#include <future>
 #include <set>
+#include <vector>
 
 #include "base/result.h"
 #include "hw/cpuset/groups.h"
@@ -17,6 +19,9 @@ class Cpuset {
   Result<Node> discover();
   // Targets that have ended are left out.
   Result<Observed> observe(const std::set<Target>& targets);
+  // Other software that also decides about CPUs of pools. Waits for a short time: on a host with very many cgroups or
+  // processes they are those of the call before.
+  std::vector<Conflict> conflicts(const PoolUse& use);
   // Hardware names the target whose effective set is another one after the write. Busy: systemd has not answered in
   // time.
   Result<void> converge(const Setting& wanted);
@@ -29,6 +34,8 @@ class Cpuset {
   Units units_;
   Scopes scopes_{units_};
   Groups groups_{units_};
+  std::future<std::vector<Conflict>> search_;
+  std::vector<Conflict> found_;
 };
 
 }  // namespace nrd::cpuset

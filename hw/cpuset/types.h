@@ -69,11 +69,25 @@ struct Group {
 };
 inline constexpr size_t kMostProcesses = 4096;
 
+// The cores of a hybrid CPU by the kernel's name of their kind: "core", "atom", "lowpower". Empty: they are all alike.
+using CoreKinds = std::map<std::string, CpuSet>;
+
+// Huge pages of one size in the memory of a NUMA node.
+struct HugePages {
+  uint32_t node = 0;
+  uint64_t bytes = 0;
+  friend auto operator<=>(const HugePages&, const HugePages&) = default;
+};
+using FreeHugePages = std::map<HugePages, uint64_t>;
+
 // The result of discover().
 struct Node {
   std::vector<Zone> zones{};  // by level, then by first CPU
   std::string no_scopes{};    // why scopes and units cannot be limited; empty: they can
   std::string no_cgroups{};   // why cgroups cannot be limited; empty: they can
+  CoreKinds core_kinds{};
+  CpuSet nohz_full{};  // without the periodic tick (nohz_full=)
+  FreeHugePages free_huge_pages{};
   friend bool operator==(const Node&, const Node&) = default;
 };
 
@@ -82,6 +96,31 @@ struct Observed {
   std::map<Target, Masks> targets{};
   std::map<Target, Group> groups{};  // of units and cgroups
   friend bool operator==(const Observed&, const Observed&) = default;
+};
+
+// What conflicts are searched for.
+struct PoolUse {
+  struct Holder {
+    CpuSet cpus{};  // its exclusive ones
+    std::set<Target> targets{};
+    friend bool operator==(const Holder&, const Holder&) = default;
+  };
+  CpuSet pooled{};                          // CPUs of all pools
+  CpuSet exclusive{};                       // those of exclusive pools
+  CpuSet unbalanced{};                      // spared by irqbalance by default: isolcpus=, nohz_full=
+  std::map<std::string, Holder> holders{};  // workloads with CPUs of pools, by id
+  friend bool operator==(const PoolUse&, const PoolUse&) = default;
+};
+
+// Other software that also decides about CPUs of pools.
+struct Conflict {
+  enum class Source { Kubelet, Tuned, Irqbalance, Partition, Cgroup, Unit };
+  Source source = Source::Cgroup;
+  std::string name{};    // "irqbalance", "/machine.slice", "feed.service"; printable ASCII
+  CpuSet cpus{};         // of pools
+  std::string text{};    // what it does, and where that is configured
+  std::string remedy{};  // what to do
+  friend bool operator==(const Conflict&, const Conflict&) = default;
 };
 
 // Targets not named here stay untouched.

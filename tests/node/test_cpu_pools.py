@@ -5,6 +5,7 @@ The node has as many CPUs as this host needs at least: masks of processes are th
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 
@@ -154,6 +155,8 @@ def test_cpus_and_pools_are_shown(large):
     granted = [number for number, use in uses.items() if use[0] == "exclusive"]
     assert len(granted) == 2 and all(uses[number] == ("exclusive", "fast", "1") for number in granted)
     assert uses[0] == ("other", None, None) and uses[8] == ("shared", "common", None)
+    assert cpus["isolated"] == cpus["nohz_full"] == "" and "core_kind" not in cpus["cpus"][0]
+    assert cpus["huge_pages"] == [{"node": node, "bytes": 2 << 20, "free": 512} for node in (0, 1)]
     fast, common = large.call("GET", "/v1/cpus/pools")
     assert fast["name"] == "fast" and fast["workloads"] == ["1"] and fast["largest"]["machine"] >= 1
     assert common["kind"] == "shared" and "largest" not in common
@@ -226,3 +229,51 @@ def test_a_dry_run_says_what_would_change(node):
     assert node.list() == []
     sleeper.kill()
     sleeper.wait()
+
+
+def put(node, path, text):
+    """A file that only this daemon sees: its folder is a tmpfs of the node."""
+    os.makedirs(os.path.dirname(node.sim.path(path)), exist_ok=True)
+    with open(node.sim.path(path), "w") as file:
+        file.write(text)
+
+
+def test_other_software_on_cpus_of_pools_is_reported(tmp_path):
+    with Node("[drift]\ninterval_seconds = 1\n" + LARGE) as node:
+        conflicts = lambda: {conflict["name"]: conflict for conflict in node.call("GET", "/v1/cpus")["conflicts"]}
+        for folder in ("/etc/default", "/var/lib", "/sys/fs/cgroup"):
+            node.sim.run_inside(["mount", "-t", "tmpfs", "simulated", folder])
+        cpu = post(node, {"cpu": {"pool": "fast", "count": 1}})["cpu"]["exclusive"]
+        put(node, "/var/lib/kubelet/cpu_manager_state", '{"policyName": "static", "defaultCpuSet": "0-3", "checksum": 1}')
+        put(node, "/sys/fs/cgroup/web.slice/cpuset.cpus", "0-15\n")
+        put(node, "/sys/fs/cgroup/machine.slice/cpuset.cpus", "9\n")
+        put(node, "/sys/fs/cgroup/machine.slice/cpuset.cpus.partition", "isolated\n")
+        put(node, "/sys/fs/cgroup/nrd.slice/cpuset.cpus", "0-15\n")
+        put(node, "/sys/fs/cgroup/nrd.slice/left.service/cpuset.cpus", "\n")
+        shutil.copy("/bin/sleep", tmp_path / "irqbalance")
+        process = subprocess.Popen([tmp_path / "irqbalance", "1000"])
+        wait_for(lambda: {name: conflict["source"] for name, conflict in conflicts().items()} == {
+            "kubelet": "kubelet", "irqbalance": "irqbalance", "/machine.slice": "partition", "/web.slice": "cgroup",
+            "left.service": "unit"}, "the conflicts")
+        assert conflicts()["kubelet"]["cpus"] == "2-3" and conflicts()["irqbalance"]["cpus"] == "2-7,10-15"
+        assert conflicts()["/web.slice"]["text"] == f"/web.slice may run on CPU {cpu} of workload 1 (cpuset.cpus 0-15)"
+        assert any("irqbalance" in warning and "systemctl restart irqbalance" in warning for warning in node.health()["warnings"])
+        assert 'nrd_cpu_conflicts{source="partition"} 1' in node.request("GET", "/metrics")[1]
+        drawn = subprocess.run([NRDCTL, "--socket", node.socket, "cpus"], capture_output=True, text=True, timeout=DEADLINE, env=CLEAN, check=True).stdout
+        assert f"  ! /web.slice may run on CPU {cpu} of workload 1 (cpuset.cpus 0-15)\n      remove CPU {cpu} from AllowedCPUs= of web.slice\n" in drawn
+        # The remedies work.
+        put(node, "/etc/default/irqbalance", "IRQBALANCE_BANNED_CPULIST=2-15\n")
+        put(node, "/sys/fs/cgroup/web.slice/cpuset.cpus", "0-1\n")
+        wait_for(lambda: set(conflicts()) == {"kubelet", "/machine.slice", "left.service"}, "two conflicts to end")
+        process.kill()
+        process.wait()
+        assert "CPU_CONFLICT:" in node.journal() and "CPU_CONFLICT_ENDED" in node.journal()
+
+
+def test_the_rest_of_the_cpus_is_a_pool():
+    with Node(LARGE.replace('"8-9"', '"rest"') + '[os]\ncpus = "0"\n') as node:
+        assert [pool["cpus"] for pool in node.call("GET", "/v1/cpus/pools")] == ["2-7,10-15", "1,8-9"]
+        with open(node.config, "a") as file:
+            file.write('[[cpu.pools]]\nname = "quiet"\ncpus = "isolated"\nkind = "exclusive"\n')
+        status, text, _ = node.request("POST", "/v1/config/reload", "{}")
+        assert status == 400 and "pool quiet: cpus is" in text and "isolcpus=" in text, text

@@ -92,6 +92,7 @@ void add_node(const Machine& machine, int node, FileMap& files) {
   const Cpus cpus = machine.node_cpus(node);
   add_line(files, at + "/cpulist", list_of(cpus));
   add_line(files, at + "/cpumap", mask_of(cpus, machine.shape().cpus));
+  add_line(files, at + "/hugepages/hugepages-2048kB/free_hugepages", "512");
   std::string distance;
   for (int other = 0; other < machine.nodes(); ++other) {
     distance += (other == 0 ? "" : " ") + std::string(other == node ? "10" : "21");
@@ -117,6 +118,7 @@ void add_sysfs(const Machine& machine, const Hotplug& hotplug, FileMap& files) {
   add_line(files, "cpu/online", list_of(machine.online()));
   add_line(files, "cpu/offline", list_of(offline));
   add_line(files, "cpu/isolated", "");
+  add_line(files, "cpu/nohz_full", "(null)");
   add_line(files, "cpu/kernel_max", "8191");
   add_line(files, "cpu/smt/active", "0");
   add_line(files, "cpu/smt/control", "notsupported");

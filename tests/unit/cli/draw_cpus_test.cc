@@ -40,6 +40,17 @@ TEST_CASE("each CPU is drawn in its core, by pool and workload") {
         "  pool common: shared, CPUs 4\n");
 }
 
+TEST_CASE("a conflict is a line with its remedy below the pools") {
+  const json::Value cpus = parsed(R"({"zones": [], "cpus": [{"cpu": 0, "use": "other"}], "conflicts": [
+      {"source": "irqbalance", "name": "irqbalance", "cpus": "4", "text": "irqbalance moves interrupts", "remedy": "ban them"}]})");
+  const json::Value none = parsed("[]");
+  const json::Value pools = parsed(R"([{"name": "common", "kind": "shared", "cpus": "4", "free": "4"}])");
+  CHECK(cli::draw_cpus({cpus, pools, none}, cli::Colour::No)
+            .ends_with("  pool common: shared, CPUs 4\n"
+                       "  ! irqbalance moves interrupts\n"
+                       "      ban them\n"));
+}
+
 TEST_CASE("a machine without zones is drawn CPU by CPU, and many CPUs in several lines") {
   std::string list;
   for (int cpu = 0; cpu < 30; ++cpu) {

@@ -1,7 +1,10 @@
+#include "daemon/cpu_pool_values.h"
+
 #include <doctest/doctest.h>
 
 #include <string>
 
+#include "base/json/reader.h"
 #include "daemon/config.h"
 #include "engine/model/cpu_pools.h"
 
@@ -10,6 +13,8 @@ using namespace nrd;
 namespace {
 
 constexpr const char* kFast = "[[cpu.pools]]\nname = \"fast\"\ncpus = \"4-7\"\nkind = \"exclusive\"\n";
+
+const std::string kRest = "[[cpu.pools]]\nname = \"others\"\ncpus = \"rest\"\nkind = \"shared\"\n";
 
 std::string problem_of(const std::string& text) {
   const auto config = daemon::parse_config(text, "nrd.toml");
@@ -48,6 +53,26 @@ TEST_CASE("a pool with all keys") {
                                              .never_crosses = true});
 }
 
+TEST_CASE("a pool of isolated CPUs and one of the rest have CPUs once the node is known") {
+  const auto config = daemon::parse_config(
+      "[[cpu.pools]]\nname = \"fast\"\ncpus = \"isolated\"\nkind = \"exclusive\"\n" + kRest, "nrd.toml");
+  REQUIRE(config);
+  REQUIRE(config->cpu_pools.size() == 2);
+  CHECK(config->cpu_pools.front().source == CpuPool::Source::Isolated);
+  CHECK(config->cpu_pools.back().source == CpuPool::Source::Rest);
+  CHECK(config->cpu_pools.back().cpus.empty());
+}
+
+TEST_CASE("a pool is shown as it is written") {
+  for (const char* cpus : {"isolated", "rest", "0,2-3"}) {
+    CpuPools pools;
+    const auto type = daemon::cpu_pools();
+    const auto written = json::parse(R"([{"name":"a","cpus":")" + std::string(cpus) + R"(","kind":"shared"}])").value();
+    REQUIRE(type.parse(written, pools) == "");
+    CHECK(*type.show(pools).items().front().find("cpus")->as_string() == cpus);
+  }
+}
+
 TEST_CASE("pools that contradict themselves or each other are refused with key and line") {
   const std::string fast = kFast;
   struct Row {
@@ -61,6 +86,10 @@ TEST_CASE("pools that contradict themselves or each other are refused with key a
         Row{"[[cpu.pools]]\nname = \"a b\"\ncpus = \"4\"\nkind = \"shared\"\n", "name: expected 1 to 64 letters"},
         Row{"[[cpu.pools]]\nname = \"a\"\ncpus = \"\"\nkind = \"shared\"\n", "cpus: expected at least one CPU"},
         Row{"[[cpu.pools]]\nname = \"a\"\ncpus = \"9-4\"\nkind = \"shared\"\n", "cpus: "},
+        Row{"[[cpu.pools]]\nname = \"a\"\ncpus = \"others\"\nkind = \"shared\"\n",
+            "cpus: expected a list of CPUs in quotes, such as \"0-1,8\", or \"isolated\", or \"rest\""},
+        Row{kRest + "[[cpu.pools]]\nname = \"b\"\ncpus = \"rest\"\nkind = \"shared\"\n",
+            "pool b: cpus: pool others has the rest already"},
         Row{fast + "threads = \"two\"\n", "threads: expected \"one\", \"all\", \"any\""},
         Row{fast + "within = \"rack\"\n", "within: expected \"machine\""},
         Row{fast + "size = 3\n", "unknown key size; allowed: name, cpus"},

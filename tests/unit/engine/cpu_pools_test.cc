@@ -297,3 +297,50 @@ TEST_CASE("pools are checked against the node") {
   all.cpu_pools = {{.name = "a", .cpus = CpuSet::first(16)}};
   CHECK_FALSE(fixture.writer->reconfigure(all, ReloadMode::Check));
 }
+
+TEST_CASE("isolated and rest are the CPUs of this node") {
+  Fixture fixture;
+  fixture.hardware.facts.rdt.isolated = *CpuSet::parse("10-15");
+  fixture.start();
+  NodeConfig config = fixture.options.node;
+  config.cpu_pools = {{.name = "common", .source = CpuPool::Source::Rest, .kind = CpuPool::Kind::Shared},
+                      {.name = "quiet", .source = CpuPool::Source::Isolated},
+                      {.name = "fast", .cpus = CpuSet{4, 5}}};
+  REQUIRE(fixture.writer->reconfigure(config, ReloadMode::Apply));
+  const CpuPools& pools = fixture.state().config->cpu_pools;
+  CHECK(pools[0].cpus.to_string() == "2-3,6-9");
+  CHECK(pools[1].cpus.to_string() == "10-15");
+  CHECK(fixture.create(for_cpus({.pool = "quiet", .count = 1}))->grant.cpu->exclusive.to_string() == "10");
+
+  fixture.options.node = config;
+  fixture.start();
+  CHECK(fixture.state().config->cpu_pools[0].cpus.to_string() == "2-3,6-9");
+}
+
+TEST_CASE("a pool of isolated CPUs or of the rest needs some") {
+  struct Row {
+    CpuPools pools;
+    const char* problem;
+  };
+  Fixture fixture;
+  for (const auto& [pools, problem] :
+       {Row{{{.name = "quiet", .source = CpuPool::Source::Isolated}}, "pool quiet: cpus is \"isolated\", but"},
+        Row{{{.name = "a", .cpus = *CpuSet::parse("2-15")}, {.name = "b", .source = CpuPool::Source::Rest}},
+            "pool b: cpus is \"rest\", but"}}) {
+    NodeConfig config;
+    config.groups.os = CpuSet{0, 1};
+    config.cpu_pools = pools;
+    const auto refused = fixture.writer->reconfigure(config, ReloadMode::Check);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::BadRequest);
+    CHECK(refused.error().message.find(problem) != std::string::npos);
+  }
+  fixture.hardware.facts.rdt.isolated = CpuSet{4, 5};
+  fixture.start();
+  NodeConfig overlapping;
+  overlapping.cpu_pools = {{.name = "quiet", .source = CpuPool::Source::Isolated},
+                           {.name = "fast", .cpus = CpuSet{5, 6}}};
+  const auto refused = fixture.writer->reconfigure(overlapping, ReloadMode::Check);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("CPU 5 is also in pool") != std::string::npos);
+}

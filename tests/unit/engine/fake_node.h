@@ -17,6 +17,7 @@
 #include "engine/model/workload_fields.h"
 #include "store/store.h"
 #include "tests/unit/engine/fake_zones.h"
+#include "tests/unit/engine/node_shape.h"
 
 namespace nrd::testing {
 
@@ -33,21 +34,6 @@ template <typename T>
 Change<json::Partial<T>> removed() {
   return Change<json::Partial<T>>(std::in_place);
 }
-
-struct NodeShape {
-  unsigned sockets = 2;
-  unsigned cpus_per_socket = 8;
-  unsigned ways = 11;
-  unsigned classes = 16;
-  unsigned min_ways = 1;
-  WayMask shareable;
-  unsigned cpus_per_domain = 1;       // of frequency
-  std::vector<uint32_t> cache_ids{};  // of the sockets, or of what else shares a cache; empty: 0, 1, 2, …
-  unsigned threads_per_core = 1;
-  unsigned cpus_per_l2 = 0;  // 0: L2 caches are not allocated
-  unsigned l2_ways = 16;
-  bool sparse_masks = false;
-};
 
 class FakeHardware final : public Hardware {
  public:
@@ -125,6 +111,11 @@ class FakeHardware final : public Hardware {
     std::erase_if(observed.cpuset.targets, [&](const auto& entry) { return !targets.contains(entry.first); });
     std::erase_if(observed.pstate.cpus.edit(), [&](const auto& entry) { return !frequencies.contains(entry.first); });
     return observed;
+  }
+
+  std::vector<cpuset::Conflict> conflicts(const cpuset::PoolUse& use) override {
+    searched = use;
+    return foreign;
   }
 
   Result<pstate::Observed> observe_frequencies(const CpuSet& cpus) override {
@@ -255,7 +246,9 @@ class FakeHardware final : public Hardware {
     return counts;
   }
 
-  rdt::Usages usages;  // whatever is asked for
+  cpuset::PoolUse searched;               // by the last search for conflicts
+  std::vector<cpuset::Conflict> foreign;  // what it finds
+  rdt::Usages usages;                     // whatever is asked for
   std::vector<std::map<ClosId, std::set<CacheId>>> usage_counted;
   std::map<CpuId, pstate::BranchCounts> branches;
   CpuSet uncountable;

@@ -1,0 +1,84 @@
+#include "hw/cpuset/cgroup_walk.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "base/file.h"
+#include "base/number.h"
+
+namespace nrd::cpuset {
+namespace {
+
+// Without following links: users make cgroups where they were delegated one.
+std::vector<std::string> folders_in(const std::string& path) {
+  std::vector<std::string> names;
+  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(fd), &::closedir);  // owns fd
+  while (names.size() < kMostCgroups) {
+    const dirent* entry = entries ? ::readdir(entries.get()) : nullptr;
+    if (entry == nullptr) break;
+    const std::string_view name = entry->d_name;
+    if (entry->d_type == DT_DIR && name != "." && name != "..") names.emplace_back(name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+// nullopt: it does not exist.
+std::optional<std::string> text_of(const std::string& path) {
+  const Result<std::optional<std::string>> text = read_file(path);
+  if (!text || !*text) return std::nullopt;
+  return std::string(trimmed(**text));
+}
+
+CpuSet cpus_of(const std::string& path) { return CpuSet::parse(text_of(path).value_or("")).value_or(CpuSet()); }
+
+std::optional<CgroupCpus> read_cgroup(const std::string& root, const std::string& path) {
+  const std::optional<std::string> cpus = text_of(root + path + "/cpuset.cpus");
+  if (!cpus) return std::nullopt;
+  return CgroupCpus{.path = path,
+                    .cpus = CpuSet::parse(*cpus).value_or(CpuSet()),
+                    .effective = cpus_of(root + path + "/cpuset.cpus.effective"),
+                    .partition = text_of(root + path + "/cpuset.cpus.partition").value_or("")};
+}
+
+}  // namespace
+
+// A cgroup without the controller has none with it below: the walk ends there, mostly after a few slices.
+std::vector<CgroupCpus> list_cgroups(const std::string& root) {
+  std::vector<CgroupCpus> found;
+  std::vector<std::string> level{""};
+  for (size_t depth = 1; depth <= kDeepestCgroup && !level.empty(); ++depth) {
+    std::vector<std::string> next;
+    for (const std::string& parent : level) {
+      for (const std::string& name : folders_in(root + parent)) {
+        if (found.size() == kMostCgroups) return found;
+        std::optional<CgroupCpus> cgroup = read_cgroup(root, parent + "/" + name);
+        if (!cgroup) continue;
+        next.push_back(cgroup->path);
+        found.push_back(*std::move(cgroup));
+      }
+    }
+    level = std::move(next);
+  }
+  return found;
+}
+
+std::set<pid_t> processes_in(const std::string& root, const std::string& path) {
+  std::set<pid_t> processes;
+  const std::string text = text_of(root + path + "/cgroup.procs").value_or("");
+  for (std::string_view rest = text; !rest.empty();) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    if (const auto process = parse_number<pid_t>(rest.substr(0, end))) processes.insert(*process);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return processes;
+}
+
+}  // namespace nrd::cpuset

@@ -1,0 +1,181 @@
+#include "hw/cpuset/conflicts.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+#include "base/directory.h"
+#include "base/file.h"
+#include "base/number.h"
+#include "base/unique_fd.h"
+#include "hw/cpuset/cgroup.h"
+#include "hw/cpuset/neighbours.h"
+#include "hw/cpuset/units.h"
+
+namespace nrd::cpuset {
+namespace {
+
+constexpr size_t kMostProcesses = 4 * 1024 * 1024;  // PID_MAX_LIMIT, include/linux/threads.h
+constexpr size_t kLongestName = 256;
+
+// Users choose names of cgroups, which reach terminals and the journal.
+std::string printable(std::string_view path) {
+  std::string text(path.substr(0, kLongestName));
+  std::ranges::replace_if(
+      text, [](char c) { return c < ' ' || c > '~'; }, '?');
+  return text;
+}
+
+// "nrd-7.scope" of "/nrd.slice/nrd-7.scope/inner"; empty: elsewhere, or the slice itself.
+std::string_view unit_in_slice(std::string_view path) {
+  const std::string slice = std::string("/") + kSlice + "/";
+  if (!path.starts_with(slice)) return {};
+  path.remove_prefix(slice.size());
+  return path.substr(0, path.find('/'));
+}
+
+bool is_in_slice(std::string_view path) {
+  const std::string slice = std::string("/") + kSlice;
+  return path == slice || path.starts_with(slice + "/");
+}
+
+bool is_at_top(std::string_view path) { return path.rfind('/') == 0; }
+
+std::set<std::string> units_of(const PoolUse& use) {
+  std::set<std::string> units;
+  for (const auto& [id, holder] : use.holders) {
+    for (const Target& target : holder.targets) {
+      if (target.kind == Target::Kind::Scope) units.insert(target.name);
+    }
+  }
+  return units;
+}
+
+bool has_process_of(const PoolUse::Holder& holder, const std::set<pid_t>& processes) {
+  return std::ranges::any_of(holder.targets,
+                             [&](const Target& target) { return processes.contains(target.task.process); });
+}
+
+// The unit of systemd whose property says so, if it is one by its name.
+std::string where_set(const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  for (const char* suffix : {".service", ".scope", ".slice"}) {
+    if (name.ends_with(suffix)) return "AllowedCPUs= of " + name;
+  }
+  return "cpuset.cpus of " + path;
+}
+
+std::string text_of(const std::vector<std::string>& workloads) {
+  if (workloads.size() == 1) return "workload " + workloads.front();
+  return "workload " + workloads.front() + " and " + std::to_string(workloads.size() - 1) + " others";
+}
+
+Conflict unit_without_workload(const CgroupCpus& cgroup, const PoolUse& use) {
+  const std::string name = printable(unit_in_slice(cgroup.path));
+  return {.source = Conflict::Source::Unit,
+          .name = name,
+          .cpus = cgroup.effective & use.pooled,
+          .text = name + " runs in " + kSlice + " without a workload",
+          .remedy = "create a workload for its processes, or stop it: systemctl stop " + name};
+}
+
+std::optional<Conflict> foreign_partition(const CgroupCpus& cgroup, const PoolUse& use) {
+  const bool is_valid = cgroup.partition == "root" || cgroup.partition == "isolated";
+  const CpuSet cpus = (cgroup.cpus | cgroup.effective) & use.pooled;
+  if (!is_valid || cpus.empty()) return std::nullopt;
+  const std::string name = printable(cgroup.path);
+  return Conflict{.source = Conflict::Source::Partition,
+                  .name = name,
+                  .cpus = cpus,
+                  .text = name + " is a cpuset partition (" + cgroup.partition + ") with CPU " + cpus.to_string(),
+                  .remedy = "remove CPU " + cpus.to_string() + " from " + where_set(name) + ", or from the pools"};
+}
+
+std::optional<Conflict> shared_exclusive(const CgroupCpus& cgroup, const PoolUse& use,
+                                         const std::function<std::set<pid_t>(const std::string&)>& processes) {
+  CpuSet cpus;
+  std::vector<std::string> workloads;
+  std::optional<std::set<pid_t>> inside;  // read only where it matters
+  for (const auto& [id, holder] : use.holders) {
+    if (!holder.cpus.intersects(cgroup.cpus)) continue;
+    if (cgroup.cpus.is_subset_of(holder.cpus)) {
+      if (!inside) inside = processes(cgroup.path);
+      if (has_process_of(holder, *inside)) continue;
+    }
+    cpus |= holder.cpus & cgroup.cpus;
+    workloads.push_back(id);
+  }
+  if (cpus.empty()) return std::nullopt;
+  const std::string name = printable(cgroup.path);
+  const std::string list = cpus.to_string();
+  return Conflict{.source = Conflict::Source::Cgroup,
+                  .name = name,
+                  .cpus = std::move(cpus),
+                  .text = name + " may run on CPU " + list + " of " + text_of(workloads) + " (cpuset.cpus " +
+                          cgroup.cpus.to_string() + ")",
+                  .remedy = "remove CPU " + list + " from " + where_set(name)};
+}
+
+std::string text_in(const std::string& path) { return read_file(path).value_or(std::nullopt).value_or(""); }
+
+// True if the user of nrd, root, has started a process of this name: others may name theirs as they like.
+bool is_running(std::string_view name, const std::string& root) {
+  const UniqueFd all(::open((root + "/proc").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!all.valid()) return false;
+  const auto processes = list_names(all.get(), kMostProcesses);
+  if (!processes) return false;
+  return std::ranges::any_of(*processes, [&](const std::string& process) {
+    if (!parse_number<pid_t>(process)) return false;
+    const auto comm = read_one_line(root + "/proc/" + process + "/comm");
+    if (!comm || !*comm || trimmed(**comm) != name) return false;
+    struct stat owner = {};
+    return ::fstatat(all.get(), process.c_str(), &owner, AT_SYMLINK_NOFOLLOW) == 0 && owner.st_uid == ::geteuid();
+  });
+}
+
+}  // namespace
+
+std::vector<Conflict> cgroup_conflicts(const std::vector<CgroupCpus>& cgroups, const PoolUse& use,
+                                       const std::function<std::set<pid_t>(const std::string& path)>& processes) {
+  const std::set<std::string> units = units_of(use);
+  std::vector<Conflict> found;
+  for (const CgroupCpus& cgroup : cgroups) {
+    if (found.size() == kMostConflicts) break;
+    std::optional<Conflict> conflict;
+    if (is_in_slice(cgroup.path)) {
+      const std::string_view unit = unit_in_slice(cgroup.path);
+      const bool is_inside = std::ranges::count(cgroup.path, '/') > 2;
+      if (!unit.empty() && !is_inside && !units.contains(std::string(unit)))
+        conflict = unit_without_workload(cgroup, use);
+    } else {
+      if (is_at_top(cgroup.path)) conflict = foreign_partition(cgroup, use);
+      if (!conflict) conflict = shared_exclusive(cgroup, use, processes);
+    }
+    if (conflict) found.push_back(*std::move(conflict));
+  }
+  return found;
+}
+
+std::vector<Conflict> find_conflicts(const PoolUse& use, const std::string& root) {
+  std::vector<Conflict> found;
+  const auto add = [&found](std::optional<Conflict> conflict) {
+    if (conflict) found.push_back(*std::move(conflict));
+  };
+  add(kubelet_conflict(text_in(root + kKubeletState), use.pooled));
+  if (const std::string profile = isolating_profile(text_in(root + kTunedProfile)); !profile.empty())
+    add(tuned_conflict(profile, text_in(root + variables_file_of(profile)), use.pooled));
+  if (auto conflict = irqbalance_conflict(text_in(root + kIrqbalanceDefaults), use);
+      conflict && is_running("irqbalance", root))
+    add(std::move(conflict));
+  const std::string cgroups = root + kCgroups;
+  std::ranges::move(cgroup_conflicts(list_cgroups(cgroups), use,
+                                     [&cgroups](const std::string& path) { return processes_in(cgroups, path); }),
+                    std::back_inserter(found));
+  return found;
+}
+
+}  // namespace nrd::cpuset

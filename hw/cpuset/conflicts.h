@@ -1,0 +1,30 @@
+// Finds other software that also decides about CPUs of pools: programs that manage the CPUs of the host, and cgroups.
+// Reads only: what others set is theirs.
+//
+//   irqbalance moves interrupts to CPU 4-7 (not in IRQBALANCE_BANNED_CPULIST of /etc/default/irqbalance)
+//   /docker/4f1a may run on CPU 4 of workload 7 (cpuset.cpus 0-7)
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "hw/cpuset/cgroup_walk.h"
+#include "hw/cpuset/types.h"
+
+namespace nrd::cpuset {
+
+inline constexpr size_t kMostConflicts = 64;  // of cgroups
+
+// Of `cgroups`, at most kMostConflicts: partitions of others, units in nrd.slice without a workload, and those that
+// have an exclusive CPU of a workload in their cpuset.cpus. Not those that limit a workload's own processes to its
+// CPUs. `processes`: of a cgroup. Pure.
+std::vector<Conflict> cgroup_conflicts(const std::vector<CgroupCpus>& cgroups, const PoolUse& use,
+                                       const std::function<std::set<pid_t>(const std::string& path)>& processes);
+
+// Takes milliseconds: reads the names of all processes, and up to kMostCgroups cgroups. Any thread. `root`: of the
+// files, "" on a host.
+std::vector<Conflict> find_conflicts(const PoolUse& use, const std::string& root = "");
+
+}  // namespace nrd::cpuset

@@ -1,0 +1,70 @@
+#include "hw/cpuset/kernel_facts.h"
+
+#include <fcntl.h>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/directory.h"
+#include "base/file.h"
+#include "base/number.h"
+#include "base/unique_fd.h"
+
+namespace nrd::cpuset {
+namespace {
+
+constexpr size_t kMostNames = 4096;
+
+std::string text_of(const std::string& path) {
+  return std::string(trimmed(read_one_line(path).value_or(std::nullopt).value_or("")));
+}
+
+std::vector<std::string> names_in(const std::string& path) {
+  const UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.valid()) return {};
+  return list_names(folder.get(), kMostNames).value_or(std::vector<std::string>());
+}
+
+// The number between `prefix` and `suffix`, if `name` is of that form.
+std::optional<uint32_t> number_in(std::string_view name, std::string_view prefix, std::string_view suffix) {
+  if (!name.starts_with(prefix) || !name.ends_with(suffix) || name.size() < prefix.size() + suffix.size()) return {};
+  return parse_number<uint32_t>(name.substr(prefix.size(), name.size() - prefix.size() - suffix.size()));
+}
+
+// Some kernels have "(null)" without CPUs.
+CpuSet cpus_in(const std::string& path) { return CpuSet::parse(text_of(path)).value_or(CpuSet()); }
+
+}  // namespace
+
+CpuSet read_nohz_full(const std::string& root) { return cpus_in(root + "/sys/devices/system/cpu/nohz_full"); }
+
+// Of the PMUs of hybrid CPUs (Documentation/admin-guide/perf/intel-hybrid.rst).
+CoreKinds read_core_kinds(const std::string& root) {
+  CoreKinds kinds;
+  for (const char* kind : {"core", "atom", "lowpower"}) {
+    CpuSet cpus = cpus_in(root + "/sys/devices/cpu_" + kind + "/cpus");
+    if (!cpus.empty()) kinds[kind] = std::move(cpus);
+  }
+  return kinds;
+}
+
+// Documentation/admin-guide/mm/hugetlbpage.rst
+FreeHugePages read_free_huge_pages(const std::string& root) {
+  const std::string nodes = root + "/sys/devices/system/node";
+  FreeHugePages free;
+  for (const std::string& name : names_in(nodes)) {
+    const std::optional<uint32_t> node = number_in(name, "node", "");
+    if (!node) continue;
+    const std::string sizes = nodes + "/" + name + "/hugepages";
+    for (const std::string& size : names_in(sizes)) {
+      const std::optional<uint32_t> kib = number_in(size, "hugepages-", "kB");
+      const auto count = parse_number<uint64_t>(text_of(sizes + "/" + size + "/free_hugepages"));
+      if (kib && count) free[{.node = *node, .bytes = uint64_t{*kib} * 1024}] = *count;
+    }
+  }
+  return free;
+}
+
+}  // namespace nrd::cpuset

@@ -1,0 +1,76 @@
+// Conflicts about CPUs of pools, through the engine.
+#include "engine/transaction/conflict_watch.h"
+
+#include <doctest/doctest.h>
+
+#include "engine/model/cpu_sets.h"
+#include "tests/unit/engine/fixtures.h"
+
+using namespace nrd;
+using cpuset::Conflict;
+using cpuset::Target;
+
+namespace {
+
+Task a_process(pid_t id) { return {.id = id, .process = id, .start = 7, .boot_id = "boot-1"}; }
+
+EngineOptions with_pools() {
+  EngineOptions options;
+  options.node.cpu_pools = {{.name = "fast", .cpus = *CpuSet::parse("2-7,10-15")},
+                            {.name = "common", .cpus = CpuSet{8, 9}, .kind = CpuPool::Kind::Shared}};
+  return options;
+}
+
+struct Fixture : nrd::testing::TransactionFixture {
+  Fixture() : TransactionFixture({}, with_pools()) {
+    hardware.add_task(a_process(10), CpuSet::first(16));
+    hardware.facts.rdt.isolated = CpuSet{15};
+    hardware.facts.cpuset.nohz_full = CpuSet{14};
+    start();
+  }
+  // For a process, on 2 CPUs.
+  Spec spec() const {
+    Spec spec;
+    spec.cpu = CpuRequest{.pool = "fast", .count = 2};
+    spec.tasks = {a_process(10)};
+    return spec;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("conflicts are searched for at start and at each drift check, with what workloads have") {
+  Fixture fixture;
+  CHECK(fixture.state().cpu_conflicts.empty());
+  const auto workload = fixture.create(fixture.spec());
+  REQUIRE(workload);
+  const Conflict conflict{.source = Conflict::Source::Irqbalance, .name = "irqbalance", .cpus = CpuSet{4}};
+  fixture.hardware.foreign = {conflict};
+  fixture.writer->repair();
+  CHECK(fixture.state().cpu_conflicts == std::vector{conflict});
+  const cpuset::PoolUse& searched = fixture.hardware.searched;
+  CHECK(searched.pooled.to_string() == "2-15");
+  CHECK(searched.exclusive.to_string() == "2-7,10-15");
+  CHECK(searched.unbalanced.to_string() == "14-15");
+  REQUIRE(searched.holders.size() == 1);
+  CHECK(searched.holders.at("1").cpus == workload->grant.cpu->exclusive);
+  CHECK(searched.holders.at("1").targets == targets_of(*workload));
+  fixture.hardware.foreign = {};
+  fixture.writer->repair();
+  CHECK(fixture.state().cpu_conflicts.empty());
+}
+
+TEST_CASE("a scope that was made after the search began is no conflict") {
+  Fixture fixture;
+  Spec spec = fixture.spec();
+  spec.runs_caller = true;
+  spec.owner = Owner{.pid = 10, .start = 7, .boot_id = "boot-1"};
+  const Target scope{.kind = Target::Kind::Scope, .name = "nrd-1.scope", .task = a_process(10)};
+  fixture.hardware.tree.cpuset.targets[scope] = {.cpus = CpuSet::first(16)};
+  REQUIRE(fixture.create(spec));
+  fixture.hardware.foreign = {{.source = Conflict::Source::Unit, .name = "nrd-1.scope"},
+                              {.source = Conflict::Source::Unit, .name = "nrd-2.scope"}};
+  fixture.writer->repair();
+  REQUIRE(fixture.state().cpu_conflicts.size() == 1);
+  CHECK(fixture.state().cpu_conflicts.front().name == "nrd-2.scope");
+}

@@ -1,0 +1,119 @@
+#include "hw/cpuset/conflicts.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "tests/unit/hw_cpuset/tree.h"
+
+using namespace nrd;
+using cpuset::CgroupCpus;
+using cpuset::Conflict;
+using cpuset::PoolUse;
+using cpuset::Target;
+using nrd::testing::Tree;
+
+namespace {
+
+Task process(pid_t id) { return {.id = id, .process = id, .start = 7, .boot_id = "boot-1"}; }
+
+// Pool 4-7; workload 1 has CPU 4 in a scope, workload "feed" has CPUs 5-6 for process 20.
+PoolUse a_use() {
+  return {.pooled = {4, 5, 6, 7},
+          .exclusive = {4, 5, 6, 7},
+          .holders = {{"1", {.cpus = {4}, .targets = {{Target::Kind::Scope, "nrd-1.scope", process(10)}}}},
+                      {"feed", {.cpus = {5, 6}, .targets = {{Target::Kind::Task, "", process(20)}}}}}};
+}
+
+std::vector<Conflict> found(const std::vector<CgroupCpus>& cgroups, std::set<pid_t> processes = {}) {
+  return cpuset::cgroup_conflicts(cgroups, a_use(), [&](const std::string&) { return processes; });
+}
+
+CgroupCpus a_cgroup(const std::string& path, const char* cpus, const std::string& partition = "member") {
+  const CpuSet set = CpuSet::parse(cpus).value_or(CpuSet());
+  return {.path = path, .cpus = set, .effective = set, .partition = partition};
+}
+
+}  // namespace
+
+TEST_CASE("a cgroup with an exclusive CPU in its list is a conflict") {
+  const auto conflicts = found({a_cgroup("/system.slice/web.service", "0-4"), a_cgroup("/docker/4f", "4-6"),
+                                a_cgroup("/user.slice", ""), a_cgroup("/other", "0-3,7")});
+  REQUIRE(conflicts.size() == 2);
+  CHECK(conflicts[0] == Conflict{.source = Conflict::Source::Cgroup,
+                                 .name = "/system.slice/web.service",
+                                 .cpus = {4},
+                                 .text = "/system.slice/web.service may run on CPU 4 of workload 1 (cpuset.cpus 0-4)",
+                                 .remedy = "remove CPU 4 from AllowedCPUs= of web.service"});
+  CHECK(conflicts[1].text == "/docker/4f may run on CPU 4-6 of workload 1 and 1 others (cpuset.cpus 4-6)");
+  CHECK(conflicts[1].remedy == "remove CPU 4-6 from cpuset.cpus of /docker/4f");
+}
+
+TEST_CASE("a cgroup that limits a workload's own process to its CPUs is none") {
+  CHECK(found({a_cgroup("/docker/4f", "5-6")}, {20}).empty());
+  CHECK(found({a_cgroup("/docker/4f", "5")}, {20}).empty());
+  CHECK(found({a_cgroup("/docker/4f", "5-6")}, {21}).size() == 1);
+  CHECK(found({a_cgroup("/docker/4f", "5-7")}, {20}).size() == 1);
+}
+
+TEST_CASE("a unit in nrd.slice needs a workload") {
+  const auto conflicts =
+      found({a_cgroup("/nrd.slice", "0-7", "root"), a_cgroup("/nrd.slice/nrd-1.scope", "4"),
+             a_cgroup("/nrd.slice/nrd-1.scope/inner", "4"), a_cgroup("/nrd.slice/nrd-2.scope", "3-5"),
+             a_cgroup("/nrd.slice/nrd-2.scope/inner", "4"), a_cgroup("/nrd.slices", "")});
+  REQUIRE(conflicts.size() == 1);
+  CHECK(conflicts[0].source == Conflict::Source::Unit);
+  CHECK(conflicts[0].name == "nrd-2.scope");
+  CHECK(conflicts[0].cpus.to_string() == "4-5");
+}
+
+TEST_CASE("a valid partition of others directly below the root is a conflict") {
+  const auto conflicts = found({a_cgroup("/machine.slice", "2-4,7", "root"), a_cgroup("/one.slice", "7", "isolated"),
+                                a_cgroup("/two.slice", "7", "root invalid (Cpu list in cpuset.cpus not exclusive)"),
+                                a_cgroup("/none.slice", "2-3", "root"), a_cgroup("/deep.slice/inner", "7", "root")});
+  REQUIRE(conflicts.size() == 2);
+  CHECK(conflicts[0].source == Conflict::Source::Partition);
+  CHECK(conflicts[0].text == "/machine.slice is a cpuset partition (root) with CPU 4,7");
+  CHECK(conflicts[1].name == "/one.slice");
+}
+
+TEST_CASE("names of cgroups cannot write to a terminal, and there is an end to them") {
+  const auto conflicts = found({a_cgroup("/\x1b[2J\n\xff", "4")});
+  REQUIRE(conflicts.size() == 1);
+  CHECK(conflicts[0].name == "/?[2J??");
+  std::vector<CgroupCpus> many;
+  for (int i = 0; i < 100; ++i) many.push_back(a_cgroup("/docker/" + std::to_string(i), "4"));
+  CHECK(found(many).size() == cpuset::kMostConflicts);
+}
+
+TEST_CASE("all files of a host") {
+  Tree tree;
+  tree.put("var/lib/kubelet/cpu_manager_state", R"({"policyName":"static","defaultCpuSet":"0-4"})");
+  tree.put("etc/tuned/active_profile", "realtime\n");
+  tree.put("etc/tuned/realtime-variables.conf", "isolated_cores=5\n");
+  tree.put("etc/default/irqbalance", "IRQBALANCE_BANNED_CPULIST=4-6\n");
+  tree.put("proc/33/comm", "irqbalance\n");
+  tree.put("proc/self/comm", "irqbalance\n");
+  tree.cgroup("sys/fs/cgroup/machine.slice", "7", "isolated");
+  tree.cgroup("sys/fs/cgroup/system.slice", "");
+  tree.cgroup("sys/fs/cgroup/system.slice/web.service", "0-7");
+  tree.cgroup("sys/fs/cgroup/docker", "5");
+  tree.put("sys/fs/cgroup/docker/cgroup.procs", "20\n");
+  tree.cgroup("sys/fs/cgroup/nrd.slice", "0-7");
+  tree.cgroup("sys/fs/cgroup/nrd.slice/left.service", "0-7");
+  const auto names = [&] {
+    std::string text;
+    for (const Conflict& conflict : cpuset::find_conflicts(a_use(), tree.root()))
+      text += conflict.name + " " + conflict.cpus.to_string() + "; ";
+    return text;
+  };
+  CHECK(names() ==
+        "kubelet 4; tuned 5; irqbalance 7; /machine.slice 7; left.service 4-7; /system.slice/web.service 4-6; ");
+  tree.put("proc/33/comm", "irqbalanced\n");
+  tree.put("etc/tuned/active_profile", "balanced\n");
+  std::filesystem::remove_all(tree.root() + "/var");
+  std::filesystem::remove_all(tree.root() + "/sys");
+  CHECK(names() == "");
+  std::filesystem::remove_all(tree.root() + "/proc");
+  CHECK(names() == "");
+}
