@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/number.h"
+
 namespace nrd::daemon {
 namespace {
 
@@ -80,6 +82,18 @@ Problem read_within(const Value& value, CpuPool& pool) {
   return read_word(Value::string(text.substr(pool.never_crosses ? 1 : 0)), kLevels, pool.within);
 }
 
+// -1: unchanged.
+Problem read_latency(const Value& value, CpuPool& pool) {
+  constexpr uint32_t kMost = 1'000'000;
+  pool.latency_us.reset();
+  const std::string text = value.literal() ? *value.literal() : std::string();
+  if (text == "-1") return {};
+  const auto microseconds = parse_number<uint32_t>(text);
+  if (!microseconds || *microseconds > kMost) return "expected -1 or microseconds, 0 to 1000000";
+  pool.latency_us = *microseconds;
+  return {};
+}
+
 struct Key {
   const char* name;
   Problem (*parse)(const Value&, CpuPool&);
@@ -91,7 +105,8 @@ constexpr std::array kKeys{
     Key{"kind", [](const Value& value, CpuPool& pool) { return read_word(value, kKinds, pool.kind); }},
     Key{"threads", [](const Value& value, CpuPool& pool) { return read_word(value, kThreads, pool.threads); }},
     Key{"order", [](const Value& value, CpuPool& pool) { return read_word(value, kOrders, pool.order); }},
-    Key{"within", read_within}};
+    Key{"within", read_within},
+    Key{"latency_us", read_latency}};
 
 Problem unknown(const std::string& key) {
   Problem problem = "unknown key " + key + "; allowed:";
@@ -110,7 +125,9 @@ Problem read_pool(const Value& table, CpuPool& pool) {
   for (const char* required : {"name", "cpus", "kind"}) {
     if (!table.find(required)) return std::string(required) + " is missing";
   }
-  return {};
+  const bool has_effect = !pool.latency_us || pool.kind == CpuPool::Kind::Exclusive;
+  return has_effect ? Problem()
+                    : "latency_us: only CPUs of a pool of the kind exclusive are granted, so it has no effect";
 }
 
 Problem check_beside(const CpuPools& pools, const CpuPool& pool) {
@@ -151,7 +168,8 @@ Value shown(const CpuPool& pool) {
                         {"kind", Value::string(word_for(pool.kind, kKinds))},
                         {"threads", Value::string(word_for(pool.threads, kThreads))},
                         {"order", Value::string(word_for(pool.order, kOrders))},
-                        {"within", Value::string((pool.never_crosses ? "!" : "") + word_for(pool.within, kLevels))}});
+                        {"within", Value::string((pool.never_crosses ? "!" : "") + word_for(pool.within, kLevels))},
+                        {"latency_us", Value::number(pool.latency_us ? std::to_string(*pool.latency_us) : "-1")}});
 }
 
 }  // namespace

@@ -26,8 +26,8 @@ class NodeHardware final : public Hardware {
   }
 
   Result<Observed> observe(const CpuSet& frequencies, const std::set<Task>& tasks,
-                           const std::set<cpuset::Target>& targets) override {
-    cpuset::Observed cpuset = TRY(cpuset_.observe(targets));
+                           const cpuset::Query& query) override {
+    cpuset::Observed cpuset = TRY(cpuset_.observe(query));
     rdt::Observed rdt = TRY(rdt_->observe(with_processes(tasks, cpuset)));
     pstate::Observed pstate = TRY(pstate_.observe(frequencies));
     return Observed{.rdt = std::move(rdt), .pstate = std::move(pstate), .cpuset = std::move(cpuset)};

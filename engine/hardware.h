@@ -42,9 +42,9 @@ class Hardware {
  public:
   virtual ~Hardware() = default;
   virtual Result<NodeFacts> discover() = 0;
-  // All caches and classes, the frequencies of these CPUs, the groups of these tasks, and where these targets may run.
+  // All caches and classes, the frequencies of these CPUs, the groups of these tasks, and what `query` is about.
   virtual Result<Observed> observe(const CpuSet& frequencies, const std::set<Task>& tasks,
-                                   const std::set<cpuset::Target>& targets) = 0;
+                                   const cpuset::Query& query) = 0;
   // Other software that also decides about CPUs of pools, now or shortly before.
   virtual std::vector<cpuset::Conflict> conflicts(const cpuset::PoolUse& use) = 0;
   // The frequencies alone: few files, where observe() reads all groups.

@@ -1,6 +1,7 @@
 #include "api/v1/health.h"
 
 #include "base/json/writer.h"
+#include "engine/model/cpu_noise.h"
 #include "engine/transaction/engine.h"
 
 namespace nrd::v1 {
@@ -12,6 +13,7 @@ void render_warnings(json::Writer& w, const NodeState& state, const routing::Ser
     w.string("plain HTTP without authentication is open: every local user can change workloads (--debug)");
   }
   for (const std::string& sentence : state.facts.rdt.missing) w.string(sentence);
+  for (const std::string& sentence : cpu_warnings(state)) w.string(sentence);
   if (const std::string holder = service.lock_holder(); !holder.empty()) {
     w.string("the resctrl tree is locked by " + holder + ": changes are refused until the lock is released");
   }

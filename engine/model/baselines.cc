@@ -80,6 +80,7 @@ void merge(Baselines& baselines, const Baselines& added) {
   baselines.tasks.insert(added.tasks.begin(), added.tasks.end());
   baselines.groups.insert(added.groups.begin(), added.groups.end());
   baselines.cpu_sets.insert(added.cpu_sets.begin(), added.cpu_sets.end());
+  baselines.latency.insert(added.latency.begin(), added.latency.end());
 }
 
 Baselines unclaimed(const NodeState& state, const Setting& setting) {
@@ -111,6 +112,10 @@ Baselines unclaimed(const NodeState& state, const Setting& setting) {
     const bool is_known = masks != observed.cpuset.targets.end() && !masks->second.cpus.empty();
     if (is_known && !baselines.cpu_sets.contains(target)) added.cpu_sets[target] = masks->second;
   }
+  for (const auto& [cpu, limit] : setting.cpuset.latency) {
+    const auto found = observed.cpuset.latency.find(cpu);
+    if (found != observed.cpuset.latency.end() && !baselines.latency.contains(cpu)) added.latency[cpu] = found->second;
+  }
   claim_frequencies(added, state, setting.pstate);
   return added;
 }
@@ -129,6 +134,7 @@ Setting without_unclaimed(Setting setting, const Baselines& baselines) {
     return entry.second != kRootClass && !baselines.tasks.contains({entry.first, entry.second});
   });
   std::erase_if(setting.cpuset.limited, [&](const auto& entry) { return !baselines.cpu_sets.contains(entry.first); });
+  std::erase_if(setting.cpuset.latency, [&](const auto& entry) { return !baselines.latency.contains(entry.first); });
   return setting;
 }
 

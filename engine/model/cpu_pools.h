@@ -2,6 +2,7 @@
 // ways.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,9 @@ struct CpuPool {
   Order order = Order::Pack;
   cpuset::Level within = cpuset::Level::Node;  // a request crosses this level only if it fits no zone of it
   bool never_crosses = false;                  // and not even then
+  // The longest time that a granted CPU may take to leave an idle state, in microseconds; 0: it enters none. Nullopt:
+  // unchanged. Of an exclusive pool.
+  std::optional<uint32_t> latency_us{};
   friend bool operator==(const CpuPool&, const CpuPool&) = default;
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/model/cpu_noise.h"
+
 namespace nrd {
 namespace {
 
@@ -86,6 +88,10 @@ std::set<Target> known_targets(const NodeState& state) {
     return has_task(target) && target.task.boot_id != state.facts.boot_id;
   });
   return targets;
+}
+
+cpuset::Query query_of(const NodeState& state) {
+  return {.targets = known_targets(state), .latency = cpus_with_latency(state)};
 }
 
 std::set<Target> unobserved_targets(const NodeState& state) {

@@ -27,7 +27,9 @@ std::set<cpuset::Target> targets_of(const Workload& workload);
 std::string name_of_scope(const Workload& workload);
 // The targets of all workloads, also of those that are not limited, and those that nrd has to restore.
 std::set<cpuset::Target> known_targets(const NodeState& state);
-// Those of them without an observation yet, so without a value to restore.
+// What to observe of CPUs and targets.
+cpuset::Query query_of(const NodeState& state);
+// Known targets without an observation yet, so without a value to restore.
 std::set<cpuset::Target> unobserved_targets(const NodeState& state);
 // The part of the setting about them.
 cpuset::Setting cpu_setting_of(const NodeState& state);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/model/cpu_noise.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/plan/ways.h"
 
@@ -178,7 +179,8 @@ bool has_its_ways(const NodeState& state, const Workload& workload) {
 }  // namespace
 
 bool is_applied(const NodeState& state, const Workload& workload) {
-  return has_its_ways(state, workload) && has_its_frequencies(state, workload) && has_its_cpus(state, workload);
+  return has_its_ways(state, workload) && has_its_frequencies(state, workload) && has_its_cpus(state, workload) &&
+         has_its_latency(state, workload);
 }
 
 std::string bandwidth_problem(const NodeState& state) {

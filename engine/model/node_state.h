@@ -35,6 +35,7 @@ struct Baselines {
   std::set<ClosId> groups{};  // classes whose groups nrd may create and remove in this boot
   std::set<TaskClaim> tasks;  // moved into a class; one that no workload references moves back to the root class
   std::map<cpuset::Target, cpuset::Masks> cpu_sets{};  // where they ran before nrd limited them
+  std::map<CpuId, cpuset::LatencyLimit> latency{};
   friend bool operator==(const Baselines&, const Baselines&) = default;
 };
 

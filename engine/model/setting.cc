@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/model/cpu_noise.h"
 #include "engine/model/cpu_sets.h"
 
 namespace nrd {
@@ -216,7 +217,9 @@ Setting setting_of(const NodeState& state) {
   wanted.without_tasks = std::move(tasks.rdt.without_tasks);
   add_group_changes(wanted, state);
   add_unneeded(wanted, state);
-  return {.rdt = std::move(wanted), .pstate = frequency_setting_of(state), .cpuset = cpu_setting_of(state)};
+  cpuset::Setting cpus = cpu_setting_of(state);
+  add_latency(cpus, state);
+  return {.rdt = std::move(wanted), .pstate = frequency_setting_of(state), .cpuset = std::move(cpus)};
 }
 
 }  // namespace nrd

@@ -81,6 +81,19 @@ void add_cpu_set_changes(std::vector<KnobChange>& found, const cpuset::Setting& 
   for (const auto& [target, before] : setting.restored) add(target, before);
 }
 
+// Not of CPUs that have been removed.
+void add_latency_changes(std::vector<KnobChange>& found, const cpuset::Setting& setting,
+                         const cpuset::Observed& observed) {
+  for (const auto* limits : {&setting.latency, &setting.restored_latency}) {
+    for (const auto& [cpu, wanted] : *limits) {
+      const auto limit = observed.latency.find(cpu);
+      if (limit == observed.latency.end() || limit->second == wanted) continue;
+      found.push_back(
+          {.knob = "idle latency limit of CPU " + std::to_string(cpu.value), .from = limit->second, .to = wanted});
+    }
+  }
+}
+
 std::string text_of(WayMask ways, const std::optional<rdt::Split>& split) {
   return ways.hex() + (split ? " (code " + split->code.hex() + ", data " + split->data.hex() + ")" : "");
 }
@@ -103,6 +116,16 @@ Setting changes(Setting setting, const pstate::Setting& before) {
   };
   leave_out_same(setting.pstate.cpus, before.cpus);
   leave_out_same(setting.pstate.put_back, before.put_back);
+  return setting;
+}
+
+Setting without_applied_latency(Setting setting, const Observed& observed) {
+  for (auto* limits : {&setting.cpuset.latency, &setting.cpuset.restored_latency}) {
+    std::erase_if(*limits, [&observed](const auto& entry) {
+      const auto found = observed.cpuset.latency.find(entry.first);
+      return found != observed.cpuset.latency.end() && found->second == entry.second;
+    });
+  }
   return setting;
 }
 
@@ -146,6 +169,9 @@ Observed with_applied(Observed observed, const Setting& setting) {
   }
   for (const auto& [target, cpus] : setting.cpuset.limited) observed.cpuset.targets[target] = {.cpus = cpus};
   for (const auto& [target, before] : setting.cpuset.restored) observed.cpuset.targets[target] = before;
+  for (const auto* limits : {&setting.cpuset.restored_latency, &setting.cpuset.latency}) {
+    for (const auto& [cpu, limit] : *limits) observed.cpuset.latency[cpu] = limit;
+  }
   if (setting.pstate == pstate::Setting{}) return observed;
   std::map<CpuId, pstate::FrequencySetting>& cpus = observed.pstate.cpus.edit();
   for (const auto* frequencies : {&setting.pstate.put_back, &setting.pstate.cpus}) {
@@ -193,6 +219,7 @@ std::vector<KnobChange> knob_changes(const Setting& setting, const Observed& obs
   }
   add_task_changes(found, setting.rdt, observed.rdt);
   add_cpu_set_changes(found, setting.cpuset, observed.cpuset);
+  add_latency_changes(found, setting.cpuset, observed.cpuset);
   for (const auto& [cpu, wanted] : setting.pstate.cpus) {
     const auto knobs = observed.pstate.cpus.find(cpu);
     const bool is_there = knobs != observed.pstate.cpus.end();

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "engine/model/baselines.h"
+#include "engine/model/cpu_noise.h"
 #include "engine/model/setting_changes.h"
 
 namespace nrd {
@@ -13,6 +14,10 @@ Result<void> Claims::claim(Proposal& proposal) {
   // Do not touch what could not be restored.
   if (const CpuSet cpus = unreadable(wanted, proposal.setting); !cpus.empty()) {
     return fail(ErrorCode::Hardware, "the frequency of CPU " + cpus.to_string() + " cannot be read now; try again");
+  }
+  if (const CpuSet cpus = unreadable_latency(wanted, proposal.setting); !cpus.empty()) {
+    return fail(ErrorCode::Hardware,
+                "the idle latency limit of CPU " + cpus.to_string() + " cannot be read now; try again");
   }
   const Baselines added = unclaimed(wanted, proposal.setting);
   if (added == Baselines{}) return {};

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "engine/model/baseline_documents.h"
 #include "engine/model/baselines.h"
+#include "engine/model/cpu_noise.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/model/setting.h"
 #include "engine/model/workload_document.h"
@@ -75,9 +76,13 @@ bool Commits::drop_restored() {
     }
   }
   for (const TaskClaim& claim : finished) baselines.tasks.erase(claim);
-  const size_t ended = std::erase_if(baselines.cpu_sets, [limited = cpu_setting_of(state_).limited](const auto& claim) {
-    return !limited.contains(claim.first);
-  });
+  const auto is_not_in = [](const auto& used) {
+    return [&used](const auto& claim) { return !used.contains(claim.first); };
+  };
+  cpuset::Setting used = cpu_setting_of(state_);
+  add_latency(used, state_);
+  const size_t ended = std::erase_if(baselines.cpu_sets, is_not_in(used.limited)) +
+                       std::erase_if(baselines.latency, is_not_in(used.latency));
   return !restored.empty() || !finished.empty() || ended > 0;
 }
 

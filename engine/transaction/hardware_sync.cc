@@ -48,10 +48,10 @@ Result<void> HardwareSync::refresh(const CpuSet& frequencies, const std::set<Tas
                                    const std::set<cpuset::Target>& new_targets) {
   std::set<Task> tasks = known_tasks(state_);
   for (const auto& [task, clos] : others) tasks.insert(task);
-  std::set<cpuset::Target> targets = known_targets(state_);
-  targets.insert(new_targets.begin(), new_targets.end());
-  Observed observed = TRY(hardware_.observe(frequencies, tasks, targets));
-  for (const cpuset::Target& target : targets) observed.cpuset.targets.try_emplace(target);
+  cpuset::Query query = query_of(state_);
+  query.targets.insert(new_targets.begin(), new_targets.end());
+  Observed observed = TRY(hardware_.observe(frequencies, tasks, query));
+  for (const cpuset::Target& target : query.targets) observed.cpuset.targets.try_emplace(target);
   std::map<CpuId, pstate::FrequencySetting> known = observed.pstate.cpus;
   for (const auto& [cpu, knobs] : state_.observed.pstate.cpus) {
     const bool is_there = state_.facts.pstate.cpus.contains(cpu);
@@ -83,7 +83,10 @@ Result<bool> HardwareSync::refresh_foreign_groups() {
 }
 
 Result<void> HardwareSync::converge(Setting setting, Scope scope) {
-  if (scope == Scope::Changes) setting = changes(std::move(setting), frequency_setting_of(state_));
+  if (scope == Scope::Changes) {
+    setting = changes(std::move(setting), frequency_setting_of(state_));
+    setting = without_applied_latency(std::move(setting), state_.observed);
+  }
   setting = without_unclaimed(std::move(setting), state_.baselines);
   state_.made_groups.insert(setting.rdt.made.begin(), setting.rdt.made.end());
   const auto begun = clock_.steady();

@@ -39,7 +39,7 @@ class HardwareSync {
   // Returns whether this observed all groups.
   Result<bool> refresh_foreign_groups();
 
-  // Changes: of the frequencies, only those that differ from the present setting.
+  // Changes: of the frequencies and latency limits, only those that differ from the present setting.
   enum class Scope { All, Changes };
   Result<void> converge(Setting setting, Scope scope);
   // Writes a part of the present setting. A failure is noted as a problem.

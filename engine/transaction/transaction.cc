@@ -108,8 +108,9 @@ Result<Proposal> Transaction::plan_on_fresh_observation(const Command& command) 
   const CpuSet frequencies = cpus_of(added.frequencies) | unreadable(wanted, proposal.setting);
   const bool has_observed_targets = unobserved_targets(wanted).empty();
   if (added == Baselines{} && frequencies.empty() && has_observed_targets) return proposal;
-  const bool has_observed_tasks = added.tasks.empty() && added.cpu_sets.empty() && has_observed_targets;
-  if (has_seen_groups && has_observed_tasks && frequencies.empty()) return proposal;
+  const bool has_observed_all =
+      added.tasks.empty() && added.cpu_sets.empty() && added.latency.empty() && has_observed_targets;
+  if (has_seen_groups && has_observed_all && frequencies.empty()) return proposal;
   TRY(sync_.refresh(frequencies, added.tasks, known_targets(wanted)));
   if (state_.observed == wanted.observed) return proposal;
   planned = TRY(plan(command));

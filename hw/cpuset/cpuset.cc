@@ -9,6 +9,7 @@
 #include "hw/cpuset/conflicts.h"
 #include "hw/cpuset/controller.h"
 #include "hw/cpuset/kernel_facts.h"
+#include "hw/cpuset/latency.h"
 
 namespace nrd::cpuset {
 namespace {
@@ -18,6 +19,7 @@ constexpr std::chrono::milliseconds kPatience{800};
 
 // For a search of conflicts: some 10 ms with a thousand processes, which a request must not wait for.
 constexpr std::chrono::milliseconds kSearchPatience{20};
+const std::string kRoot;  // the host itself
 
 }  // namespace
 
@@ -28,16 +30,17 @@ Result<Node> Cpuset::discover() {
             .no_cgroups = why_no_cpusets(),
             .core_kinds = read_core_kinds(""),
             .nohz_full = read_nohz_full(""),
-            .free_huge_pages = read_free_huge_pages("")};
+            .free_huge_pages = read_free_huge_pages(""),
+            .no_latency_limits = why_no_latency_limits(kRoot)};
   node.no_scopes = node.no_cgroups.empty() ? why_not_enabled() : node.no_cgroups;
   if (node.no_scopes.empty()) node.no_scopes = units_.why_not();
   return node;
 }
 
-Result<Observed> Cpuset::observe(const std::set<Target>& targets) {
+Result<Observed> Cpuset::observe(const Query& query) {
   const Deadline deadline = std::chrono::steady_clock::now() + kPatience;
-  Observed observed;
-  for (const Target& target : targets) {
+  Observed observed{.targets = {}, .groups = {}, .latency = observe_latency(kRoot, query.latency)};
+  for (const Target& target : query.targets) {
     std::optional<Masks> masks;
     switch (target.kind) {
       case Target::Kind::Task: masks = TRY(masks_of(target.task)); break;
@@ -66,7 +69,8 @@ Result<void> Cpuset::converge(const Setting& wanted) {
   const Deadline deadline = std::chrono::steady_clock::now() + kPatience;
   for (const auto& [target, cpus] : wanted.limited) TRY(limit(target, cpus, deadline));
   for (const auto& [target, before] : wanted.restored) TRY(release(target, before, deadline));
-  return {};
+  TRY(converge_latency(kRoot, wanted.restored_latency));
+  return converge_latency(kRoot, wanted.latency);
 }
 
 Result<void> Cpuset::limit(const Target& target, const CpuSet& cpus, Deadline deadline) {
@@ -86,7 +90,8 @@ Result<void> Cpuset::release(const Target& target, const Masks& before, Deadline
     case Target::Kind::Unit:
     case Target::Kind::Cgroup: return groups_.release(target, before, deadline);
   }
-  return {};
+  TRY(converge_latency(kRoot, wanted.restored_latency));
+  return converge_latency(kRoot, wanted.latency);
 }
 
 }  // namespace nrd::cpuset

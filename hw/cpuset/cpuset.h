@@ -1,4 +1,4 @@
-// Limits processes to CPUs, and tells what CPUs share.
+// Limits processes to CPUs and the idle states of CPUs, and tells what CPUs share.
 #pragma once
 
 #include <future>
@@ -17,13 +17,13 @@ namespace nrd::cpuset {
 class Cpuset {
  public:
   Result<Node> discover();
-  // Targets that have ended are left out.
-  Result<Observed> observe(const std::set<Target>& targets);
+  // Targets that have ended, and CPUs without a limit, are left out.
+  Result<Observed> observe(const Query& query);
   // Other software that also decides about CPUs of pools. Waits for a short time: on a host with very many cgroups or
   // processes they are those of the call before.
   std::vector<Conflict> conflicts(const PoolUse& use);
-  // Hardware names the target whose effective set is another one after the write. Busy: systemd has not answered in
-  // time.
+  // Hardware names the target whose effective set, or the CPU whose limit, is another one after the write. Busy:
+  // systemd has not answered in time.
   Result<void> converge(const Setting& wanted);
 
  private:

@@ -1,5 +1,5 @@
 // Plain structs of the module that limits processes to CPUs: what the CPUs share (zones), what can be limited
-// (targets), and a setting of them.
+// (targets), how long CPUs may take to wake up, and a setting of all that.
 //
 // A target is limited by the CPU affinity of its threads (a task) or by the cpuset of its cgroup (all others). Success
 // of a write means little: the kernel and systemd accept settings without effect. What counts is what was read back.
@@ -80,6 +80,10 @@ struct HugePages {
 };
 using FreeHugePages = std::map<HugePages, uint64_t>;
 
+// The longest time that a CPU may take to leave an idle state, as the kernel writes it: "0" any, "n/a" none, so that it
+// enters no idle state, otherwise microseconds.
+using LatencyLimit = std::string;
+
 // The result of discover().
 struct Node {
   std::vector<Zone> zones{};  // by level, then by first CPU
@@ -88,13 +92,22 @@ struct Node {
   CoreKinds core_kinds{};
   CpuSet nohz_full{};  // without the periodic tick (nohz_full=)
   FreeHugePages free_huge_pages{};
+  std::string no_latency_limits{};  // why the idle states of CPUs cannot be limited; empty: they can
   friend bool operator==(const Node&, const Node&) = default;
 };
 
-// Of the requested targets. One that does not exist (any more) is left out.
+// What to observe.
+struct Query {
+  std::set<Target> targets{};
+  CpuSet latency{};  // CPUs whose limit
+  friend bool operator==(const Query&, const Query&) = default;
+};
+
+// Of the requested targets and CPUs. One that does not exist (any more) is left out.
 struct Observed {
   std::map<Target, Masks> targets{};
   std::map<Target, Group> groups{};  // of units and cgroups
+  std::map<CpuId, LatencyLimit> latency{};
   friend bool operator==(const Observed&, const Observed&) = default;
 };
 
@@ -123,11 +136,13 @@ struct Conflict {
   friend bool operator==(const Conflict&, const Conflict&) = default;
 };
 
-// Targets not named here stay untouched.
+// Targets and CPUs not named here stay untouched.
 struct Setting {
   std::map<Target, CpuSet> limited{};  // run on exactly these
   std::map<Target, Masks>
       restored{};  // are not limited any more, and get these masks back; threads that are not named `cpus`
+  std::map<CpuId, LatencyLimit> latency{};
+  std::map<CpuId, LatencyLimit> restored_latency{};  // get these limits back
   friend bool operator==(const Setting&, const Setting&) = default;
 };
 

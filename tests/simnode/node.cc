@@ -27,9 +27,11 @@ Node::Node(const Shape& shape)
       cpufreq_tree_(cpufreq_),
       msr_(machine_),
       msr_tree_(machine_, msr_),
+      power_tree_(machine_),
       resctrl_files_(resctrl_tree_, faults_, ""),
       cpufreq_files_(cpufreq_tree_, faults_, "/sys/devices/system/cpu/"),
       msr_files_(msr_tree_, faults_, "/dev/cpu/"),
+      power_files_(power_tree_, faults_, "/sys/devices/system/cpu/"),
       filesystems_(host_filesystems()),
       boot_id_(new_boot_id()) {
   compute_files();
@@ -49,6 +51,7 @@ void Node::reboot() {
   resctrl_tree_.monitoring().wipe();
   cpufreq_.wipe();
   msr_.wipe();
+  power_tree_.wipe();
   boot_id_ = new_boot_id();
   compute_files();
 }
@@ -78,7 +81,8 @@ int Node::set_online(int cpu, bool online) {
 bool Node::has_hardware_file(const std::string& name) {
   const auto cpu = below("/sys/devices/system/cpu", name);
   const auto msr = below("/dev/cpu", name);
-  const auto mode = cpu ? cpufreq_files_.mode(*cpu) : msr ? msr_files_.mode(*msr) : std::nullopt;
+  auto mode = cpu ? cpufreq_files_.mode(*cpu) : msr ? msr_files_.mode(*msr) : std::nullopt;
+  if (cpu && !mode) mode = power_files_.mode(*cpu);
   return mode && S_ISREG(*mode);
 }
 
@@ -87,6 +91,7 @@ std::optional<Node::Place> Node::hardware(const std::string& path) {
   if (const auto msr = below("dev", path)) return Place{&msr_files_, *msr};
   const auto cpu = below("cpu", path);
   if (cpu && cpufreq_files_.mode(*cpu)) return Place{&cpufreq_files_, *cpu};
+  if (cpu && power_files_.mode(*cpu)) return Place{&power_files_, *cpu};
   return std::nullopt;
 }
 
@@ -111,7 +116,11 @@ std::vector<std::string> Node::list(const std::string& folder) {
   if (const auto place = hardware(folder)) return place->tree->list(place->path);
   const auto* names = files_.folder(folder);
   std::vector<std::string> found;
-  if (const auto cpu = below("cpu", folder)) found = cpufreq_files_.list(*cpu);
+  if (const auto cpu = below("cpu", folder)) {
+    found = cpufreq_files_.list(*cpu);
+    const std::vector<std::string> power = power_files_.list(*cpu);
+    found.insert(found.end(), power.begin(), power.end());
+  }
   if (names != nullptr) found.insert(found.end(), names->begin(), names->end());
   if (folder.empty()) found.insert(found.end(), {"resctrl", "dev"});
   return found;

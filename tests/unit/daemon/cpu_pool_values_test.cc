@@ -73,6 +73,16 @@ TEST_CASE("a pool is shown as it is written") {
   }
 }
 
+TEST_CASE("the latency of idle states is unchanged, or limited to microseconds") {
+  using Limit = std::optional<uint32_t>;
+  for (const auto& [text, limit] : {std::pair{"-1", Limit()}, std::pair{"0", Limit(0)}, std::pair{"20", Limit(20)},
+                                    std::pair{"1000000", Limit(1'000'000)}}) {
+    const auto config = daemon::parse_config(std::string(kFast) + "latency_us = " + text + "\n", "nrd.toml");
+    REQUIRE(config);
+    CHECK(config->cpu_pools.front().latency_us == limit);
+  }
+}
+
 TEST_CASE("pools that contradict themselves or each other are refused with key and line") {
   const std::string fast = kFast;
   struct Row {
@@ -92,6 +102,12 @@ TEST_CASE("pools that contradict themselves or each other are refused with key a
             "pool b: cpus: pool others has the rest already"},
         Row{fast + "threads = \"two\"\n", "threads: expected \"one\", \"all\", \"any\""},
         Row{fast + "within = \"rack\"\n", "within: expected \"machine\""},
+        Row{fast + "latency_us = -2\n", "latency_us: expected -1 or microseconds, 0 to 1000000"},
+        Row{fast + "latency_us = 1000001\n", "latency_us: expected -1"},
+        Row{fast + "latency_us = 2.0\n", "latency_us: expected -1"},
+        Row{fast + "latency_us = \"2\"\n", "latency_us: expected -1"},
+        Row{"[[cpu.pools]]\nname = \"a\"\ncpus = \"4\"\nkind = \"shared\"\nlatency_us = 0\n",
+            "latency_us: only CPUs of a pool of the kind exclusive are granted"},
         Row{fast + "size = 3\n", "unknown key size; allowed: name, cpus"},
         Row{fast + kFast, "another pool is named fast"},
         Row{fast + "[[cpu.pools]]\nname = \"b\"\ncpus = \"7-8\"\nkind = \"shared\"\n", "CPU 7 is also in pool fast"},

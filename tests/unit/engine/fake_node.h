@@ -1,8 +1,7 @@
-// A node in memory that behaves as the kernel does, and a store in memory; both with fault injection.
+// A node in memory that behaves as the kernel does, with fault injection.
 #pragma once
 
 #include <algorithm>
-#include <deque>
 #include <optional>
 #include <set>
 #include <string>
@@ -11,11 +10,9 @@
 #include "base/json/members.h"
 #include "base/json/reader.h"
 #include "engine/hardware.h"
-#include "engine/model/baseline_documents.h"
 #include "engine/model/foreign_groups.h"
-#include "engine/model/workload_document.h"
 #include "engine/model/workload_fields.h"
-#include "store/store.h"
+#include "tests/unit/engine/fake_store.h"
 #include "tests/unit/engine/fake_zones.h"
 #include "tests/unit/engine/node_shape.h"
 
@@ -72,6 +69,7 @@ class FakeHardware final : public Hardware {
     facts.pstate.cpus = std::move(settable);
     facts.cpuset.zones = zones_of(shape_.sockets, shape_.cpus_per_socket, shape_.threads_per_core);
     tree.pstate.cpus = std::move(present);
+    for (const CpuId cpu : facts.rdt.possible.members()) tree.cpuset.latency[cpu] = "0";
   }
 
   // A process that may run on `cpus`.
@@ -100,7 +98,7 @@ class FakeHardware final : public Hardware {
 
   Result<NodeFacts> discover() override { return facts; }
   Result<Observed> observe(const CpuSet& frequencies, const std::set<Task>& asked,
-                           const std::set<cpuset::Target>& targets) override {
+                           const cpuset::Query& query) override {
     ++observations;
     frequencies_observed |= frequencies;
     Observed observed = tree;
@@ -108,7 +106,8 @@ class FakeHardware final : public Hardware {
     for (const auto& [target, group] : observed.cpuset.groups)
       for (const Task& task : group.processes) observed.rdt.tasks[task] = place_of(task);
     for (auto& [clos, group] : observed.rdt.classes) group.tasks = tasks_in(clos);
-    std::erase_if(observed.cpuset.targets, [&](const auto& entry) { return !targets.contains(entry.first); });
+    std::erase_if(observed.cpuset.targets, [&](const auto& entry) { return !query.targets.contains(entry.first); });
+    std::erase_if(observed.cpuset.latency, [&](const auto& entry) { return !query.latency.contains(entry.first); });
     std::erase_if(observed.pstate.cpus.edit(), [&](const auto& entry) { return !frequencies.contains(entry.first); });
     return observed;
   }
@@ -215,6 +214,14 @@ class FakeHardware final : public Hardware {
       if (fails()) return fail(ErrorCode::Hardware, "target was not restored");
       found->second = before;
     }
+    for (const auto* limits : {&wanted.cpuset.restored_latency, &wanted.cpuset.latency}) {
+      for (const auto& [cpu, limit] : *limits) {
+        const auto found = tree.cpuset.latency.find(cpu);
+        if (found == tree.cpuset.latency.end() || found->second == limit) continue;
+        if (fails()) return fail(ErrorCode::Hardware, "CPU did not take its latency limit");
+        found->second = limit;
+      }
+    }
     for (const auto& [cpu, home] : wanted.rdt.cpus) {
       if (tree.rdt.classes.at(home).cpus.contains(cpu)) continue;
       if (fails()) return fail(ErrorCode::Hardware, "CPU did not move");
@@ -292,65 +299,6 @@ class FakeHardware final : public Hardware {
   }
 
   NodeShape shape_;
-};
-
-class FakeStore final : public store::Store {
- public:
-  Result<store::Records> load() override { return records; }
-
-  store::CommitOutcome commit(const store::Change& change) override {
-    ++commits;
-    const store::Committed outcome = next_outcomes.empty() ? store::Committed::Done : next_outcomes.front();
-    if (!next_outcomes.empty()) next_outcomes.pop_front();
-    if (outcome == store::Committed::Done || (outcome == store::Committed::Unknown && unknown_is_stored)) write(change);
-    return {outcome, outcome == store::Committed::Done ? "" : "injected fault"};
-  }
-
-  Result<uint64_t> reopen() override {
-    if (!reopens) return fail(ErrorCode::Store, "cannot be opened", "injected fault");
-    return records.revision;
-  }
-
-  // As the next start would read them.
-  Baselines baselines() const { return *baselines_of(records.baselines); }
-  Workload first_workload() const { return *from_row(records.workloads.front()); }
-
-  store::Records records;
-  uint64_t commits = 0;
-  std::deque<store::Committed> next_outcomes;  // Done when empty
-  bool unknown_is_stored = false;
-  bool reopens = true;
-
- private:
-  void write(const store::Change& change) {
-    ++records.revision;
-    records.next_id = change.next_id;
-    std::map<WorkloadId, store::WorkloadRow> rows;
-    for (const auto& row : records.workloads) rows[row.id] = row;
-    for (const auto& row : change.put) rows[row.id] = row;
-    for (const WorkloadId id : change.removed) rows.erase(id);
-    records.workloads.clear();
-    for (const auto& [id, row] : rows) records.workloads.push_back(row);
-    std::erase_if(records.keys, [&change](const store::IdempotencyRecord& row) {
-      return std::ranges::find(change.forgotten_keys, row.key) != change.forgotten_keys.end();
-    });
-    records.keys.insert(records.keys.end(), change.keys.begin(), change.keys.end());
-    if (!change.new_boot_id.empty()) {
-      records.boot_id = change.new_boot_id;
-      records.baselines.clear();
-    }
-    write(records.baselines, change.baselines);
-    write(records.onload, change.onload);
-  }
-
-  static void write(std::vector<store::Document>& documents, const store::DocumentChange& change) {
-    std::map<store::DocumentId, std::string> by_id;
-    for (const auto& [id, json] : documents) by_id[id] = json;
-    for (const store::DocumentId& id : change.removed) by_id.erase(id);
-    for (const auto& [id, json] : change.put) by_id[id] = json;
-    documents.clear();
-    for (const auto& [id, json] : by_id) documents.push_back({id, json});
-  }
 };
 
 // a_spec("4-5").ways(2, 3): the spec a client would send.

@@ -212,7 +212,8 @@ inline void check_bandwidth(const NodeState& state, const FakeHardware& hardware
   }
 }
 
-// Without what `seen` does not tell of a group that was made since: its masks and limits where it has no workload.
+// Without what `seen` does not tell of a group that was made since: its masks and limits where it has no workload; and
+// without the latency limits that nrd does not ask for.
 inline Observed as_seen(Observed tree, const Observed& seen) {
   for (auto& [clos, group] : tree.rdt.classes) {
     const auto known = seen.rdt.classes.find(clos);
@@ -220,6 +221,7 @@ inline Observed as_seen(Observed tree, const Observed& seen) {
     std::erase_if(group.ways, [&](const auto& entry) { return !known->second.ways.contains(entry.first); });
     std::erase_if(group.bandwidth, [&](const auto& entry) { return !known->second.bandwidth.contains(entry.first); });
   }
+  std::erase_if(tree.cpuset.latency, [&](const auto& entry) { return !seen.cpuset.latency.contains(entry.first); });
   return tree;
 }
 
@@ -238,7 +240,7 @@ inline void check_all(const NodeState& state, const NodeShape& shape, FakeHardwa
     check_called_exclusive(state, hardware, a->second);
     for (auto b = std::next(a); b != state.workloads.end(); ++b) check_pair(a->second, b->second);
   }
-  const Observed seen = *hardware.observe(state.facts.rdt.possible, known_tasks(state), known_targets(state));
+  const Observed seen = *hardware.observe(state.facts.rdt.possible, known_tasks(state), query_of(state));
   REQUIRE(differences(setting_of(state), seen).empty());
   REQUIRE(without_tasks(state.observed) == without_tasks(as_seen(hardware.tree, state.observed)));
   check_tasks(state, hardware);

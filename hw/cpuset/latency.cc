@@ -1,0 +1,83 @@
+#include "hw/cpuset/latency.h"
+
+#include <optional>
+#include <string_view>
+
+#include "base/errno_text.h"
+#include "base/file.h"
+#include "base/number.h"
+#include "hw/cpuset/knob_file.h"
+
+namespace nrd::cpuset {
+namespace {
+
+constexpr const char* kCpus = "/sys/devices/system/cpu";
+constexpr const char* kFile = "pm_qos_resume_latency_us";
+
+std::string path_of(const std::string& root, CpuId cpu) {
+  return root + kCpus + "/cpu" + std::to_string(cpu.value) + "/power/" + kFile;
+}
+
+std::string name_of(CpuId cpu) { return "CPU " + std::to_string(cpu.value); }
+
+// The kernel ends the text with a line end; one without is truncated, and half of "120" is another limit.
+std::optional<LatencyLimit> parsed(std::string_view text) {
+  constexpr std::string_view kNoIdleState = "n/a";
+  if (!text.ends_with('\n')) return std::nullopt;
+  const std::string_view limit = trimmed(text);
+  if (limit != kNoIdleState && !parse_number<int32_t>(limit)) return std::nullopt;
+  return LatencyLimit(limit);
+}
+
+// nullopt: the CPU has been removed.
+Result<std::optional<LatencyLimit>> limit_of(const std::string& root, CpuId cpu) {
+  const std::string path = path_of(root, cpu);
+  const std::optional<std::string> text = TRY(read_one_line(path));
+  if (!text) return std::nullopt;
+  std::optional<LatencyLimit> limit = parsed(*text);
+  if (limit) return limit;
+  return fail(ErrorCode::Hardware, name_of(cpu) + ": " + kFile + " has unexpected content",
+              path + ": \"" + text->substr(0, 80) + "\"");
+}
+
+Result<void> converge(const std::string& root, CpuId cpu, const LatencyLimit& wanted) {
+  const std::optional<LatencyLimit> before = TRY(limit_of(root, cpu));
+  if (!before || *before == wanted) return {};
+  const std::string problem = name_of(cpu) + " did not take the idle latency limit " + wanted;
+  const std::string path = path_of(root, cpu);
+  if (const std::optional<int> error = write_knob(path, wanted))
+    return fail(ErrorCode::Hardware, problem, path + ": " + errno_text(*error));
+  const std::optional<LatencyLimit> after = TRY(limit_of(root, cpu));
+  if (!after || *after == wanted) return {};
+  return fail(ErrorCode::Hardware, problem + " (found " + *after + ")", path);
+}
+
+}  // namespace
+
+// The kernel is built with power management or without: one CPU tells for all.
+std::string why_no_latency_limits(const std::string& root) {
+  const Result<std::optional<std::string>> list = read_one_line(root + kCpus + "/online");
+  if (!list || !*list) return "the online CPUs cannot be read";
+  const Result<CpuSet> online = CpuSet::parse(trimmed(**list));
+  if (!online || online->empty()) return "the online CPUs cannot be read";
+  const CpuId first = online->members().front();
+  const Result<std::optional<LatencyLimit>> limit = limit_of(root, first);
+  if (!limit) return limit.error().message;
+  return *limit ? "" : name_of(first) + " has no " + kFile;
+}
+
+std::map<CpuId, LatencyLimit> observe_latency(const std::string& root, const CpuSet& cpus) {
+  std::map<CpuId, LatencyLimit> observed;
+  for (const CpuId cpu : cpus.members()) {
+    Result<std::optional<LatencyLimit>> limit = limit_of(root, cpu);
+    if (limit && *limit) observed.emplace(cpu, **std::move(limit));
+  }
+  return observed;
+}
+
+Result<void> converge_latency(const std::string& root, const std::map<CpuId, LatencyLimit>& wanted) {
+  for (const auto& [cpu, limit] : wanted) TRY(converge(root, cpu, limit));
+  return {};
+}
+
+}  // namespace nrd::cpuset

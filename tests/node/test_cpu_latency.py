@@ -1,0 +1,140 @@
+"""Limits of idle states of granted CPUs: set, restored, repaired, and as before after faults and deaths at each write."""
+
+import http.client
+
+import pytest
+
+from harness import Node, Refused, stay_on_one_cpu, wait_for
+
+CPU = stay_on_one_cpu()
+POOLS = """
+[drift]
+interval_seconds = {drift}
+[[cpu.pools]]
+name = "fast"
+cpus = "2-7"
+kind = "exclusive"
+latency_us = {latency}
+"""
+REQUEST = {"cpu": {"pool": "fast", "count": 2}}
+
+
+def file_of(cpu):
+    return f"/sys/devices/system/cpu/cpu{cpu}/power/pm_qos_resume_latency_us"
+
+
+def limits(node):
+    """Of the CPUs 2 to 7; the workload gets 2 and 3."""
+    return " ".join(node.sim.read(file_of(cpu)).strip() for cpu in range(2, 8))
+
+
+def a_node(latency=0, drift=0, **options):
+    node = Node(config=POOLS.format(latency=latency, drift=drift), start=False, **options)
+    if options.get("power", True):
+        node.sim.write(file_of(3), "70\n")  # by other software
+    node.sim.control("reset")
+    node.start()
+    return node
+
+
+BEFORE, LIMITED = "0 70 0 0 0 0", "n/a n/a 0 0 0 0"
+
+
+def post(node):
+    return node.call("POST", "/v1/workloads", REQUEST)
+
+
+def test_granted_cpus_enter_no_idle_state_and_get_their_limits_back():
+    with a_node() as node:
+        id = post(node)["id"]
+        assert limits(node) == LIMITED
+        assert node.call("GET", f"/v1/workloads/{id}")["status"] == "Successful"
+        assert node.call("GET", "/v1/cpus/pools/fast")["latency_us"] == 0
+        node.kill9()
+        node.sim.write(file_of(2), "0\n")
+        node.start()
+        assert limits(node) == LIMITED
+        node.delete(id)
+        assert limits(node) == BEFORE
+        node.assert_consistent(set())
+
+
+def test_a_reload_changes_the_limit_and_its_removal_restores_it():
+    with a_node() as node:
+        id = post(node)["id"]
+        for latency, wanted in ((20, "20 20 0 0 0 0"), (-1, BEFORE), (2, "2 2 0 0 0 0")):
+            with open(node.config, "w") as file:
+                file.write(POOLS.format(latency=latency, drift=0))
+            node.call("POST", "/v1/config/reload", {})
+            assert limits(node) == wanted
+        node.delete(id)
+        assert limits(node) == BEFORE
+
+
+def test_drift_is_repaired_and_hotplug_too():
+    with a_node(drift=1) as node:
+        post(node)
+        node.sim.write(file_of(3), "0\n")
+        wait_for(lambda: limits(node) == LIMITED, "the repair")
+        assert "DRIFT_REPAIRED" in node.journal() and "idle latency limit of CPU 3: 0, not n/a" in node.journal()
+        node.sim.control("offline 3")
+        wait_for(lambda: limits(node) == "n/a 70 0 0 0 0", "the limit of the offline CPU")
+        node.sim.control("online 3")
+        wait_for(lambda: limits(node) == LIMITED, "the limit of the CPU that is back")
+        assert node.call("GET", "/v1/health")["status"] == "ok"
+
+
+@pytest.mark.parametrize("fault", ["errno EIO", "lie"])
+def test_a_refused_write_refuses_the_request_whole(fault):
+    with a_node() as node:
+        for nth in (1, 2):
+            node.sim.control(f"fault write {nth} {fault}")
+            with pytest.raises(Refused) as refused:
+                post(node)
+            assert refused.value.status == 500 and f"CPU {nth + 1} did not take the idle latency limit n/a" in refused.value.text
+            assert limits(node) == BEFORE and node.list() == []
+        id = post(node)["id"]
+        node.sim.control(f"fault write 2 {fault}")
+        with pytest.raises(Refused):
+            node.delete(id)
+        assert limits(node) == LIMITED
+        node.delete(id)
+        assert limits(node) == BEFORE
+
+
+@pytest.mark.parametrize("moment", ["kill-before", "kill-after"])
+@pytest.mark.parametrize("nth", [1, 2, 3, 4])
+def test_dying_at_each_write_of_a_limit(moment, nth):
+    """Two writes of the request, then two of its deletion."""
+    with a_node() as node:
+        node.sim.control(f"fault write {nth} {moment}")
+        with pytest.raises((OSError, http.client.HTTPException)):
+            node.delete(post(node)["id"])
+        assert node.wait_dead() == -9
+        node.start()
+        granted = nth > 2
+        assert len(node.list()) == granted
+        assert limits(node) == (LIMITED if granted else BEFORE)
+        for workload in node.list():
+            node.delete(workload["id"])
+        assert limits(node) == BEFORE
+        node.assert_consistent(set())
+
+
+def test_a_reboot_sets_the_limits_again():
+    with a_node() as node:
+        id = post(node)["id"]
+        node.kill9()
+        node.sim.control("wipe")
+        node.start()
+        assert limits(node) == LIMITED
+        node.delete(id)
+        assert limits(node) == "0 0 0 0 0 0"
+
+
+def test_a_kernel_without_limits_grants_and_warns():
+    with a_node(power=False) as node:
+        assert post(node)["status"] == "Successful"
+        health = node.call("GET", "/v1/health")
+        assert health["status"] == "ok"
+        assert "latency_us of CPU pool fast has no effect: CPU 0 has no pm_qos_resume_latency_us" in health["warnings"]

@@ -1,0 +1,280 @@
+// Limits of idle states through the engine: of granted CPUs only, and as before afterwards, whatever fails in between.
+#include "engine/model/cpu_noise.h"
+
+#include <doctest/doctest.h>
+
+#include "engine/plan/dry_run.h"
+#include "tests/unit/engine/fixtures.h"
+
+using namespace nrd;
+using nrd::testing::NodeShape;
+
+namespace {
+
+// 2 sockets of 8 CPUs, two threads a core.
+NodeShape with_threads() {
+  NodeShape shape;
+  shape.threads_per_core = 2;
+  return shape;
+}
+
+EngineOptions with_limit(std::optional<uint32_t> latency_us) {
+  EngineOptions options;
+  options.node.groups.os = CpuSet{0, 1};
+  options.node.cpu_pools = {{.name = "fast", .cpus = *CpuSet::parse("2-7"), .latency_us = latency_us},
+                            {.name = "slow", .cpus = *CpuSet::parse("10-15")}};
+  return options;
+}
+
+Spec for_cpus(uint32_t count, const char* pool = "fast") {
+  Spec spec;
+  spec.cpu = CpuRequest{.pool = pool, .count = count};
+  return spec;
+}
+
+struct Fixture : nrd::testing::TransactionFixture {
+  explicit Fixture(std::optional<uint32_t> latency_us = 0)
+      : TransactionFixture(with_threads(), with_limit(latency_us)) {
+    hardware.tree.cpuset.latency[CpuId{4}] = "70";  // of other software
+    start();
+  }
+  // Of the CPUs 2 to 7.
+  std::string limits() const {
+    std::string text;
+    for (uint32_t cpu = 2; cpu <= 7; ++cpu)
+      text += (text.empty() ? "" : " ") + hardware.tree.cpuset.latency.at(CpuId{cpu});
+    return text;
+  }
+  void set(uint32_t cpu, const char* limit) { hardware.tree.cpuset.latency[CpuId{cpu}] = limit; }
+  Result<void> reload(std::optional<uint32_t> latency_us) {
+    return writer->reconfigure(with_limit(latency_us).node, ReloadMode::Apply);
+  }
+};
+
+constexpr const char* kBefore = "0 0 70 0 0 0";
+
+}  // namespace
+
+TEST_CASE("granted CPUs of a pool enter no idle state, and get their limits back") {
+  Fixture fixture;
+  CHECK(fixture.limits() == kBefore);
+  const auto workload = fixture.create(for_cpus(2));
+  REQUIRE(workload);
+  CHECK(workload->grant.cpu->exclusive.to_string() == "2,4");
+  CHECK(fixture.limits() == "n/a 0 n/a 0 0 0");  // not of the idle siblings
+  CHECK(is_applied(fixture.state(), *workload));
+  CHECK(fixture.store.baselines().latency == std::map<CpuId, cpuset::LatencyLimit>{{CpuId{2}, "0"}, {CpuId{4}, "70"}});
+  REQUIRE(fixture.remove(workload->id));
+  CHECK(fixture.limits() == kBefore);
+  CHECK(fixture.store.baselines().latency.empty());
+}
+
+TEST_CASE("a limit is in microseconds, and of its pool") {
+  Fixture fixture(20);
+  REQUIRE(fixture.create(for_cpus(1)));
+  REQUIRE(fixture.create(for_cpus(1, "slow")));
+  CHECK(fixture.limits() == "20 0 70 0 0 0");
+  CHECK(fixture.hardware.tree.cpuset.latency.at(CpuId{10}) == "0");
+}
+
+TEST_CASE("CPUs of a pool that are requested by number are limited as well") {
+  Fixture fixture;
+  REQUIRE(fixture.create(nrd::testing::a_spec("3-4")));
+  CHECK(fixture.limits() == "0 n/a n/a 0 0 0");
+}
+
+TEST_CASE("a workload that releases a CPU releases its limit") {
+  Fixture fixture;
+  const auto workload = fixture.create(for_cpus(3));
+  REQUIRE(workload);
+  CHECK(fixture.limits() == "n/a 0 n/a 0 n/a 0");
+  REQUIRE(fixture.patch(workload->id, {.cpu = nrd::testing::members<CpuRequest>(R"({"count": 1})")}));
+  CHECK(fixture.store.baselines().latency.size() == 1);
+  REQUIRE(fixture.remove(workload->id));
+  CHECK(fixture.limits() == kBefore);
+}
+
+TEST_CASE("a change of another workload writes no limit") {
+  Fixture fixture;
+  REQUIRE(fixture.create(for_cpus(2)));
+  const uint64_t writes = fixture.hardware.writes;
+  REQUIRE(fixture.create(for_cpus(1, "slow")));
+  CHECK(fixture.hardware.writes == writes);
+}
+
+TEST_CASE("a failed write at any position leaves all limits as before") {
+  for (uint64_t point = 1;; ++point) {
+    CAPTURE(point);
+    Fixture fixture;
+    const Observed before = fixture.hardware.tree;
+    Spec spec = for_cpus(3);
+    spec.cache = CacheRequest{.max = 2, .min = 2};
+    fixture.hardware.fail_at_write = fixture.hardware.writes + point;
+    if (fixture.create(spec)) {
+      CHECK(point > 6);
+      break;
+    }
+    CHECK(fixture.hardware.tree == before);
+    CHECK(fixture.store.baselines().latency.empty());
+    CHECK(is_ok(fixture.state()));
+  }
+}
+
+TEST_CASE("a crash at any write leaves all limits as before after the next start") {
+  for (uint64_t point = 1;; ++point) {
+    CAPTURE(point);
+    Fixture fixture;
+    const Observed before = fixture.hardware.tree;
+    fixture.hardware.broken_from_write = fixture.hardware.writes + point;
+    const bool is_done = fixture.create(for_cpus(3)).has_value();
+    fixture.hardware.broken_from_write.reset();
+    if (is_done) {
+      CHECK(point == 4);
+      break;
+    }
+    fixture.start();
+    fixture.writer->repair();
+    CHECK(fixture.hardware.tree == before);
+    CHECK(fixture.store.baselines().latency.empty());
+  }
+}
+
+TEST_CASE("a failed write while limits are restored keeps the workload as it was") {
+  for (uint64_t point = 1; point <= 2; ++point) {
+    CAPTURE(point);
+    Fixture fixture;
+    const auto workload = fixture.create(for_cpus(2));
+    REQUIRE(workload);
+    fixture.hardware.fail_at_write = fixture.hardware.writes + point;
+    CHECK_FALSE(fixture.remove(workload->id));
+    CHECK(fixture.limits() == "n/a 0 n/a 0 0 0");
+    CHECK(fixture.store.baselines().latency.size() == 2);
+    REQUIRE(fixture.remove(workload->id));
+    CHECK(fixture.limits() == kBefore);
+  }
+}
+
+TEST_CASE("a workload that cannot be stored leaves all limits as before") {
+  for (const auto& outcomes :
+       {std::deque{store::Committed::NotDone}, std::deque{store::Committed::Done, store::Committed::NotDone},
+        std::deque{store::Committed::Done, store::Committed::Unknown}}) {
+    Fixture fixture;
+    fixture.store.next_outcomes = outcomes;
+    CHECK_FALSE(fixture.create(for_cpus(2)));
+    CHECK(fixture.limits() == kBefore);
+    fixture.writer->repair();
+    CHECK(fixture.store.baselines().latency.empty());
+  }
+}
+
+TEST_CASE("other software changes a limit: nrd repairs it, and restores the one from before the grant") {
+  Fixture fixture;
+  const auto workload = fixture.create(for_cpus(2));
+  REQUIRE(workload);
+  fixture.set(4, "5");
+  fixture.writer->repair();
+  CHECK(fixture.limits() == "n/a 0 n/a 0 0 0");
+  CHECK(fixture.state().health.drift_repairs == 1);
+  REQUIRE(fixture.remove(workload->id));
+  CHECK(fixture.limits() == kBefore);
+}
+
+TEST_CASE("a limit that other software changes while no workload has the CPU is the one to restore") {
+  Fixture fixture;
+  fixture.set(2, "9");
+  const auto workload = fixture.create(for_cpus(1));
+  REQUIRE(workload);
+  REQUIRE(fixture.remove(workload->id));
+  CHECK(fixture.limits() == "9 0 70 0 0 0");
+}
+
+TEST_CASE("limits survive a restart, and are set again after a reboot") {
+  Fixture fixture;
+  const auto workload = fixture.create(for_cpus(2));
+  REQUIRE(workload);
+  fixture.set(2, "0");  // by other software, meanwhile
+  fixture.start();
+  CHECK(fixture.limits() == "n/a 0 n/a 0 0 0");
+  CHECK(fixture.store.baselines().latency.at(CpuId{4}) == "70");
+  fixture.hardware.reboot("boot-2");
+  fixture.start();
+  CHECK(fixture.limits() == "n/a 0 n/a 0 0 0");
+  REQUIRE(fixture.remove(workload->id));
+  CHECK(fixture.limits() == "0 0 0 0 0 0");
+}
+
+TEST_CASE("a CPU that goes offline gets its limit back, and is limited again when it returns") {
+  Fixture fixture;
+  REQUIRE(fixture.create(for_cpus(2)));
+  fixture.hardware.facts.rdt.online.remove(CpuId{4});
+  fixture.writer->repair();
+  CHECK(fixture.limits() == "n/a 0 70 0 0 0");
+  fixture.hardware.facts.rdt.online.add(CpuId{4});
+  CHECK(fixture.writer->serve_hotplug(CpuSet{4}));
+  CHECK(fixture.limits() == "n/a 0 n/a 0 0 0");
+  CHECK(fixture.state().health.drift_repairs == 0);
+  // Removed from the host: there is nothing to restore.
+  fixture.hardware.facts.rdt.online.remove(CpuId{4});
+  fixture.hardware.tree.cpuset.latency.erase(CpuId{4});
+  fixture.writer->repair();
+  CHECK(fixture.store.baselines().latency.size() == 1);
+  CHECK(fixture.state().health.hardware_problem.empty());
+}
+
+TEST_CASE("a reload changes the limits of granted CPUs") {
+  Fixture fixture;
+  REQUIRE(fixture.create(for_cpus(2)));
+  REQUIRE(fixture.reload(30));
+  CHECK(fixture.limits() == "30 0 30 0 0 0");
+  REQUIRE(fixture.reload(std::nullopt));
+  CHECK(fixture.limits() == kBefore);
+  CHECK(fixture.store.baselines().latency.empty());
+  fixture.hardware.fail_at_write = fixture.hardware.writes + 2;
+  CHECK_FALSE(fixture.reload(0));
+  CHECK(fixture.limits() == kBefore);
+  REQUIRE(fixture.reload(0));
+  CHECK(fixture.limits() == "n/a 0 n/a 0 0 0");
+}
+
+TEST_CASE("a start without the pool restores its limits") {
+  Fixture fixture;
+  REQUIRE(fixture.create(for_cpus(2)));
+  fixture.options.node.cpu_pools.clear();
+  fixture.start();
+  CHECK(fixture.limits() == kBefore);
+  fixture.writer->repair();
+  CHECK(fixture.store.baselines().latency.empty());
+}
+
+TEST_CASE("a kernel without limits: CPUs are granted, and a warning names the pool") {
+  Fixture fixture;
+  CHECK(cpu_warnings(fixture.state()).empty());
+  fixture.hardware.facts.cpuset.no_latency_limits = "CPU 0 has no pm_qos_resume_latency_us";
+  fixture.start();
+  const auto workload = fixture.create(for_cpus(2));
+  REQUIRE(workload);
+  CHECK(fixture.limits() == kBefore);
+  CHECK(is_applied(fixture.state(), *workload));
+  CHECK(is_ok(fixture.state()));
+  REQUIRE(cpu_warnings(fixture.state()).size() == 1);
+  CHECK(cpu_warnings(fixture.state()).front() ==
+        "latency_us of CPU pool fast has no effect: CPU 0 has no pm_qos_resume_latency_us");
+}
+
+TEST_CASE("a CPU whose limit cannot be read is not granted") {
+  Fixture fixture;
+  fixture.hardware.tree.cpuset.latency.erase(CpuId{2});
+  fixture.writer->repair();
+  const auto refused = fixture.create(for_cpus(1));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::Hardware);
+  CHECK(refused.error().message.find("CPU 2 cannot be read now") != std::string::npos);
+}
+
+TEST_CASE("a dry run lists the limits") {
+  const Fixture fixture;
+  const auto planned = plan::dry_run(fixture.state(), CreateWorkload{for_cpus(1)}, Time{});
+  REQUIRE(planned);
+  REQUIRE(planned->changes.size() == 1);
+  CHECK(text_of(planned->changes.front()) == "idle latency limit of CPU 2: 0, not n/a");
+}

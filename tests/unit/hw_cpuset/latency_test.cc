@@ -1,0 +1,101 @@
+// Limits of idle states on plain files, which accept any write.
+#include "hw/cpuset/latency.h"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+using namespace nrd;
+using namespace nrd::cpuset;
+
+namespace {
+
+class Tree {
+ public:
+  Tree() {
+    std::string name = "/dev/shm/nrd-latency-XXXXXX";
+    root_ = ::mkdtemp(name.data());
+    put("sys/devices/system/cpu/online", "1-3\n");
+  }
+  ~Tree() { std::filesystem::remove_all(root_); }
+  Tree(const Tree&) = delete;
+  Tree& operator=(const Tree&) = delete;
+
+  const std::string& root() const { return root_; }
+  static std::string limit(uint32_t cpu) {
+    return "sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/power/pm_qos_resume_latency_us";
+  }
+  void put(const std::string& path, const std::string& text) {
+    const std::filesystem::path file = root_ + "/" + path;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file, std::ios::binary) << text;
+  }
+  std::string get(const std::string& path) const {
+    std::ifstream file(root_ + "/" + path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+ private:
+  std::string root_;
+};
+
+using Limits = std::map<CpuId, LatencyLimit>;
+
+}  // namespace
+
+TEST_CASE("limits are read as the kernel shows them") {
+  Tree tree;
+  tree.put(Tree::limit(1), "0\n");
+  tree.put(Tree::limit(2), "n/a\n");
+  tree.put(Tree::limit(3), "120\n");
+  CHECK(why_no_latency_limits(tree.root()).empty());
+  CHECK(observe_latency(tree.root(), CpuSet{1, 2, 3, 4}) ==
+        Limits{{CpuId{1}, "0"}, {CpuId{2}, "n/a"}, {CpuId{3}, "120"}});
+}
+
+TEST_CASE("an empty, truncated or unexpected limit is none") {
+  for (const char* text : {"", "\n", "12", "n/a", "n\n", "0x10\n", "1 2\n", "99999999999\n"}) {
+    CAPTURE(text);
+    Tree tree;
+    tree.put(Tree::limit(1), text);
+    CHECK(observe_latency(tree.root(), CpuSet{1}).empty());
+    CHECK(why_no_latency_limits(tree.root()) == "CPU 1: pm_qos_resume_latency_us has unexpected content");
+    const auto refused = converge_latency(tree.root(), {{CpuId{1}, "n/a"}});
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::Hardware);
+    CHECK(tree.get(Tree::limit(1)) == text);
+  }
+}
+
+TEST_CASE("a kernel without limits says so") {
+  Tree tree;
+  CHECK(why_no_latency_limits(tree.root()) == "CPU 1 has no pm_qos_resume_latency_us");
+  tree.put("sys/devices/system/cpu/online", "");
+  CHECK(why_no_latency_limits(tree.root()) == "the online CPUs cannot be read");
+}
+
+TEST_CASE("only limits that differ are written, and a CPU that was removed is skipped") {
+  Tree tree;
+  tree.put(Tree::limit(1), "0\n");
+  tree.put(Tree::limit(2), "n/a\n");
+  std::filesystem::permissions(tree.root() + "/" + Tree::limit(2), std::filesystem::perms::owner_read);
+  REQUIRE(converge_latency(tree.root(), {{CpuId{1}, "n/a"}, {CpuId{2}, "n/a"}, {CpuId{9}, "n/a"}}));
+  CHECK(tree.get(Tree::limit(1)) == "n/a\n");
+  CHECK_FALSE(std::filesystem::exists(tree.root() + "/" + Tree::limit(9)));
+}
+
+TEST_CASE("a limit that the kernel does not take is an error with the CPU") {
+  Tree tree;
+  tree.put("limit", "0\n");
+  std::filesystem::create_directories(std::filesystem::path(tree.root() + "/" + Tree::limit(1)).parent_path());
+  // O_NOFOLLOW: ELOOP.
+  std::filesystem::create_symlink(tree.root() + "/limit", tree.root() + "/" + Tree::limit(1));
+  const auto refused = converge_latency(tree.root(), {{CpuId{1}, "20"}});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message == "CPU 1 did not take the idle latency limit 20");
+  CHECK(tree.get("limit") == "0\n");
+}
