@@ -16,9 +16,8 @@ using cpuset::Conflict;
 bool is_of_workload(const cpuset::PoolUse& use, const Conflict& conflict) {
   if (conflict.source != Conflict::Source::Unit) return false;
   return std::ranges::any_of(use.holders, [&conflict](const auto& holder) {
-    return std::ranges::any_of(holder.second.targets, [&conflict](const cpuset::Target& target) {
-      return target.kind == cpuset::Target::Kind::Scope && target.name == conflict.name;
-    });
+    return std::ranges::any_of(holder.second.targets,
+                               [&conflict](const cpuset::Target& target) { return target.name == conflict.name; });
   });
 }
 

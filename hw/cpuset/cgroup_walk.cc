@@ -75,7 +75,8 @@ std::set<pid_t> processes_in(const std::string& root, const std::string& path) {
   const std::string text = text_of(root + path + "/cgroup.procs").value_or("");
   for (std::string_view rest = text; !rest.empty();) {
     const size_t end = std::min(rest.find('\n'), rest.size());
-    if (const auto process = parse_number<pid_t>(rest.substr(0, end))) processes.insert(*process);
+    const pid_t process = parse_number<pid_t>(rest.substr(0, end)).value_or(0);  // 0: in another PID namespace
+    if (process > 0) processes.insert(process);
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return processes;

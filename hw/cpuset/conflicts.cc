@@ -45,14 +45,23 @@ bool is_in_slice(std::string_view path) {
 
 bool is_at_top(std::string_view path) { return path.rfind('/') == 0; }
 
-std::set<std::string> units_of(const PoolUse& use) {
-  std::set<std::string> units;
+std::set<std::string> names_of(const PoolUse& use) {
+  std::set<std::string> names;
   for (const auto& [id, holder] : use.holders) {
-    for (const Target& target : holder.targets) {
-      if (target.kind == Target::Kind::Scope) units.insert(target.name);
-    }
+    for (const Target& target : holder.targets) names.insert(target.name);
   }
-  return units;
+  return names;
+}
+
+// The cgroup that limits a target, or one below: "feed.service" and "/x/y" are names of targets.
+bool is_of(const Target& target, const std::string& path) {
+  if (target.name.empty()) return false;
+  if (target.name.starts_with('/')) return (path + "/").starts_with(target.name + "/");
+  return (path + "/").find("/" + target.name + "/") != std::string::npos;
+}
+
+bool is_of(const PoolUse::Holder& holder, const std::string& path) {
+  return std::ranges::any_of(holder.targets, [&path](const Target& target) { return is_of(target, path); });
 }
 
 bool has_process_of(const PoolUse::Holder& holder, const std::set<pid_t>& processes) {
@@ -101,7 +110,7 @@ std::optional<Conflict> shared_exclusive(const CgroupCpus& cgroup, const PoolUse
   std::vector<std::string> workloads;
   std::optional<std::set<pid_t>> inside;  // read only where it matters
   for (const auto& [id, holder] : use.holders) {
-    if (!holder.cpus.intersects(cgroup.cpus)) continue;
+    if (!holder.cpus.intersects(cgroup.cpus) || is_of(holder, cgroup.path)) continue;
     if (cgroup.cpus.is_subset_of(holder.cpus)) {
       if (!inside) inside = processes(cgroup.path);
       if (has_process_of(holder, *inside)) continue;
@@ -141,7 +150,7 @@ bool is_running(std::string_view name, const std::string& root) {
 
 std::vector<Conflict> cgroup_conflicts(const std::vector<CgroupCpus>& cgroups, const PoolUse& use,
                                        const std::function<std::set<pid_t>(const std::string& path)>& processes) {
-  const std::set<std::string> units = units_of(use);
+  const std::set<std::string> names = names_of(use);
   std::vector<Conflict> found;
   for (const CgroupCpus& cgroup : cgroups) {
     if (found.size() == kMostConflicts) break;
@@ -149,7 +158,7 @@ std::vector<Conflict> cgroup_conflicts(const std::vector<CgroupCpus>& cgroups, c
     if (is_in_slice(cgroup.path)) {
       const std::string_view unit = unit_in_slice(cgroup.path);
       const bool is_inside = std::ranges::count(cgroup.path, '/') > 2;
-      if (!unit.empty() && !is_inside && !units.contains(std::string(unit)))
+      if (!unit.empty() && !is_inside && !names.contains(std::string(unit)))
         conflict = unit_without_workload(cgroup, use);
     } else {
       if (is_at_top(cgroup.path)) conflict = foreign_partition(cgroup, use);

@@ -57,7 +57,7 @@ TEST_CASE("the walk ends at its limits") {
 
 TEST_CASE("the processes of a cgroup") {
   Tree tree;
-  tree.put("a/cgroup.procs", "7\n12\n");
+  tree.put("a/cgroup.procs", "7\n0\n12\n");
   CHECK(cpuset::processes_in(tree.root(), "/a") == std::set<pid_t>{7, 12});
   CHECK(cpuset::processes_in(tree.root(), "/b").empty());
 }

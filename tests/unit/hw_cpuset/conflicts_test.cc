@@ -56,6 +56,24 @@ TEST_CASE("a cgroup that limits a workload's own process to its CPUs is none") {
   CHECK(found({a_cgroup("/docker/4f", "5-7")}, {20}).size() == 1);
 }
 
+TEST_CASE("a cgroup of a workload's target is none, wherever it is") {
+  PoolUse use{.pooled = {4, 5}, .exclusive = {4, 5}};
+  use.holders["1"] = {.cpus = {4}, .targets = {{Target::Kind::Scope, "feed.service", {}}}};
+  use.holders["2"] = {.cpus = {5}, .targets = {{Target::Kind::Scope, "/x/y", {}}}};
+  const auto texts = [&use](const std::vector<CgroupCpus>& cgroups) {
+    std::string text;
+    for (const Conflict& conflict :
+         cpuset::cgroup_conflicts(cgroups, use, [](const auto&) { return std::set<pid_t>{}; }))
+      text += conflict.name + " " + conflict.cpus.to_string() + "; ";
+    return text;
+  };
+  CHECK(texts({a_cgroup("/system.slice/feed.service", "4"), a_cgroup("/system.slice/feed.service/inner", "4"),
+               a_cgroup("/nrd.slice/feed.service", "4"), a_cgroup("/x/y", "5"), a_cgroup("/x/y/z", "5")}) == "");
+  CHECK(texts({a_cgroup("/x", "4-5"), a_cgroup("/x/yy", "5"), a_cgroup("/a/x/y", "5"),
+               a_cgroup("/system.slice/feed.service.d", "4"), a_cgroup("/system.slice/feed.service", "4-5")}) ==
+        "/x 4-5; /x/yy 5; /a/x/y 5; /system.slice/feed.service.d 4; /system.slice/feed.service 5; ");
+}
+
 TEST_CASE("a unit in nrd.slice needs a workload") {
   const auto conflicts =
       found({a_cgroup("/nrd.slice", "0-7", "root"), a_cgroup("/nrd.slice/nrd-1.scope", "4"),
