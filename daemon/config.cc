@@ -7,6 +7,7 @@
 #include "api/http/endpoints.h"
 #include "daemon/config_document.h"
 #include "daemon/config_keys.h"
+#include "daemon/cpu_quota_values.h"
 
 namespace nrd::daemon {
 namespace {
@@ -96,6 +97,7 @@ Result<void> check(const Config& config) {
     TRY(check_tls(*config.tls));
   }
   TRY(check_access(config));
+  TRY(check_quotas(config.cpu_quotas, config.cpu_pools));
   for (const auto& [key, path] : {std::pair{"state.directory", &config.state_directory},
                                   std::pair{"the local socket", &config.server.sockets.front().path}}) {
     if (path->starts_with('/')) continue;

@@ -17,6 +17,7 @@
 #include "daemon/onload/parameters.h"
 #include "daemon/policy_file.h"
 #include "engine/model/cpu_pools.h"
+#include "engine/model/cpu_quotas.h"
 #include "engine/model/foreign_groups.h"
 #include "engine/model/pools.h"
 #include "engine/model/reserved_cpus.h"
@@ -66,6 +67,7 @@ struct Config {
   ForeignGroups foreign_groups = ForeignGroups::Report;
   unsigned reserved_classes = 0;
   CpuPools cpu_pools{};
+  std::optional<NamedCpuQuotas> cpu_quotas{};  // nullopt: the role `run` is not limited
   ReservedCpus groups;
   std::vector<std::string> infra_users{"root"};  // groups.infra_users by name
   PolicyFiles policy;

@@ -7,6 +7,7 @@
 #include "base/suggestions.h"
 #include "base/way_mask.h"
 #include "daemon/cpu_pool_values.h"
+#include "daemon/cpu_quota_values.h"
 
 namespace nrd::daemon {
 namespace {
@@ -97,7 +98,7 @@ std::vector<ConfigKey> server_keys() {
   };
 }
 
-std::vector<ConfigKey> node_keys() {
+std::vector<ConfigKey> cache_keys() {
   const auto ways = optional_count(0, WayMask::kMaxWays);
   return {
       key(
@@ -119,10 +120,17 @@ std::vector<ConfigKey> node_keys() {
           "cache_pools.foreign_groups", kReload, [](auto& c) -> auto& { return c.foreign_groups; }, foreign_groups()),
       key(
           "classes.reserve", kReload, [](auto& c) -> auto& { return c.reserved_classes; }, count(kMostReserved)),
+  };
+}
+
+std::vector<ConfigKey> node_keys() {
+  return {
       key(
           "os.cpus", kReload, [](auto& c) -> auto& { return c.groups.os; }, cpu_list()),
       key(
           "cpu.pools", kReload, [](auto& c) -> auto& { return c.cpu_pools; }, cpu_pools()),
+      key(
+          "cpu.quotas", kReload, [](auto& c) -> auto& { return c.cpu_quotas; }, cpu_quotas()),
       key(
           "infra.cpus", kReload, [](auto& c) -> auto& { return c.groups.infra; }, cpu_list()),
       key(
@@ -184,7 +192,8 @@ std::vector<ConfigKey> onload_keys() {
 
 std::vector<ConfigKey> all_keys() {
   std::vector<ConfigKey> keys = server_keys();
-  for (std::vector<ConfigKey> more : {node_keys(), onload_keys()}) keys.insert(keys.end(), more.begin(), more.end());
+  for (std::vector<ConfigKey> more : {cache_keys(), node_keys(), onload_keys()})
+    keys.insert(keys.end(), more.begin(), more.end());
   return keys;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "daemon/accounts.h"
+#include "daemon/cpu_quota_values.h"
 
 namespace nrd::daemon {
 namespace {
@@ -26,6 +27,7 @@ Result<ResolvedNode> resolve_node(const Config& config) {
   const Part part = TRY(read_part());
   FoundPolicies policies = TRY(load_policies(config.policy, part));
   ReservedCpus groups = TRY(groups_of(config));
+  std::optional<CpuQuotas> quotas = TRY(resolve_quotas(config.cpu_quotas));
   EngineConfig engine{.node = {.pools = config.pools,
                                .shrink = config.shrink,
                                .max_shared = config.max_shared,
@@ -33,6 +35,7 @@ Result<ResolvedNode> resolve_node(const Config& config) {
                                .reserved_classes = config.reserved_classes,
                                .foreign_groups = config.foreign_groups,
                                .cpu_pools = config.cpu_pools,
+                               .cpu_quotas = std::move(quotas),
                                .policies = policies.policies},
                       .drift_interval = config.drift_interval,
                       .tasks_interval = config.tasks_interval,

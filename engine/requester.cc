@@ -2,6 +2,11 @@
 
 namespace nrd {
 
+std::optional<LocalUser> quota_user_of(const Requester& who) {
+  if (!who.is_limited_to_own) return std::nullopt;
+  return who.caller ? who.caller->user : LocalUser{};
+}
+
 Result<std::optional<Owner>> check_own(const ProcessWatcher& owners, const Requester& who,
                                        const std::optional<OwnerRequest>& owner) {
   if (!who.is_limited_to_own) return std::optional<Owner>();

@@ -17,6 +17,9 @@ struct Requester {
   std::function<void(std::function<void()>)> later{};
 };
 
+// The user whose quota of CPUs applies; nullopt: the client is not limited.
+std::optional<LocalUser> quota_user_of(const Requester& who);
+
 // Forbidden at /owner if the client is limited and would create something for another process. Otherwise the owner to
 // which it is limited; nullopt: not limited.
 Result<std::optional<Owner>> check_own(const ProcessWatcher& owners, const Requester& who,

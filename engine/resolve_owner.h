@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/result.h"
+#include "engine/model/cpu_quotas.h"
 #include "engine/process_watcher.h"
 
 namespace nrd {
@@ -21,6 +22,7 @@ struct OwnerRequest {
 struct Caller {
   pid_t pid = 0;         // 0: not visible in this PID namespace
   uint64_t started = 0;  // when it connected: its start time
+  LocalUser user{};
 };
 
 // BadRequest if the process has exited or the transport does not identify it.

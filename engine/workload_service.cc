@@ -82,7 +82,7 @@ const Workload* WorkloadService::find(const NodeState& state, const Requester& w
 }
 
 Result<CreateWorkload> WorkloadService::command_of(const Requester& who, const NewWorkload& workload) const {
-  CreateWorkload command{.spec = workload.spec, .key = workload.key};
+  CreateWorkload command{.spec = workload.spec, .key = workload.key, .quota_user = quota_user_of(who)};
   if (workload.task_ids) {
     ResolvedTasks found = TRY(find_tasks(*workload.task_ids, engine_.state()->facts.boot_id));
     command.spec.tasks = std::move(found.tasks);
@@ -106,7 +106,8 @@ Result<CreateWorkload> WorkloadService::command_of(const Requester& who, const N
 }
 
 Result<PatchWorkload> WorkloadService::command_of(const Requester& who, const WorkloadPatch& patch) const {
-  PatchWorkload command{.id = patch.id, .patch = patch.patch, .if_revision = patch.if_revision};
+  PatchWorkload command{
+      .id = patch.id, .patch = patch.patch, .if_revision = patch.if_revision, .quota_user = quota_user_of(who)};
   if (patch.task_ids) {
     ResolvedTasks found = TRY(find_tasks(*patch.task_ids, engine_.state()->facts.boot_id));
     TRY(check_own_tasks(who, found.tasks));
@@ -125,6 +126,7 @@ Result<PutWorkload> WorkloadService::command_of(const Requester& who, const Work
                       .known = replacement.known,
                       .if_revision = replacement.if_revision};
   command.only = TRY(check_own(owners_, who, replacement.workload.owner));
+  command.quota_user = quota_user_of(who);
   command.spec = TRY(command_of(who, replacement.workload)).spec;
   return command;
 }

@@ -7,7 +7,8 @@ namespace nrd::v1 {
 Requester requester_of(const http::Request& request) {
   Requester who{.client = request.client, .is_limited_to_own = request.is_limited_to_own, .later = request.later};
   if (request.peer && request.peer->credentials) {
-    who.caller = Caller{.pid = request.peer->credentials->pid, .started = request.peer->credentials->started};
+    const auto& [uid, pid, started, groups] = *request.peer->credentials;
+    who.caller = Caller{.pid = pid, .started = started, .user = {.uid = uid, .groups = groups}};
   }
   return who;
 }

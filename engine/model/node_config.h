@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "engine/model/cpu_pools.h"
+#include "engine/model/cpu_quotas.h"
 #include "engine/model/foreign_groups.h"
 #include "engine/model/policy.h"
 #include "engine/model/pools.h"
@@ -20,6 +21,7 @@ struct NodeConfig {
   unsigned reserved_classes = 0;  // kept for foreign groups, including the existing ones
   ForeignGroups foreign_groups = ForeignGroups::Report;
   CpuPools cpu_pools{};
+  std::optional<CpuQuotas> cpu_quotas{};       // nullopt: the role `run` is not limited
   std::shared_ptr<const Policies> policies{};  // of this microarchitecture; null: none configured
 };
 

@@ -1,6 +1,8 @@
 // A workload: the client's request (Spec) and what nrd allocated for it (Grant).
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <map>
 #include <optional>
@@ -118,6 +120,8 @@ struct Spec {
   std::optional<CpuRequest> cpu{};  // instead of core_ids
   std::vector<CpuSet> near_cpus{};  // CPUs near each device of cpu->near, when it was requested
   bool runs_caller = false;         // its owner asked for its own CPUs, over a Unix socket (nrdctl run)
+  // The user with the role `run` whose quota has its CPUs of pools; nullopt: no client with this role took them.
+  std::optional<uid_t> quota_uid{};
   bool asks_for_ways() const { return cache || l2; }  // and therefore for a class of service
   bool has_group() const { return !unit.empty() || !cgroup.empty(); }
   friend bool operator==(const Spec&, const Spec&) = default;

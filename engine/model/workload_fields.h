@@ -183,7 +183,8 @@ inline constexpr auto json::kFields<Spec> = std::tuple(
     Field("tasks", &Spec::tasks).or_default(), Field("task_cpus", &Spec::task_cpus).or_default(),
     Field("name", &Spec::name).or_default(), Field("labels", &Spec::labels).or_default(), Field("cpu", &Spec::cpu),
     Field("near_cpus", &Spec::near_cpus).or_default(), Field("runs_caller", &Spec::runs_caller).or_default(),
-    Field("unit", &Spec::unit).or_default(), Field("cgroup", &Spec::cgroup).or_default());
+    Field("unit", &Spec::unit).or_default(), Field("cgroup", &Spec::cgroup).or_default(),
+    Field("quota_uid", &Spec::quota_uid));
 
 template <>
 inline constexpr auto json::kFields<pstate::FrequencySetting> =

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/model/cpu_sets.h"
+#include "engine/plan/cpu_quota.h"
 #include "engine/plan/cpus/placement.h"
 
 namespace nrd::plan {
@@ -61,6 +62,9 @@ Result<void> check_number(const CpuPool& pool, const CpuRequest& request) {
                  "count, cores or cpus");
 }
 
+// How many CPUs it asks for at least: whole cores may have several each.
+size_t least_cpus(const CpuRequest& request) { return request.count + request.cores + request.cpus.size(); }
+
 // A shared pool never is full.
 Result<CpuGrant> join(const CpuPool& pool, const Spec& spec) {
   const CpuRequest& request = *spec.cpu;
@@ -85,12 +89,17 @@ bool has_scope(const NodeState& state, const Workload* before, const Spec& spec)
 
 }  // namespace
 
-Result<std::optional<CpuGrant>> plan_cpus(const NodeState& state, const Workload& workload) {
+Result<std::optional<CpuGrant>> plan_cpus(const NodeState& state, const Workload& workload,
+                                          const std::optional<LocalUser>& quota_user) {
   const Spec& spec = workload.spec;
-  if (!spec.cpu) return std::nullopt;
-  TRY(check_request(spec));
   const auto present = state.workloads.find(workload.id);
   const Workload* before = present == state.workloads.end() ? nullptr : &present->second;
+  const CpuQuotaCheck quota(state, before, quota_user);
+  if (!spec.cpu) {
+    TRY(quota.check_core_ids(spec.cpus));
+    return std::nullopt;
+  }
+  TRY(check_request(spec));
   if (before && before->grant.cpu && before->spec.cpu == spec.cpu) {
     CpuGrant grant = *before->grant.cpu;
     grant.has_scope = has_scope(state, before, spec);
@@ -99,10 +108,13 @@ Result<std::optional<CpuGrant>> plan_cpus(const NodeState& state, const Workload
   const CpuPool* pool = TRY(requested_pool(state, *spec.cpu));
   if (pool->kind == CpuPool::Kind::Shared) {
     CpuGrant grant = TRY(join(*pool, spec));
+    TRY(quota.check(*pool, *spec.cpu, 0));
     grant.has_scope = has_scope(state, before, spec);
     return grant;
   }
   TRY(check_number(*pool, *spec.cpu));
+  // Before the placement, so that what a refusal says would fit is also permitted.
+  TRY(quota.check(*pool, *spec.cpu, least_cpus(*spec.cpu)));
   const bool keeps_pool = before && before->grant.cpu && before->grant.cpu->pool == pool->name;
   std::vector<Apart> apart = TRY(apart_from(state, *spec.cpu));
   const Situation situation{.tree = *state.cpu_zones,
@@ -112,6 +124,7 @@ Result<std::optional<CpuGrant>> plan_cpus(const NodeState& state, const Workload
                             .near = spec.near_cpus,
                             .apart = std::move(apart)};
   CpuGrant grant = TRY(place(situation, *spec.cpu));
+  TRY(quota.check(*pool, *spec.cpu, grant.exclusive.size()));
   grant.has_scope = has_scope(state, before, spec);
   return grant;
 }

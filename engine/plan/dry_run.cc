@@ -21,14 +21,14 @@ DryRun dry_run_of(const NodeState& state, Workloads planned, WorkloadId id) {
 Result<DryRun> dry_run(const NodeState& state, const CreateWorkload& create, Time now) {
   // After all existing workloads, as a new one is.
   const WorkloadId id = state.workloads.next_id();
-  return plan::create(state, id, create.spec, now).map([&](Workloads planned) {
+  return plan::create(state, id, create.spec, now, create.quota_user).map([&](Workloads planned) {
     return dry_run_of(state, std::move(planned), id);
   });
 }
 
 Result<DryRun> dry_run(const NodeState& state, const PatchWorkload& patch, Time now) {
   return check_revision(state, patch.id, patch.if_revision)
-      .and_then([&] { return plan::patch(state, patch.id, patch.patch, now); })
+      .and_then([&] { return plan::patch(state, patch.id, patch.patch, now, patch.quota_user); })
       .map([&](Workloads planned) { return dry_run_of(state, std::move(planned), patch.id); });
 }
 

@@ -7,6 +7,7 @@
 
 #include "engine/plan/bandwidth.h"
 #include "engine/plan/cpu_grant.h"
+#include "engine/plan/cpu_quota.h"
 #include "engine/plan/frequencies.h"
 #include "engine/plan/grant_ways.h"
 #include "engine/plan/policy.h"
@@ -16,11 +17,12 @@ namespace nrd::plan {
 namespace {
 
 // Allocates everything that `workload` requests; `before` is its previous grant. `self`: nullopt for a new one.
-Result<Workloads> grant(const NodeState& state, Workload workload, const Grant& before,
-                        std::optional<WorkloadId> self) {
+Result<Workloads> grant(const NodeState& state, Workload workload, const Grant& before, std::optional<WorkloadId> self,
+                        const std::optional<LocalUser>& quota_user) {
   // CPUs first: they decide which caches and which frequencies.
   workload.grant = {};
-  workload.grant.cpu = TRY(plan_cpus(state, workload));
+  workload.grant.cpu = TRY(plan_cpus(state, workload, quota_user));
+  if (quota_user && takes_cpus(state, workload)) workload.spec.quota_uid = quota_user->uid;
   TRY(check(state, workload, self));
   workload.grant.frequencies = TRY(plan_frequencies(state, workload));
   if (workload.spec.asks_for_ways()) return grant_ways(state, state.workloads, std::move(workload), before);
@@ -65,9 +67,11 @@ Failure not_found() { return fail(ErrorCode::NotFound, "there is no such workloa
 
 }  // namespace
 
-Result<Workloads> create(const NodeState& state, WorkloadId id, const Spec& asked, Time now) {
+Result<Workloads> create(const NodeState& state, WorkloadId id, const Spec& asked, Time now,
+                         const std::optional<LocalUser>& quota_user) {
   const Spec spec = TRY(filled(state, asked));
-  return grant(state, {.id = id, .spec = spec, .grant = {}, .created = now, .updated = now}, {}, std::nullopt)
+  return grant(state, {.id = id, .spec = spec, .grant = {}, .created = now, .updated = now}, {}, std::nullopt,
+               quota_user)
       .map_error([&](Error error) { return blaming_policy(state, spec, std::move(error)); });
 }
 
@@ -80,7 +84,8 @@ Result<Workloads> create_on(const NodeState& state, const Workloads& workloads, 
   return grant_ways(state, workloads, std::move(workload), {});
 }
 
-Result<Workloads> change(const NodeState& state, const Workload& before, Spec spec, const char* emptied, Time now) {
+Result<Workloads> change(const NodeState& state, const Workload& before, Spec spec, const char* emptied, Time now,
+                         const std::optional<LocalUser>& quota_user) {
   if (spec == before.spec) return state.workloads;
   Workload workload = before;
   workload.spec = std::move(spec);
@@ -100,12 +105,13 @@ Result<Workloads> change(const NodeState& state, const Workload& before, Spec sp
     return fail_at(ErrorCode::BadRequest, "/task_ids", "the workload would have no CPUs and no tasks",
                    "delete the workload instead");
   }
-  return grant(state, workload, before.grant, before.id).map_error([&](Error error) {
+  return grant(state, workload, before.grant, before.id, quota_user).map_error([&](Error error) {
     return blaming_policy(state, workload.spec, std::move(error));
   });
 }
 
-Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& patch, Time now) {
+Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& patch, Time now,
+                        const std::optional<LocalUser>& quota_user) {
   const auto found = state.workloads.find(id);
   if (found == state.workloads.end()) return not_found();
   Spec spec = TRY(with_changes(state, found->second.spec, patch));
@@ -114,7 +120,7 @@ Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& 
                         : removes(patch.l2)    ? "/l2"
                         : patch.frequency      ? "/pstate"
                                                : "/onload";
-  return change(state, found->second, std::move(spec), emptied, now);
+  return change(state, found->second, std::move(spec), emptied, now, quota_user);
 }
 
 Result<Workloads> remove(const NodeState& state, WorkloadId id) {

@@ -3,9 +3,12 @@
 //
 // A change may alter the grants of other best-effort workloads on its caches (they shrink or grow back); a guarantee
 // never moves.
+//
+// `quota_user`: the client, if it has the role `run`: the quota of this user applies ([cpu.quotas]).
 #pragma once
 
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -14,16 +17,19 @@
 
 namespace nrd::plan {
 
-Result<Workloads> create(const NodeState& state, WorkloadId id, const Spec& asked, Time now);
+Result<Workloads> create(const NodeState& state, WorkloadId id, const Spec& asked, Time now,
+                         const std::optional<LocalUser>& quota_user = {});
 // A patch that changes nothing returns the workloads as they are.
-Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& patch, Time now);
+Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& patch, Time now,
+                        const std::optional<LocalUser>& quota_user = {});
 // `workloads` plus one that makes `request` on `cache` alone, granted as create() would. Checks ways and classes only,
 // not CPUs.
 Result<Workloads> create_on(const NodeState& state, const Workloads& workloads, WorkloadId id,
                             const CacheRequest& request, CacheId cache);
 // Gives `before` the request `spec`; the same one returns the workloads as they are. `emptied`: the field to name if it
 // requests no resources.
-Result<Workloads> change(const NodeState& state, const Workload& before, Spec spec, const char* emptied, Time now);
+Result<Workloads> change(const NodeState& state, const Workload& before, Spec spec, const char* emptied, Time now,
+                         const std::optional<LocalUser>& quota_user = {});
 Result<Workloads> remove(const NodeState& state, WorkloadId id);
 // `left`: the remaining tasks of each of these workloads. A workload without tasks and CPUs is deleted; one that has
 // CPUs releases the caches that only its tasks used. All in one pass: after a reboot this concerns every workload with

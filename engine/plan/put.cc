@@ -35,7 +35,7 @@ Result<const Workload*> target_of(const NodeState& state, const Put& wanted) {
 Result<Workloads> put(const NodeState& state, WorkloadId id, const Put& wanted, Time now) {
   const Workload* found = TRY(target_of(state, wanted));
   if (!found) {
-    Workloads workloads = TRY(create(state, id, wanted.spec, now));
+    Workloads workloads = TRY(create(state, id, wanted.spec, now, wanted.quota_user));
     Workload made = workloads.at(id);
     made.origin = wanted.origin;
     workloads.put(std::move(made));
@@ -43,9 +43,10 @@ Result<Workloads> put(const NodeState& state, WorkloadId id, const Put& wanted, 
   }
   Spec spec = TRY(filled(state, wanted.spec));
   spec.given_id = found->spec.given_id;  // empty if nrd assigned it
+  spec.quota_uid = found->spec.quota_uid;
   // The CPUs on which the same tasks may run now do not change their grant.
   if (spec.tasks == found->spec.tasks) spec.task_cpus = found->spec.task_cpus;
-  return change(state, *found, std::move(spec), "", now);
+  return change(state, *found, std::move(spec), "", now, wanted.quota_user);
 }
 
 }  // namespace nrd::plan

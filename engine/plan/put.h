@@ -20,6 +20,7 @@ struct Put {
   std::optional<WorkloadId> known{};                   // must still be the workload with this id, else ErrorCode::Stale
   std::optional<std::vector<uint64_t>> if_revision{};  // it must have one of these, else ErrorCode::Stale
   std::optional<Owner> only{};                         // the client is limited to workloads of this owner
+  std::optional<LocalUser> quota_user{};               // and by the quota of this user
 };
 
 // The workload to replace; nullptr: create one. Refuses if the conditions of `wanted` do not hold.

@@ -29,12 +29,14 @@ using IfRevision = std::optional<std::vector<uint64_t>>;
 
 struct CreateWorkload {
   Spec spec;
-  std::optional<IdempotencyKey> key{};  // a workload already created with it is the outcome
+  std::optional<IdempotencyKey> key{};    // a workload already created with it is the outcome
+  std::optional<LocalUser> quota_user{};  // a client with the role `run`: its quota applies
 };
 struct PatchWorkload {
   WorkloadId id;
   SpecPatch patch;
   IfRevision if_revision{};
+  std::optional<LocalUser> quota_user{};  // as in CreateWorkload
 };
 struct DeleteWorkload {
   WorkloadId id;

@@ -84,10 +84,10 @@ bool Transaction::serve_hotplug(const CpuSet& changed) {
 Result<Workloads> Transaction::plan(const Command& command) {
   const Time time = now(clock_);
   if (const auto* create = std::get_if<CreateWorkload>(&command)) {
-    return plan::create(state_, WorkloadId{state_.next_id}, create->spec, time);
+    return plan::create(state_, WorkloadId{state_.next_id}, create->spec, time, create->quota_user);
   }
   if (const auto* patch = std::get_if<PatchWorkload>(&command)) {
-    return plan::patch(state_, patch->id, patch->patch, time);
+    return plan::patch(state_, patch->id, patch->patch, time, patch->quota_user);
   }
   if (const auto* put = std::get_if<PutWorkload>(&command)) {
     return plan::put(state_, WorkloadId{state_.next_id}, *put, time);

@@ -90,8 +90,7 @@ Result<void> Cpuset::release(const Target& target, const Masks& before, Deadline
     case Target::Kind::Unit:
     case Target::Kind::Cgroup: return groups_.release(target, before, deadline);
   }
-  TRY(converge_latency(kRoot, wanted.restored_latency));
-  return converge_latency(kRoot, wanted.latency);
+  return {};
 }
 
 }  // namespace nrd::cpuset

@@ -92,3 +92,22 @@ TEST_CASE("the run role may only name its own tasks") {
   role.workloads.preview(role.who, patch, [&preview](const Result<Preview>& shown) { preview = shown; });
   CHECK(preview.error().code == ErrorCode::Forbidden);
 }
+
+TEST_CASE("the quota of the calling user applies to the run role alone") {
+  RunRole role;
+  role.who.caller->user = {.uid = 1001, .groups = {50}};
+  for (const bool is_limited : {true, false}) {
+    role.who.is_limited_to_own = is_limited;
+    const auto expected = is_limited ? std::optional(role.who.caller->user) : std::nullopt;
+    const NewWorkload workload{.spec = a_workload(7).spec, .owner = OwnerRequest{}};
+    const auto ignore = [](const Result<Changed>&) {};
+    role.workloads.create(role.who, workload, ignore);
+    role.workloads.patch(role.who, {.id = WorkloadId{7}, .patch = {}}, ignore);
+    role.workloads.put(role.who, {.workload = workload}, ignore);
+    const auto commands = role.engine.commands();
+    REQUIRE(commands.size() >= 3);
+    CHECK(std::get<CreateWorkload>(commands.end()[-3]).quota_user == expected);
+    CHECK(std::get<PatchWorkload>(commands.end()[-2]).quota_user == expected);
+    CHECK(std::get<PutWorkload>(commands.end()[-1]).quota_user == expected);
+  }
+}

@@ -1,0 +1,129 @@
+#include "daemon/cpu_quota_values.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "daemon/accounts.h"
+
+namespace nrd::daemon {
+namespace {
+
+using json::Value;
+
+constexpr const char* kKey = "cpu.quotas";
+constexpr size_t kMostQuotas = 1024;
+constexpr size_t kMostPools = 64;  // as many as can be configured
+constexpr const char* kExpected =
+    "expected a section of at most 1024 users and groups, such as \"@quant\" = {pools = [\"fast\"], count = 8}";
+
+Problem read_pools(const Value& value, std::set<std::string>& target) {
+  constexpr const char* kNames = "pools: expected a list of at most 64 names of pools";
+  if (value.kind() != Value::Kind::Array || value.items().size() > kMostPools) return kNames;
+  for (const Value& item : value.items()) {
+    if (!item.as_string()) return kNames;
+    if (!target.insert(*item.as_string()).second) return "pools: " + *item.as_string() + " is listed twice";
+  }
+  return {};
+}
+
+Problem read_count(const Value& value, uint32_t& target) {
+  const auto count = value.as_unsigned();
+  if (!count || *count > CpuSet::kMaxCpus)
+    return "count: expected a whole number from 0 to " + std::to_string(CpuSet::kMaxCpus);
+  target = static_cast<uint32_t>(*count);
+  return {};
+}
+
+Problem read_quota(const Value& table, CpuQuota& quota) {
+  if (!table.is_object()) return "expected {pools = [\"fast\"], count = 8}";
+  for (const auto& [key, value] : table.members()) {
+    if (key != "pools" && key != "count") return "unknown key " + key + "; allowed: pools, count";
+    Problem problem = key == "pools" ? read_pools(value, quota.pools) : read_count(value, quota.count);
+    if (!problem.empty()) return problem;
+  }
+  for (const char* required : {"pools", "count"}) {
+    if (!table.find(required)) return std::string(required) + " is missing";
+  }
+  return {};
+}
+
+Problem read_quotas(const Value& value, std::optional<NamedCpuQuotas>& target) {
+  if (!value.is_object() || value.members().size() > kMostQuotas) return kExpected;
+  NamedCpuQuotas found;
+  for (const auto& [name, table] : value.members()) {
+    if (name.empty() || name == "@") return kExpected;
+    const Problem problem = read_quota(table, found[name]);
+    if (!problem.empty()) return name + ": " + problem;
+  }
+  target = std::move(found);
+  return {};
+}
+
+Value shown(const CpuQuota& quota) {
+  std::vector<Value> pools;
+  for (const std::string& pool : quota.pools) pools.push_back(Value::string(pool));
+  return Value::object(
+      {{"pools", Value::array(std::move(pools))}, {"count", Value::number(std::to_string(quota.count))}});
+}
+
+Failure refused(const std::string& problem) {
+  return fail_at(ErrorCode::BadRequest, kKey, std::string(kKey) + ": " + problem);
+}
+
+template <typename Id>
+void add(std::map<Id, CpuQuota>& quotas, Id id, const CpuQuota& quota) {
+  const auto [present, is_new] = quotas.emplace(id, quota);
+  if (!is_new) present->second = combined(present->second, quota);  // two names of one account
+}
+
+Result<void> resolve(const std::string& name, const CpuQuota& quota, CpuQuotas& resolved) {
+  const bool is_group = name.starts_with('@');
+  const auto found = is_group ? find_group(name.substr(1)) : find_user(name);
+  if (!found) {
+    return Failure(Error{.code = ErrorCode::Busy,
+                         .field = kKey,
+                         .message = std::string(kKey) + ": " + name + " cannot be looked up now; try again",
+                         .detail = found.error().detail});
+  }
+  if (!*found) {
+    log::notice("NO_ACCOUNT", "unknown user or group in cpu.quotas; ignored", {{"NAME", name}});
+  } else if (is_group) {
+    add(resolved.groups, gid_t{**found}, quota);
+  } else {
+    add(resolved.users, uid_t{**found}, quota);
+    resolved.names.emplace(**found, name);
+  }
+  return {};
+}
+
+}  // namespace
+
+ValueType<std::optional<NamedCpuQuotas>> cpu_quotas() {
+  return {.parse = read_quotas, .show = [](const std::optional<NamedCpuQuotas>& quotas) {
+            if (!quotas) return Value::null();
+            std::vector<json::Member> members;
+            for (const auto& [name, quota] : *quotas) members.push_back({name, shown(quota)});
+            return Value::object(std::move(members));
+          }};
+}
+
+Result<void> check_quotas(const std::optional<NamedCpuQuotas>& quotas, const CpuPools& pools) {
+  if (!quotas) return {};
+  for (const auto& [name, quota] : *quotas) {
+    for (const std::string& pool : quota.pools) {
+      if (!find_pool(pools, pool)) return refused(name + ": there is no pool " + pool + " in cpu.pools");
+    }
+  }
+  return {};
+}
+
+Result<std::optional<CpuQuotas>> resolve_quotas(const std::optional<NamedCpuQuotas>& quotas) {
+  if (!quotas) return std::nullopt;
+  CpuQuotas resolved;
+  for (const auto& [name, quota] : *quotas) TRY(resolve(name, quota, resolved));
+  return resolved;
+}
+
+}  // namespace nrd::daemon

@@ -1,0 +1,109 @@
+#include "engine/plan/cpu_quota.h"
+
+#include <set>
+
+namespace nrd::plan {
+namespace {
+
+CpuSet pooled_cpus(const NodeState& state) {
+  CpuSet pooled;
+  for (const CpuPool& pool : state.config->cpu_pools) pooled |= pool.cpus;
+  return pooled;
+}
+
+// CPUs of pools that `workload` alone uses.
+size_t number_of(const CpuSet& pooled, const Workload& workload) {
+  return workload.grant.cpu ? workload.grant.cpu->exclusive.size() : (workload.spec.cpus & pooled).size();
+}
+
+size_t number_of(const NodeState& state, const Workload* workload) {
+  return workload ? number_of(pooled_cpus(state), *workload) : 0;
+}
+
+// In all workloads that count for the user.
+size_t total_of(const NodeState& state, uid_t uid) {
+  const CpuSet pooled = pooled_cpus(state);
+  size_t total = 0;
+  for (const auto& [id, workload] : state.workloads) {
+    if (workload.spec.quota_uid == uid) total += number_of(pooled, workload);
+  }
+  return total;
+}
+
+std::string names_of(const std::set<std::string>& pools) {
+  std::string names;
+  for (const std::string& pool : pools) names += (names.empty() ? "" : ", ") + pool;
+  return names.empty() ? "CPUs outside of pools" : names;
+}
+
+const char* field_of(const CpuRequest& request) {
+  return request.count > 0 ? "/cpu/count" : request.cores > 0 ? "/cpu/cores" : "/cpu/cpus";
+}
+
+Failure forbidden(const char* field, std::string message, std::string allowed) {
+  return fail_at(ErrorCode::Forbidden, field, std::move(message), std::move(allowed));
+}
+
+}  // namespace
+
+Result<CpuQuota> CpuQuotaCheck::quota(const char* field) const {
+  if (const std::optional<CpuQuota> found = quota_of(*state_.config->cpu_quotas, *user_)) return *found;
+  return forbidden(field, name_of(*state_.config->cpu_quotas, *user_) + " has no quota of CPUs of pools (cpu.quotas)",
+                   "CPUs outside of pools");
+}
+
+Result<void> CpuQuotaCheck::check(const CpuPool& pool, const CpuRequest& request, size_t cpus) const {
+  if (!user_ || !state_.config->cpu_quotas) return {};
+  const bool takes_more = cpus > number_of(state_, before_);
+  const bool keeps_pool = before_ && before_->grant.cpu && before_->grant.cpu->pool == pool.name;
+  if (keeps_pool && !takes_more) return {};
+  const CpuQuota permitted = TRY(quota("/cpu/pool"));
+  if (!permitted.pools.contains(pool.name)) {
+    return forbidden("/cpu/pool",
+                     name_of(*state_.config->cpu_quotas, *user_) + " may not take CPUs of pool " + pool.name,
+                     names_of(permitted.pools));
+  }
+  return check_number(permitted, cpus, field_of(request));
+}
+
+Result<void> CpuQuotaCheck::check_core_ids(const CpuSet& cpus) const {
+  if (!user_ || !state_.config->cpu_quotas) return {};
+  const CpuSet taken = cpus & pooled_cpus(state_);
+  const CpuSet added = before_ ? taken - cpus_of(*before_) : taken;
+  if (added.empty()) return {};
+  constexpr const char* kField = "/core_ids";
+  const CpuQuota permitted = TRY(quota(kField));
+  for (const CpuPool& pool : state_.config->cpu_pools) {
+    if (!pool.cpus.intersects(added) || permitted.pools.contains(pool.name)) continue;
+    return forbidden(kField,
+                     "CPU " + (added & pool.cpus).to_string() + " is in pool " + pool.name + ", of which " +
+                         name_of(*state_.config->cpu_quotas, *user_) + " may not take CPUs",
+                     names_of(permitted.pools));
+  }
+  return check_number(permitted, taken.size(), kField);
+}
+
+// "alice has 6 of 8 CPUs of pools; 3 more were requested"
+Result<void> CpuQuotaCheck::check_number(const CpuQuota& quota, size_t cpus, const char* field) const {
+  const size_t present = number_of(state_, before_);
+  if (cpus <= present) return {};
+  const size_t total = total_of(state_, user_->uid);
+  const size_t own = before_ && before_->spec.quota_uid == user_->uid ? present : 0;
+  const size_t others = total - own;
+  if (others + cpus <= quota.count) return {};
+  const size_t more = cpus - own;
+  const size_t most = quota.count > others ? quota.count - others : 0;
+  return forbidden(field,
+                   name_of(*state_.config->cpu_quotas, *user_) + " has " + std::to_string(total) + " of " +
+                       std::to_string(quota.count) + " CPUs of pools; " + std::to_string(more) + " more " +
+                       (more == 1 ? "was" : "were") + " requested",
+                   most == 0 ? "none until one of its workloads ends"
+                             : "at most " + std::to_string(most) + (most == 1 ? " CPU" : " CPUs"));
+}
+
+bool takes_cpus(const NodeState& state, const Workload& workload) {
+  const auto before = state.workloads.find(workload.id);
+  return before == state.workloads.end() || number_of(state, &workload) > number_of(state, &before->second);
+}
+
+}  // namespace nrd::plan

@@ -1,0 +1,40 @@
+// Limits the CPUs of pools that a client with the role `run` takes for its workloads ([cpu.quotas]). Pure.
+//
+// Counted are the CPUs that its workloads alone use: granted from a pool, or core_ids inside pools; not idle siblings.
+// What a workload has already is never refused, so that a smaller quota takes nothing away.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "engine/model/node_state.h"
+
+namespace nrd::plan {
+
+class CpuQuotaCheck {
+ public:
+  // For a change of the workload `before`, nullptr for a new one, by `user`; nullopt: a client without limits.
+  CpuQuotaCheck(const NodeState& state, const Workload* before, const std::optional<LocalUser>& user)
+      : state_(state), before_(before), user_(user) {}
+
+  // Forbidden at /cpu/pool if `user` may not use `pool`, at the requested number if the workload would have `cpus` CPUs
+  // of it and these exceed the quota.
+  Result<void> check(const CpuPool& pool, const CpuRequest& request, size_t cpus) const;
+  // The same for core_ids inside pools, at /core_ids.
+  Result<void> check_core_ids(const CpuSet& cpus) const;
+
+ private:
+  Result<CpuQuota> quota(const char* field) const;
+  Result<void> check_number(const CpuQuota& quota, size_t cpus, const char* field) const;
+
+  const NodeState& state_;
+  const Workload* before_;
+  const std::optional<LocalUser>& user_;
+};
+
+// True if `workload`, as planned, is new or has more CPUs of pools than in `state`: from then on it counts for the user
+// of the change.
+bool takes_cpus(const NodeState& state, const Workload& workload);
+
+}  // namespace nrd::plan
