@@ -43,6 +43,10 @@ bool is_in_slice(std::string_view path) {
   return path == slice || path.starts_with(slice + "/");
 }
 
+// A slice without processes that keeps the cpuset controller enabled in its parent, such as "system-nrd.slice"
+// (controller.cc).
+bool is_keeper(std::string_view path) { return path.ends_with(std::string("-") + kSlice); }
+
 bool is_at_top(std::string_view path) { return path.rfind('/') == 0; }
 
 std::set<std::string> names_of(const PoolUse& use) {
@@ -160,7 +164,7 @@ std::vector<Conflict> cgroup_conflicts(const std::vector<CgroupCpus>& cgroups, c
       const bool is_inside = std::ranges::count(cgroup.path, '/') > 2;
       if (!unit.empty() && !is_inside && !names.contains(std::string(unit)))
         conflict = unit_without_workload(cgroup, use);
-    } else {
+    } else if (!is_keeper(cgroup.path)) {
       if (is_at_top(cgroup.path)) conflict = foreign_partition(cgroup, use);
       if (!conflict) conflict = shared_exclusive(cgroup, use, processes);
     }

@@ -6,6 +6,8 @@ import re
 
 import yaml
 
+from prose import files
+
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 LAYERS = {"base": 1, "base/json": 1, "store": 2, "hw/rdt": 2, "hw/cpuset": 2, "hw/pstate": 2, "hw/onload": 2, "hw/onload/profiles": 2, "engine": 3, "api/tree": 4, "api/metrics": 4, "api/http": 4, "api/auth": 4, "api/rmd": 4, "api/rmd/views": 4, "api/routing": 4, "api/v1": 4, "daemon": 5, "cli": 5}
 # Modules of one layer do not include each other, except for these. In api/: messages and RMD's texts lie lowest, then
@@ -133,6 +135,15 @@ def test_the_package_is_built_with_the_packages_of_each_list():
     not_for_a_build = {"g++", "dpkg-dev", "ccache", "fuse3", "curl", "procps", "jq", "util-linux"}
     for release in ("debian-12", "debian-13"):
         assert set(read(f"cmake/packages/{release}.txt").split()) - not_for_a_build == build, release
+
+
+def test_every_python_test_is_run():
+    """A file that the CMakeLists.txt beside it does not name, or name as a suite, would never run."""
+    for path in files(ROOT):
+        folder, name = os.path.split(path)
+        if re.fullmatch(r"test_\w+\.py", name) and folder in ("tests/crash", "tests/node", "tests/vm", "tests/wire"):
+            listed = re.split(r"[\s()]+", read(f"{folder}/CMakeLists.txt"))
+            assert name in listed or name[len("test_"):-len(".py")] in listed, path
 
 
 def test_every_message_id_is_explained():

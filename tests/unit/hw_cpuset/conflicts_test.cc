@@ -85,6 +85,13 @@ TEST_CASE("a unit in nrd.slice needs a workload") {
   CHECK(conflicts[0].cpus.to_string() == "4-5");
 }
 
+TEST_CASE("a slice of nrd's own that keeps the controller enabled is none") {
+  CHECK(found({a_cgroup("/nrd.slice", "0-7"), a_cgroup("/system.slice/system-nrd.slice", "0-7"),
+               a_cgroup("/a.slice/a-b.slice/a-b-nrd.slice", "0-7")})
+            .empty());
+  CHECK(found({a_cgroup("/system.slice/nrd.service", "0-7")}).size() == 1);
+}
+
 TEST_CASE("a valid partition of others directly below the root is a conflict") {
   const auto conflicts = found({a_cgroup("/machine.slice", "2-4,7", "root"), a_cgroup("/one.slice", "7", "isolated"),
                                 a_cgroup("/two.slice", "7", "root invalid (Cpu list in cpuset.cpus not exclusive)"),

@@ -1,0 +1,45 @@
+"""CPU pools of the simulated node, and requests for their CPUs."""
+
+import os
+import subprocess
+
+from harness import DEADLINE, NRDCTL
+
+CLEAN = {key: value for key, value in os.environ.items() if not key.startswith(("NRD_", "EF_")) and "proxy" not in key.lower()}
+POOLS = """
+[drift]
+interval_seconds = 1
+[os]
+cpus = "0"
+[[cpu.pools]]
+name = "fast"
+cpus = "1"
+kind = "exclusive"
+"""
+# A larger machine, for what needs no process on its CPUs.
+LARGE = """
+[[cpu.pools]]
+name = "fast"
+cpus = "2-7,10-15"
+kind = "exclusive"
+[[cpu.pools]]
+name = "common"
+cpus = "8-9"
+kind = "shared"
+"""
+
+
+def words(node, *arguments):
+    return [NRDCTL, "--socket", node.socket, "run", *arguments]
+
+
+def run(node, *arguments, **more):
+    return subprocess.run(words(node, *arguments), capture_output=True, text=True, timeout=DEADLINE, env=CLEAN, **more)
+
+
+def post(node, workload):
+    return node.call("POST", "/v1/workloads", workload)
+
+
+def patch(node, id, changes):
+    return node.call("PATCH", f"/v1/workloads/{id}", changes)
