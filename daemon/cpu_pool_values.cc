@@ -106,7 +106,8 @@ constexpr std::array kKeys{
     Key{"threads", [](const Value& value, CpuPool& pool) { return read_word(value, kThreads, pool.threads); }},
     Key{"order", [](const Value& value, CpuPool& pool) { return read_word(value, kOrders, pool.order); }},
     Key{"within", read_within},
-    Key{"latency_us", read_latency}};
+    Key{"latency_us", read_latency},
+    Key{"low_noise", [](const Value& value, CpuPool& pool) { return boolean().parse(value, pool.low_noise); }}};
 
 Problem unknown(const std::string& key) {
   Problem problem = "unknown key " + key + "; allowed:";
@@ -169,7 +170,8 @@ Value shown(const CpuPool& pool) {
                         {"threads", Value::string(word_for(pool.threads, kThreads))},
                         {"order", Value::string(word_for(pool.order, kOrders))},
                         {"within", Value::string((pool.never_crosses ? "!" : "") + word_for(pool.within, kLevels))},
-                        {"latency_us", Value::number(pool.latency_us ? std::to_string(*pool.latency_us) : "-1")}});
+                        {"latency_us", Value::number(pool.latency_us ? std::to_string(*pool.latency_us) : "-1")},
+                        {"low_noise", Value::boolean(pool.low_noise)}});
 }
 
 }  // namespace

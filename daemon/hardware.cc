@@ -37,6 +37,8 @@ class NodeHardware final : public Hardware {
 
   Result<pstate::Observed> observe_frequencies(const CpuSet& cpus) override { return pstate_.observe(cpus); }
 
+  std::map<cpuset::NoiseSource, CpuSet> observe_noise() override { return cpuset_.observe_noise(); }
+
   Result<std::set<std::string>> group_names() override { return rdt_->group_names(); }
 
   Result<std::set<Task>> find_processes(const std::vector<std::string>& patterns,

@@ -49,6 +49,8 @@ class Hardware {
   virtual std::vector<cpuset::Conflict> conflicts(const cpuset::PoolUse& use) = 0;
   // The frequencies alone: few files, where observe() reads all groups.
   virtual Result<pstate::Observed> observe_frequencies(const CpuSet& cpus) = 0;
+  // Where interrupts and other work of the kernel run: a file for each interrupt.
+  virtual std::map<cpuset::NoiseSource, CpuSet> observe_noise() = 0;
   // The names of all resctrl groups except the root; cheaper than observe().
   virtual Result<std::set<std::string>> group_names() = 0;
   // The processes of these users that match one of these patterns (base/task.h); their boot_id is left empty.

@@ -123,6 +123,7 @@ void render_pool(json::Writer& w, const NodeState& state, const CpuPool& pool) {
   w.key("order").string(json::name_of(pool.order));
   w.key("within").string((pool.never_crosses ? "!" : "") + std::string(json::name_of(pool.within)));
   w.key("latency_us").number_or_null(pool.latency_us);
+  w.key("low_noise").boolean(pool.low_noise);
   w.key("free").string(free.to_string());
   if (pool.kind == CpuPool::Kind::Exclusive) render_largest(w.key("largest"), state, pool, free);
   render_members(w.key("workloads"), state, pool);

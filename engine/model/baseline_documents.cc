@@ -27,15 +27,28 @@ inline constexpr auto json::kFields<cpuset::Masks> =
     std::tuple(Field("cpus", &cpuset::Masks::cpus), Field("exceptions", &cpuset::Masks::exceptions).or_default(),
                Field("own", &cpuset::Masks::own).or_default());
 
+template <>
+inline constexpr auto json::kNames<cpuset::NoiseSource::Kind> =
+    std::array{std::pair{cpuset::NoiseSource::Kind::Interrupt, "interrupt"},
+               std::pair{cpuset::NoiseSource::Kind::NewInterrupts, "new_interrupts"},
+               std::pair{cpuset::NoiseSource::Kind::Workqueues, "workqueues"},
+               std::pair{cpuset::NoiseSource::Kind::Watchdog, "watchdog"}};
+template <>
+inline constexpr auto json::kFields<cpuset::NoiseSource> =
+    std::tuple(Field("kind", &cpuset::NoiseSource::kind), Field("number", &cpuset::NoiseSource::number).or_default());
+template <>
+inline constexpr auto json::kFields<NoiseClaim> = std::tuple(Field("before", &NoiseClaim::before),
+                                                             Field("written", &NoiseClaim::written));
+
 namespace {
 
 // Each map is a kind of document; its key is the document's key.
-constexpr auto kKinds =
-    std::tuple(json::Field("ways", &Baselines::ways), json::Field("cpu", &Baselines::cpus),
-               json::Field("frequency", &Baselines::frequencies),
-               json::Field("external_frequency", &Baselines::frequencies_of_others),
-               json::Field("group", &Baselines::groups), json::Field("task", &Baselines::tasks),
-               json::Field("cpu_set", &Baselines::cpu_sets), json::Field("latency", &Baselines::latency));
+constexpr auto kKinds = std::tuple(
+    json::Field("ways", &Baselines::ways), json::Field("cpu", &Baselines::cpus),
+    json::Field("frequency", &Baselines::frequencies),
+    json::Field("external_frequency", &Baselines::frequencies_of_others), json::Field("group", &Baselines::groups),
+    json::Field("task", &Baselines::tasks), json::Field("cpu_set", &Baselines::cpu_sets),
+    json::Field("latency", &Baselines::latency), json::Field("noise", &Baselines::noise));
 
 constexpr const char* kNothing = "{}";  // the document of a member of a set
 

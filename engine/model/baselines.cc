@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/model/cpu_noise.h"
 #include "engine/model/setting.h"
 
 namespace nrd {
@@ -81,6 +82,7 @@ void merge(Baselines& baselines, const Baselines& added) {
   baselines.groups.insert(added.groups.begin(), added.groups.end());
   baselines.cpu_sets.insert(added.cpu_sets.begin(), added.cpu_sets.end());
   baselines.latency.insert(added.latency.begin(), added.latency.end());
+  for (const auto& [source, claim] : added.noise) baselines.noise[source] = claim;
 }
 
 Baselines unclaimed(const NodeState& state, const Setting& setting) {
@@ -116,6 +118,7 @@ Baselines unclaimed(const NodeState& state, const Setting& setting) {
     const auto found = observed.cpuset.latency.find(cpu);
     if (found != observed.cpuset.latency.end() && !baselines.latency.contains(cpu)) added.latency[cpu] = found->second;
   }
+  added.noise = unclaimed_noise(state, setting);
   claim_frequencies(added, state, setting.pstate);
   return added;
 }
@@ -135,6 +138,11 @@ Setting without_unclaimed(Setting setting, const Baselines& baselines) {
   });
   std::erase_if(setting.cpuset.limited, [&](const auto& entry) { return !baselines.cpu_sets.contains(entry.first); });
   std::erase_if(setting.cpuset.latency, [&](const auto& entry) { return !baselines.latency.contains(entry.first); });
+  std::erase_if(setting.cpuset.noise, [&](const auto& entry) {
+    const auto claim = baselines.noise.find(entry.first);
+    return claim == baselines.noise.end() ||
+           std::ranges::find(claim->second.written, entry.second) == claim->second.written.end();
+  });
   return setting;
 }
 

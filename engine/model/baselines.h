@@ -9,7 +9,7 @@
 
 namespace nrd {
 
-// An existing entry of `baselines` wins.
+// An existing entry of `baselines` wins, except of noise, where an added one has more.
 void merge(Baselines& baselines, const Baselines& added);
 // The values of `setting` without a baseline, as observed in `state`. A value that was not observed is left out: see
 // unreadable().

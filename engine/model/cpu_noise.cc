@@ -23,6 +23,27 @@ std::map<CpuId, LatencyLimit> limits_of(const NodeState& state, const Workload& 
   return limits;
 }
 
+CpuSet low_noise_cpus(const NodeState& state) {
+  CpuSet cpus;
+  for (const CpuPool& pool : state.config->cpu_pools) {
+    if (pool.low_noise) cpus |= pool.cpus;
+  }
+  return cpus;
+}
+
+// The claim on `source` if it still runs where nrd has put it.
+const NoiseClaim* claim_on(const NodeState& state, const cpuset::NoiseSource& source, const CpuSet& cpus) {
+  const auto claim = state.baselines.noise.find(source);
+  if (claim == state.baselines.noise.end()) return nullptr;
+  return std::ranges::find(claim->second.written, cpus) == claim->second.written.end() ? nullptr : &claim->second;
+}
+
+// The kernel refuses a set without an online CPU.
+CpuSet without(const CpuSet& cpus, const CpuSet& low_noise, const CpuSet& online) {
+  const CpuSet left = cpus - low_noise;
+  return left.intersects(online) ? left : online - low_noise;
+}
+
 }  // namespace
 
 CpuSet cpus_with_latency(const NodeState& state) {
@@ -54,6 +75,41 @@ bool has_its_latency(const NodeState& state, const Workload& workload) {
     const auto found = state.observed.cpuset.latency.find(wanted.first);
     return found != state.observed.cpuset.latency.end() && found->second == wanted.second;
   });
+}
+
+bool cares_for_noise(const NodeState& state) {
+  return !state.baselines.noise.empty() || !low_noise_cpus(state).empty();
+}
+
+void add_noise(cpuset::Setting& wanted, const NodeState& state) {
+  if (state.observed.cpuset.noise.empty()) return;
+  const CpuSet low_noise = low_noise_cpus(state);
+  for (const auto& [source, cpus] : state.observed.cpuset.noise) {
+    const NoiseClaim* claim = claim_on(state, source, cpus);
+    const CpuSet& before = claim ? claim->before : cpus;
+    const CpuSet goal = before.intersects(low_noise) ? without(before, low_noise, state.facts.rdt.online) : before;
+    if (goal.empty()) continue;  // no other CPU is online
+    if (goal != before) {
+      wanted.noise[source] = goal;
+    } else if (claim) {
+      wanted.restored_noise[source] = before;
+    }
+  }
+}
+
+std::map<cpuset::NoiseSource, NoiseClaim> unclaimed_noise(const NodeState& state, const Setting& setting) {
+  std::map<cpuset::NoiseSource, NoiseClaim> added;
+  for (const auto& [source, goal] : setting.cpuset.noise) {
+    const auto found = state.observed.cpuset.noise.find(source);
+    if (found == state.observed.cpuset.noise.end()) continue;
+    const NoiseClaim* claim = claim_on(state, source, found->second);
+    NoiseClaim next = claim ? *claim : NoiseClaim{.before = found->second, .written = {}};
+    if (std::ranges::find(next.written, goal) != next.written.end()) continue;
+    next.written.push_back(goal);
+    const auto known = state.baselines.noise.find(source);
+    if (known == state.baselines.noise.end() || known->second != next) added.emplace(source, std::move(next));
+  }
+  return added;
 }
 
 std::vector<std::string> cpu_warnings(const NodeState& state) {

@@ -1,7 +1,8 @@
-// What keeps the CPUs of a pool from their work, apart from other tasks: leaving an idle state takes time. Computed
-// from the grants and the pools, never stored.
+// What keeps the CPUs of a pool from their work, apart from other tasks: leaving an idle state takes time, and the
+// kernel has work of its own. Computed from the grants, the pools and what was observed, never stored.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,13 @@ namespace nrd {
 CpuSet cpus_with_latency(const NodeState& state);
 // Adds the limits of granted CPUs, and those to restore, to `wanted`.
 void add_latency(cpuset::Setting& wanted, const NodeState& state);
+// True if a pool is low-noise, or nrd has to restore where work of the kernel ran.
+bool cares_for_noise(const NodeState& state);
+// Adds where work of the kernel that was observed on CPUs of low-noise pools has to run, and where it ran before if it
+// may run there again. What runs on none of these CPUs stays, wherever it was moved by others (irqbalance).
+void add_noise(cpuset::Setting& wanted, const NodeState& state);
+// The claims that `setting` needs: new ones, and those with another value to write.
+std::map<cpuset::NoiseSource, NoiseClaim> unclaimed_noise(const NodeState& state, const Setting& setting);
 // CPUs whose limit `setting` sets while their previous one is unknown.
 CpuSet unreadable_latency(const NodeState& state, const Setting& setting);
 // True if the CPUs of `workload`, as last observed, have the limit of their pool.

@@ -49,6 +49,7 @@ struct CpuPool {
   // The longest time that a granted CPU may take to leave an idle state, in microseconds; 0: it enters none. Nullopt:
   // unchanged. Of an exclusive pool.
   std::optional<uint32_t> latency_us{};
+  bool low_noise = false;  // keep interrupts and other work of the kernel off its CPUs
   friend bool operator==(const CpuPool&, const CpuPool&) = default;
 };
 

@@ -25,6 +25,14 @@ struct TaskClaim {
   friend auto operator<=>(const TaskClaim&, const TaskClaim&) = default;
 };
 
+// Work of the kernel that was moved off CPUs. If it runs elsewhere than nrd has ever put it, other software has moved
+// it since, and the claim is void.
+struct NoiseClaim {
+  CpuSet before;
+  std::vector<CpuSet> written;  // before each is written
+  friend bool operator==(const NoiseClaim&, const NoiseClaim&) = default;
+};
+
 // Values of the settings that nrd owns, from before its first write in this boot.
 struct Baselines {
   std::map<ClosId, std::map<CacheId, WayMask>> ways;  // of the root class; other groups are removed at release
@@ -36,6 +44,7 @@ struct Baselines {
   std::set<TaskClaim> tasks;  // moved into a class; one that no workload references moves back to the root class
   std::map<cpuset::Target, cpuset::Masks> cpu_sets{};  // where they ran before nrd limited them
   std::map<CpuId, cpuset::LatencyLimit> latency{};
+  std::map<cpuset::NoiseSource, NoiseClaim> noise{};
   friend bool operator==(const Baselines&, const Baselines&) = default;
 };
 

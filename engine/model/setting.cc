@@ -219,6 +219,7 @@ Setting setting_of(const NodeState& state) {
   add_unneeded(wanted, state);
   cpuset::Setting cpus = cpu_setting_of(state);
   add_latency(cpus, state);
+  add_noise(cpus, state);
   return {.rdt = std::move(wanted), .pstate = frequency_setting_of(state), .cpuset = std::move(cpus)};
 }
 

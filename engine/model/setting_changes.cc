@@ -94,6 +94,24 @@ void add_latency_changes(std::vector<KnobChange>& found, const cpuset::Setting& 
   }
 }
 
+void add_noise_changes(std::vector<KnobChange>& found, const cpuset::Setting& setting,
+                       const cpuset::Observed& observed) {
+  for (const auto* sources : {&setting.noise, &setting.restored_noise}) {
+    for (const auto& [source, wanted] : *sources) {
+      const auto cpus = observed.noise.find(source);
+      if (cpus == observed.noise.end() || cpus->second == wanted) continue;
+      found.push_back(
+          {.knob = "CPUs of " + text_of(source), .from = cpus->second.to_string(), .to = wanted.to_string()});
+    }
+  }
+}
+
+void add_cpu_changes(std::vector<KnobChange>& found, const cpuset::Setting& setting, const cpuset::Observed& observed) {
+  add_cpu_set_changes(found, setting, observed);
+  add_latency_changes(found, setting, observed);
+  add_noise_changes(found, setting, observed);
+}
+
 std::string text_of(WayMask ways, const std::optional<rdt::Split>& split) {
   return ways.hex() + (split ? " (code " + split->code.hex() + ", data " + split->data.hex() + ")" : "");
 }
@@ -119,13 +137,17 @@ Setting changes(Setting setting, const pstate::Setting& before) {
   return setting;
 }
 
-Setting without_applied_latency(Setting setting, const Observed& observed) {
-  for (auto* limits : {&setting.cpuset.latency, &setting.cpuset.restored_latency}) {
-    std::erase_if(*limits, [&observed](const auto& entry) {
-      const auto found = observed.cpuset.latency.find(entry.first);
-      return found != observed.cpuset.latency.end() && found->second == entry.second;
+Setting without_applied(Setting setting, const Observed& observed) {
+  const auto leave_out = [](auto& wanted, const auto& found) {
+    std::erase_if(wanted, [&found](const auto& entry) {
+      const auto value = found.find(entry.first);
+      return value != found.end() && value->second == entry.second;
     });
-  }
+  };
+  leave_out(setting.cpuset.latency, observed.cpuset.latency);
+  leave_out(setting.cpuset.restored_latency, observed.cpuset.latency);
+  leave_out(setting.cpuset.noise, observed.cpuset.noise);
+  leave_out(setting.cpuset.restored_noise, observed.cpuset.noise);
   return setting;
 }
 
@@ -171,6 +193,9 @@ Observed with_applied(Observed observed, const Setting& setting) {
   for (const auto& [target, before] : setting.cpuset.restored) observed.cpuset.targets[target] = before;
   for (const auto* limits : {&setting.cpuset.restored_latency, &setting.cpuset.latency}) {
     for (const auto& [cpu, limit] : *limits) observed.cpuset.latency[cpu] = limit;
+  }
+  for (const auto* sources : {&setting.cpuset.restored_noise, &setting.cpuset.noise}) {
+    for (const auto& [source, cpus] : *sources) observed.cpuset.noise[source] = cpus;
   }
   if (setting.pstate == pstate::Setting{}) return observed;
   std::map<CpuId, pstate::FrequencySetting>& cpus = observed.pstate.cpus.edit();
@@ -218,8 +243,7 @@ std::vector<KnobChange> knob_changes(const Setting& setting, const Observed& obs
     }
   }
   add_task_changes(found, setting.rdt, observed.rdt);
-  add_cpu_set_changes(found, setting.cpuset, observed.cpuset);
-  add_latency_changes(found, setting.cpuset, observed.cpuset);
+  add_cpu_changes(found, setting.cpuset, observed.cpuset);
   for (const auto& [cpu, wanted] : setting.pstate.cpus) {
     const auto knobs = observed.pstate.cpus.find(cpu);
     const bool is_there = knobs != observed.pstate.cpus.end();

@@ -11,8 +11,8 @@ namespace nrd {
 // `setting` without the frequencies that equal those in `before`, so that one failing CPU does not block unrelated
 // changes.
 Setting changes(Setting setting, const pstate::Setting& before);
-// `setting` without the latency limits that `observed` has.
-Setting without_applied_latency(Setting setting, const Observed& observed);
+// `setting` without the latency limits, and the CPUs of work of the kernel, that `observed` has.
+Setting without_applied(Setting setting, const Observed& observed);
 
 // Only the frequencies of workloads on these CPUs.
 Setting only_frequencies(const Setting& setting, const CpuSet& cpus);

@@ -50,6 +50,16 @@ Result<void> Commits::commit_workloads() {
 
 Result<void> Commits::commit_baselines(store::Change change) { return commit(std::move(change), Part::Baselines); }
 
+namespace {
+
+// Sources that run elsewhere now, are gone, or cannot be moved. Not if none could be observed.
+size_t drop_moved_noise(Baselines& baselines, const cpuset::Setting& used, const Observed& observed) {
+  if (observed.cpuset.noise.empty()) return 0;
+  return std::erase_if(baselines.noise, [&used](const auto& claim) { return !used.noise.contains(claim.first); });
+}
+
+}  // namespace
+
 void Commits::release_restored() {
   if (!drop_restored()) return;
   // If this commit fails they are restored once more, and the next run tries again.
@@ -81,8 +91,10 @@ bool Commits::drop_restored() {
   };
   cpuset::Setting used = cpu_setting_of(state_);
   add_latency(used, state_);
+  add_noise(used, state_);
   const size_t ended = std::erase_if(baselines.cpu_sets, is_not_in(used.limited)) +
-                       std::erase_if(baselines.latency, is_not_in(used.latency));
+                       std::erase_if(baselines.latency, is_not_in(used.latency)) +
+                       drop_moved_noise(baselines, used, state_.observed);
   return !restored.empty() || !finished.empty() || ended > 0;
 }
 

@@ -34,7 +34,9 @@ Result<void> Drift::observe() {
     commits_.forget_baselines();
     state_.made_groups.clear();
   }
-  return sync_.refresh_with_infra(cpus_of(state_.facts.pstate.cpus));
+  TRY(sync_.refresh_with_infra(cpus_of(state_.facts.pstate.cpus)));
+  sync_.refresh_noise();
+  return {};
 }
 
 Result<void> Drift::restore(Setting wanted, const CpuSet& came) {

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "engine/model/baselines.h"
+#include "engine/model/cpu_noise.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/model/setting.h"
 #include "engine/model/setting_changes.h"
@@ -58,6 +59,7 @@ Result<void> HardwareSync::refresh(const CpuSet& frequencies, const std::set<Tas
     if (is_there && !frequencies.contains(cpu)) known.emplace(cpu, knobs);
   }
   observed.pstate.cpus = std::move(known);
+  observed.cpuset.noise = std::move(state_.observed.cpuset.noise);
   state_.observed = std::move(observed);
   return {};
 }
@@ -65,6 +67,11 @@ Result<void> HardwareSync::refresh(const CpuSet& frequencies, const std::set<Tas
 Result<void> HardwareSync::refresh_with_infra(const CpuSet& frequencies) {
   TRY(refresh_infra());
   return refresh(frequencies);
+}
+
+void HardwareSync::refresh_noise() {
+  state_.observed.cpuset.noise =
+      cares_for_noise(state_) ? hardware_.observe_noise() : std::map<cpuset::NoiseSource, CpuSet>();
 }
 
 Result<void> HardwareSync::refresh_frequencies(const CpuSet& cpus) {
@@ -85,7 +92,7 @@ Result<bool> HardwareSync::refresh_foreign_groups() {
 Result<void> HardwareSync::converge(Setting setting, Scope scope) {
   if (scope == Scope::Changes) {
     setting = changes(std::move(setting), frequency_setting_of(state_));
-    setting = without_applied_latency(std::move(setting), state_.observed);
+    setting = without_applied(std::move(setting), state_.observed);
   }
   setting = without_unclaimed(std::move(setting), state_.baselines);
   state_.made_groups.insert(setting.rdt.made.begin(), setting.rdt.made.end());
@@ -128,6 +135,7 @@ Result<void> HardwareSync::rewrite(const Setting& part) {
 void HardwareSync::rollback() {
   // The write may have failed because CPUs went online or offline since the last refresh.
   [[maybe_unused]] const Result<void> found = discover();
+  refresh_noise();
   const Result<void> converged = converge(setting_of(state_), Scope::All);
   if (converged) return;
   note_problem(converged.error());

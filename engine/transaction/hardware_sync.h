@@ -34,12 +34,14 @@ class HardwareSync {
                        const std::set<cpuset::Target>& new_targets = {});
   // The processes of the infrastructure, and the rest with these frequencies.
   Result<void> refresh_with_infra(const CpuSet& frequencies);
+  // Where interrupts and other work of the kernel run, if that matters; refresh() keeps the last observation.
+  void refresh_noise();
   // The frequencies alone.
   Result<void> refresh_frequencies(const CpuSet& cpus);
   // Returns whether this observed all groups.
   Result<bool> refresh_foreign_groups();
 
-  // Changes: of the frequencies and latency limits, only those that differ from the present setting.
+  // Changes: of the frequencies, latency limits and work of the kernel, only what differs from the present setting.
   enum class Scope { All, Changes };
   Result<void> converge(Setting setting, Scope scope);
   // Writes a part of the present setting. A failure is noted as a problem.

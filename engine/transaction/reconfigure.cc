@@ -77,6 +77,7 @@ Result<void> Reconfigure::apply(const NodeConfig& config) {
 Result<void> Reconfigure::converge() {
   TRY(sync_.discover());
   TRY(sync_.refresh_with_infra({}));
+  sync_.refresh_noise();
   Proposal present{state_.workloads, setting_of(state_)};
   TRY(claims_.claim(present));
   TRY(sync_.converge(std::move(present.setting), HardwareSync::Scope::Changes));

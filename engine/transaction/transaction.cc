@@ -57,6 +57,7 @@ Result<void> Transaction::recover() {
     sync_.note_problem(refreshed.error());
     return {};
   }
+  sync_.refresh_noise();
   groups_.remove_leftovers();
   Proposal stored{state_.workloads, setting_of(state_)};
   const Result<void> converged = claims_.claim(stored).and_then(

@@ -39,7 +39,7 @@ Result<Node> Cpuset::discover() {
 
 Result<Observed> Cpuset::observe(const Query& query) {
   const Deadline deadline = std::chrono::steady_clock::now() + kPatience;
-  Observed observed{.targets = {}, .groups = {}, .latency = observe_latency(kRoot, query.latency)};
+  Observed observed{.targets = {}, .groups = {}, .latency = observe_latency(kRoot, query.latency), .noise = {}};
   for (const Target& target : query.targets) {
     std::optional<Masks> masks;
     switch (target.kind) {
@@ -70,7 +70,9 @@ Result<void> Cpuset::converge(const Setting& wanted) {
   for (const auto& [target, cpus] : wanted.limited) TRY(limit(target, cpus, deadline));
   for (const auto& [target, before] : wanted.restored) TRY(release(target, before, deadline));
   TRY(converge_latency(kRoot, wanted.restored_latency));
-  return converge_latency(kRoot, wanted.latency);
+  TRY(converge_latency(kRoot, wanted.latency));
+  TRY(noise_.converge(wanted.restored_noise));
+  return noise_.converge(wanted.noise);
 }
 
 Result<void> Cpuset::limit(const Target& target, const CpuSet& cpus, Deadline deadline) {

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <future>
+#include <map>
 #include <set>
 #include <vector>
 
 #include "base/result.h"
 #include "hw/cpuset/groups.h"
+#include "hw/cpuset/noise.h"
 #include "hw/cpuset/scopes.h"
 #include "hw/cpuset/topology.h"
 #include "hw/cpuset/types.h"
@@ -19,6 +21,7 @@ class Cpuset {
   Result<Node> discover();
   // Targets that have ended, and CPUs without a limit, are left out.
   Result<Observed> observe(const Query& query);
+  std::map<NoiseSource, CpuSet> observe_noise() { return noise_.observe(); }
   // Other software that also decides about CPUs of pools. Waits for a short time: on a host with very many cgroups or
   // processes they are those of the call before.
   std::vector<Conflict> conflicts(const PoolUse& use);
@@ -34,6 +37,7 @@ class Cpuset {
   Units units_;
   Scopes scopes_{units_};
   Groups groups_{units_};
+  Noise noise_;
   std::future<std::vector<Conflict>> search_;
   std::vector<Conflict> found_;
 };

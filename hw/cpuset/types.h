@@ -84,6 +84,25 @@ using FreeHugePages = std::map<HugePages, uint64_t>;
 // enters no idle state, otherwise microseconds.
 using LatencyLimit = std::string;
 
+// What the kernel runs on CPUs and can be kept off some.
+struct NoiseSource {
+  enum class Kind { Interrupt, NewInterrupts, Workqueues, Watchdog };
+  Kind kind = Kind::Interrupt;
+  uint32_t number = 0;  // of an interrupt
+  friend auto operator<=>(const NoiseSource&, const NoiseSource&) = default;
+};
+
+// For messages: "interrupt 34".
+inline std::string text_of(const NoiseSource& source) {
+  switch (source.kind) {
+    case NoiseSource::Kind::Interrupt: return "interrupt " + std::to_string(source.number);
+    case NoiseSource::Kind::NewInterrupts: return "new interrupts";
+    case NoiseSource::Kind::Workqueues: return "unbound workqueues";
+    case NoiseSource::Kind::Watchdog: return "the watchdog";
+  }
+  return {};
+}
+
 // The result of discover().
 struct Node {
   std::vector<Zone> zones{};  // by level, then by first CPU
@@ -108,6 +127,7 @@ struct Observed {
   std::map<Target, Masks> targets{};
   std::map<Target, Group> groups{};  // of units and cgroups
   std::map<CpuId, LatencyLimit> latency{};
+  std::map<NoiseSource, CpuSet> noise{};  // where each runs; only those that can be moved
   friend bool operator==(const Observed&, const Observed&) = default;
 };
 
@@ -143,6 +163,8 @@ struct Setting {
       restored{};  // are not limited any more, and get these masks back; threads that are not named `cpus`
   std::map<CpuId, LatencyLimit> latency{};
   std::map<CpuId, LatencyLimit> restored_latency{};  // get these limits back
+  std::map<NoiseSource, CpuSet> noise{};
+  std::map<NoiseSource, CpuSet> restored_noise{};  // get these CPUs back
   friend bool operator==(const Setting&, const Setting&) = default;
 };
 

@@ -117,6 +117,10 @@ void bind_parts(const Shape& shape) {
   bind(whole + "/proc/cpuinfo", "/proc/cpuinfo");
   bind(whole + "/proc/filesystems", "/proc/filesystems");
   bind(whole + "/proc/boot_id", "/proc/sys/kernel/random/boot_id");
+  for (const char* path :
+       {"/proc/irq", "/proc/sys/kernel/watchdog_cpumask", "/sys/devices/virtual/workqueue/cpumask"}) {
+    if (fs::exists(path)) bind(whole + path, path);
+  }
   bind("/proc/" + std::to_string(getpid()) + "/mountinfo", "/proc/1/mountinfo");  // its init is in its mount namespace
 }
 

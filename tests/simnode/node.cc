@@ -28,10 +28,12 @@ Node::Node(const Shape& shape)
       msr_(machine_),
       msr_tree_(machine_, msr_),
       power_tree_(machine_),
+      noise_tree_(machine_),
       resctrl_files_(resctrl_tree_, faults_, ""),
       cpufreq_files_(cpufreq_tree_, faults_, "/sys/devices/system/cpu/"),
       msr_files_(msr_tree_, faults_, "/dev/cpu/"),
       power_files_(power_tree_, faults_, "/sys/devices/system/cpu/"),
+      noise_files_(noise_tree_, faults_, "/"),
       filesystems_(host_filesystems()),
       boot_id_(new_boot_id()) {
   compute_files();
@@ -52,6 +54,7 @@ void Node::reboot() {
   cpufreq_.wipe();
   msr_.wipe();
   power_tree_.wipe();
+  noise_tree_.wipe();
   boot_id_ = new_boot_id();
   compute_files();
 }
@@ -92,6 +95,7 @@ std::optional<Node::Place> Node::hardware(const std::string& path) {
   const auto cpu = below("cpu", path);
   if (cpu && cpufreq_files_.mode(*cpu)) return Place{&cpufreq_files_, *cpu};
   if (cpu && power_files_.mode(*cpu)) return Place{&power_files_, *cpu};
+  if (noise_files_.mode(path)) return Place{&noise_files_, path};
   return std::nullopt;
 }
 

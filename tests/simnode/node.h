@@ -9,6 +9,7 @@
 #include "file_map.h"
 #include "machine.h"
 #include "msr_tree.h"
+#include "noise_tree.h"
 #include "power_tree.h"
 #include "resctrl_tree.h"
 
@@ -60,11 +61,13 @@ class Node : public Tree {
   Msr msr_;
   MsrTree msr_tree_;
   PowerTree power_tree_;
+  NoiseTree noise_tree_;
   Faults faults_;
   FaultyTree resctrl_files_;
   FaultyTree cpufreq_files_;
   FaultyTree msr_files_;
   FaultyTree power_files_;
+  FaultyTree noise_files_;
   std::string filesystems_;
   std::string boot_id_;
   FileMap files_;

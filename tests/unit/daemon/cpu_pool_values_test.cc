@@ -108,6 +108,7 @@ TEST_CASE("pools that contradict themselves or each other are refused with key a
         Row{fast + "latency_us = \"2\"\n", "latency_us: expected -1"},
         Row{"[[cpu.pools]]\nname = \"a\"\ncpus = \"4\"\nkind = \"shared\"\nlatency_us = 0\n",
             "latency_us: only CPUs of a pool of the kind exclusive are granted"},
+        Row{fast + "low_noise = 1\n", "low_noise: expected true or false"},
         Row{fast + "size = 3\n", "unknown key size; allowed: name, cpus"},
         Row{fast + kFast, "another pool is named fast"},
         Row{fast + "[[cpu.pools]]\nname = \"b\"\ncpus = \"7-8\"\nkind = \"shared\"\n", "CPU 7 is also in pool fast"},

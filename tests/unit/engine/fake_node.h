@@ -70,6 +70,9 @@ class FakeHardware final : public Hardware {
     facts.cpuset.zones = zones_of(shape_.sockets, shape_.cpus_per_socket, shape_.threads_per_core);
     tree.pstate.cpus = std::move(present);
     for (const CpuId cpu : facts.rdt.possible.members()) tree.cpuset.latency[cpu] = "0";
+    using Kind = cpuset::NoiseSource::Kind;
+    for (const Kind kind : {Kind::NewInterrupts, Kind::Workqueues, Kind::Watchdog})
+      tree.cpuset.noise[{kind, 0}] = facts.rdt.possible;
   }
 
   // A process that may run on `cpus`.
@@ -108,6 +111,7 @@ class FakeHardware final : public Hardware {
     for (auto& [clos, group] : observed.rdt.classes) group.tasks = tasks_in(clos);
     std::erase_if(observed.cpuset.targets, [&](const auto& entry) { return !query.targets.contains(entry.first); });
     std::erase_if(observed.cpuset.latency, [&](const auto& entry) { return !query.latency.contains(entry.first); });
+    observed.cpuset.noise.clear();
     std::erase_if(observed.pstate.cpus.edit(), [&](const auto& entry) { return !frequencies.contains(entry.first); });
     return observed;
   }
@@ -121,6 +125,12 @@ class FakeHardware final : public Hardware {
     pstate::Observed observed = tree.pstate;
     std::erase_if(observed.cpus.edit(), [&cpus](const auto& entry) { return !cpus.contains(entry.first); });
     return observed;
+  }
+
+  std::map<cpuset::NoiseSource, CpuSet> observe_noise() override {
+    std::map<cpuset::NoiseSource, CpuSet> noise = tree.cpuset.noise;
+    for (const cpuset::NoiseSource& source : refused_) noise.erase(source);
+    return noise;
   }
 
   Result<std::set<std::string>> group_names() override { return nrd::group_names(tree.rdt); }
@@ -222,6 +232,19 @@ class FakeHardware final : public Hardware {
         found->second = limit;
       }
     }
+    for (const auto* sources : {&wanted.cpuset.restored_noise, &wanted.cpuset.noise}) {
+      for (const auto& [source, cpus] : *sources) {
+        const auto found = tree.cpuset.noise.find(source);
+        if (found == tree.cpuset.noise.end() || found->second == cpus) continue;
+        if (!cpus.intersects(facts.rdt.online)) return fail(ErrorCode::Hardware, "the kernel would refuse these CPUs");
+        if (immovable.contains(source)) {
+          refused_.insert(source);
+          continue;
+        }
+        if (fails()) return fail(ErrorCode::Hardware, "source of noise was not moved");
+        found->second = cpus;
+      }
+    }
     for (const auto& [cpu, home] : wanted.rdt.cpus) {
       if (tree.rdt.classes.at(home).cpus.contains(cpu)) continue;
       if (fails()) return fail(ErrorCode::Hardware, "CPU did not move");
@@ -266,8 +289,9 @@ class FakeHardware final : public Hardware {
   CpuSet stuck;                           // CPUs that take no frequency
   NodeFacts facts;
   Observed tree;
-  std::set<Task> matching;            // whatever the pattern; without boot_id
-  std::map<Task, std::string> tasks;  // that live, and the group each is in
+  std::set<cpuset::NoiseSource> immovable{};  // interrupts that the kernel manages
+  std::set<Task> matching;                    // whatever the pattern; without boot_id
+  std::map<Task, std::string> tasks;          // that live, and the group each is in
   uint64_t writes = 0;
   std::optional<uint64_t> fail_at_write;      // that write is refused, once
   std::optional<uint64_t> broken_from_write;  // that write and all after it are refused
@@ -299,6 +323,7 @@ class FakeHardware final : public Hardware {
   }
 
   NodeShape shape_;
+  std::set<cpuset::NoiseSource> refused_{};
 };
 
 // a_spec("4-5").ways(2, 3): the spec a client would send.

@@ -1,0 +1,125 @@
+// Work of the kernel on plain files, which accept any write.
+#include "hw/cpuset/noise.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+using namespace nrd;
+using namespace nrd::cpuset;
+using Kind = NoiseSource::Kind;
+
+namespace {
+
+constexpr const char* kDefault = "proc/irq/default_smp_affinity";
+constexpr const char* kWorkqueues = "sys/devices/virtual/workqueue/cpumask";
+constexpr const char* kWatchdog = "proc/sys/kernel/watchdog_cpumask";
+
+class Tree {
+ public:
+  Tree() {
+    std::string name = "/dev/shm/nrd-noise-XXXXXX";
+    root_ = ::mkdtemp(name.data());
+  }
+  ~Tree() { std::filesystem::remove_all(root_); }
+  Tree(const Tree&) = delete;
+  Tree& operator=(const Tree&) = delete;
+
+  const std::string& root() const { return root_; }
+  static std::string interrupt(uint32_t number) { return "proc/irq/" + std::to_string(number) + "/smp_affinity_list"; }
+  void put(const std::string& path, const std::string& text) {
+    const std::filesystem::path file = root_ + "/" + path;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file, std::ios::binary) << text;
+  }
+  std::string get(const std::string& path) const {
+    std::ifstream file(root_ + "/" + path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  // O_NOFOLLOW: its write is refused.
+  void refuse_writes(const std::string& path) {
+    const std::filesystem::path file = root_ + "/" + path;
+    const std::string target = file.string() + ".target";
+    std::filesystem::rename(file, target);
+    std::filesystem::create_symlink(target, file);
+  }
+
+ private:
+  std::string root_;
+};
+
+CpuSet cpus(const char* list) { return *CpuSet::parse(list); }
+
+}  // namespace
+
+TEST_CASE("sources are read as lists and masks") {
+  Tree tree;
+  tree.put(Tree::interrupt(24), "0-3,8\n");
+  tree.put(kDefault, "3,00000001\n");
+  tree.put(kWorkqueues, "f\n");
+  tree.put(kWatchdog, "0-15\n");
+  Noise noise(tree.root());
+  CHECK(noise.observe() == std::map<NoiseSource, CpuSet>{{{Kind::Interrupt, 24}, cpus("0-3,8")},
+                                                         {{Kind::NewInterrupts, 0}, cpus("0,32-33")},
+                                                         {{Kind::Workqueues, 0}, cpus("0-3")},
+                                                         {{Kind::Watchdog, 0}, cpus("0-15")}});
+}
+
+TEST_CASE("empty, truncated and unexpected contents are left out") {
+  for (const char* text : {"", "\n", "0-3", "x\n", "3-\n", "fffffffff\n", "0,\n", ",1\n"}) {
+    CAPTURE(text);
+    Tree tree;
+    tree.put(Tree::interrupt(24), text);
+    tree.put(kDefault, text);
+    Noise noise(tree.root());
+    CHECK(noise.observe().empty());
+    CHECK(noise.converge({{{Kind::Interrupt, 24}, cpus("1")}, {{Kind::NewInterrupts, 0}, cpus("1")}}));
+    CHECK(tree.get(kDefault) == text);
+  }
+  CHECK(Noise("/nonexistent").observe().empty());
+}
+
+TEST_CASE("sources are written as lists and masks") {
+  Tree tree;
+  for (const char* path : {kDefault, kWorkqueues}) tree.put(path, "ff,ffffffff\n");
+  tree.put(kWatchdog, "0-39\n");
+  tree.put(Tree::interrupt(24), "0-39\n");
+  Noise noise(tree.root());
+  REQUIRE(noise.converge({{{Kind::Interrupt, 24}, cpus("0-1,33")},
+                          {{Kind::Interrupt, 25}, cpus("0")},  // gone
+                          {{Kind::NewInterrupts, 0}, cpus("0-1,33")},
+                          {{Kind::Workqueues, 0}, cpus("4")},
+                          {{Kind::Watchdog, 0}, cpus("0-1,33")}}));
+  CHECK(tree.get(Tree::interrupt(24)) == "0-1,33\n");
+  CHECK(tree.get(kDefault) == "2,00000003\n");
+  CHECK(tree.get(kWorkqueues) == "10\n");
+  CHECK(tree.get(kWatchdog) == "0-1,33\n");
+}
+
+TEST_CASE("an interrupt that cannot be moved is left out from then on, until it is another one") {
+  Tree tree;
+  tree.put(Tree::interrupt(24), "0-3\n");
+  tree.put(Tree::interrupt(25), "0-3\n");
+  tree.refuse_writes(Tree::interrupt(24));
+  Noise noise(tree.root());
+  REQUIRE(noise.converge({{{Kind::Interrupt, 24}, cpus("0")}, {{Kind::Interrupt, 25}, cpus("0")}}));
+  CHECK(noise.observe() == std::map<NoiseSource, CpuSet>{{{Kind::Interrupt, 25}, cpus("0")}});
+  std::filesystem::remove_all(tree.root() + "/proc/irq/24");
+  CHECK(noise.observe().size() == 1);
+  tree.put(Tree::interrupt(24), "0-3\n");
+  CHECK(noise.observe().size() == 2);
+}
+
+TEST_CASE("another source that does not take its CPUs is an error with its name") {
+  Tree tree;
+  tree.put(kWorkqueues, "f\n");
+  tree.refuse_writes(kWorkqueues);
+  Noise noise(tree.root());
+  const auto refused = noise.converge({{{Kind::Workqueues, 0}, cpus("0")}});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::Hardware);
+  CHECK(refused.error().message == "unbound workqueues did not take CPUs 0");
+}
