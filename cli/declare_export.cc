@@ -31,6 +31,10 @@ void declare_export(CLI::App& app, Arguments& a) {
     program->add_option("-p,--profiles", a.profiles, "profiles, comma-separated");
     declare_launch_options(*program, a);
   }
+  declare(*exported, a, "unit", "drop-in that starts a service in nrd.slice, where it can have CPUs of pools",
+          [&a](const Client&, Output) { return export_unit(a.id); })
+      ->add_option("NAME", a.id, "name of the service, such as feed.service")
+      ->required();
   declare(*exported, a, "tuned", "tuned profile that keeps other processes off the CPUs of workloads", export_tuned);
   declare(*exported, a, "irqbalance", "line for /etc/default/irqbalance that keeps interrupts off these CPUs",
           export_irqbalance);

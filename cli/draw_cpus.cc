@@ -137,6 +137,14 @@ std::string text_of_conflict(const json::Value& conflict) {
   return "  ! " + text_of(conflict, "text") + "\n      " + text_of(conflict, "remedy") + "\n";
 }
 
+std::string text_of_confinement(const json::Value& confine) {
+  const std::string kind = text_or_nothing(confine, "kind");
+  if (kind.empty() || kind == "none") return {};
+  const std::string problem = text_or_nothing(confine, "problem");
+  return "  rest of the host: CPUs " + text_of(confine, "others") + " (" + kind + ")\n" +
+         (problem.empty() ? "" : "  ! " + problem + "\n");
+}
+
 }  // namespace
 
 std::string draw_pool(const json::Value& pool) {
@@ -161,6 +169,7 @@ std::string draw_cpus(const CpuDrawing& of, Colour colour) {
     text += title_of(zones, block) + "\n" + draw_cores(cores_in(zones, block), glyphs, colour);
   text += "\n" + legend_of(of.workloads, letters, colour);
   for (const json::Value& pool : of.pools.items()) text += text_of_pool(pool);
+  text += text_of_confinement(part(of.cpus, "confine"));
   for (const json::Value& conflict : part(of.cpus, "conflicts").items()) text += text_of_conflict(conflict);
   return text;
 }

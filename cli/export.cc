@@ -9,6 +9,7 @@
 #include "cli/onload/preloaded.h"
 #include "cli/owner.h"
 #include "cli/printer.h"
+#include "hw/cpuset/types.h"
 #include "hw/onload/profiles/render.h"
 #include "hw/onload/profiles/variable.h"
 
@@ -151,6 +152,16 @@ Outcome<> emit(const Client& client, Kind kind, const OnloadStart& request) {
   TRY(or_stop(check_allocation(allocation, request)));
   const std::string text = TRY(or_stop(emit(kind, allocation)));
   print(text);
+  return {};
+}
+
+Outcome<> export_unit(const std::string& service) {
+  if (!cpuset::is_unit_name(service) || !service.ends_with(".service"))
+    return stop(kUsage, service + " is not the name of a service, such as feed.service");
+  print("# /etc/systemd/system/" + service +
+        ".d/nrd.conf\n"
+        "# To apply it: systemctl daemon-reload, and systemctl restart " +
+        service + "\n[Service]\nSlice=nrd.slice\n");
   return {};
 }
 

@@ -25,4 +25,7 @@ Result<std::string> emit(Kind kind, const json::Value& allocation);
 // Holds an allocation only while reading it.
 Outcome<> emit(const Client& client, Kind kind, const OnloadStart& request);
 
+// Prints the drop-in that starts a service in nrd.slice.
+Outcome<> export_unit(const std::string& service);
+
 }  // namespace nrd::cli

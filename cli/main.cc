@@ -117,15 +117,25 @@ Outcome<> read_own_password(Arguments& a) {
   return {};
 }
 
+void declare_cpus(CLI::App& app, Arguments& a) {
+  CLI::App* cpus = app.add_subcommand("cpus", "show which workload has which CPUs, and the CPU pools, or one of these");
+  cpus->callback([&a] {  // after that of a subcommand
+    if (a.execute) return;
+    a.execute = [&a](const Client& client, Output output) {
+      return a.id.empty() ? show_cpus(client, output) : show_cpu_pool(client, output, a.id);
+    };
+  });
+  cpus->require_subcommand(0, 1);
+  cpus->add_option("POOL", a.id, "name of a CPU pool");
+  declare(*cpus, a, "unconfine", "while nrd is stopped: let the rest of the host use all CPUs again (cpu.confine)",
+          [](const Client& client, Output) { return unconfine(client); });
+}
+
 void declare_node(CLI::App& app, Arguments& a) {
   declare(app, a, "status", "show health, pools, workloads and warnings", show_status);
   declare(app, a, "capacity", "show what a new workload could get", show_capacity);
   declare(app, a, "node", "show topology, capabilities and free ways", show_node);
-  declare(app, a, "cpus", "show which workload has which CPUs, and the CPU pools, or one of these",
-          [&a](const Client& client, Output output) {
-            return a.id.empty() ? show_cpus(client, output) : show_cpu_pool(client, output, a.id);
-          })
-      ->add_option("POOL", a.id, "name of a CPU pool");
+  declare_cpus(app, a);
   declare(app, a, "ways", "show which workload owns which cache ways", show_ways);
   declare(app, a, "top", "show live cache occupancy and memory bandwidth per workload; q quits",
           [&a](const Client& client, Output output) {

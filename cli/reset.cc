@@ -87,16 +87,20 @@ Outcome<> delete_all(const Client& client, const Reset& wanted, const json::Valu
 }
 
 // nrdctl lies in /usr/bin, nrd in /usr/sbin.
-Outcome<> reset_without_daemon(const Reset& wanted) {
-  const Outcome<> removed = wanted.foreign.empty() ? Outcome<>() : remove_groups(wanted, all_groups());
-  TRY(confirm(wanted, "nrd is not running; delete all stored workloads?"));
-  TRY(removed);
+Outcome<> become_daemon(const char* option) {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   const std::string daemon = self.parent_path().parent_path() / "sbin/nrd";
   std::fflush(stdout);
-  ::execl(daemon.c_str(), "nrd", "--reset", nullptr);
+  ::execl(daemon.c_str(), "nrd", option, nullptr);
   return stop(kRefused, "cannot run " + daemon + ": " + errno_text());
+}
+
+Outcome<> reset_without_daemon(const Reset& wanted) {
+  const Outcome<> removed = wanted.foreign.empty() ? Outcome<>() : remove_groups(wanted, all_groups());
+  TRY(confirm(wanted, "nrd is not running; delete all stored workloads?"));
+  TRY(removed);
+  return become_daemon("--reset");
 }
 
 }  // namespace
@@ -110,6 +114,16 @@ Outcome<> reset(const Client& client, const Reset& wanted) {
   if (!client.is_local()) return stop(kRefused, "--foreign requires the Unix socket of the local node");
   const json::Value node = TRY(value_of(client.get("/v1/node")));
   return remove_groups(wanted, foreign_groups(node));
+}
+
+Outcome<> unconfine(const Client& client) {
+  if (!client.is_local()) return stop(kRefused, "this requires the Unix socket of the local node");
+  if (client.get("/v1/health")) {
+    return stop(kRefused,
+                "nrd is running, and would confine the rest of the host again; set confine = \"none\" in [cpu] of "
+                "its configuration, then run nrdctl reload");
+  }
+  return become_daemon("--unconfine");
 }
 
 }  // namespace nrd::cli

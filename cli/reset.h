@@ -12,6 +12,9 @@ struct Reset {
   std::string foreign;        // name pattern (fnmatch(3)); empty: foreign groups stay
 };
 
+// Runs `nrd --unconfine` if no daemon is running.
+Outcome<> unconfine(const Client& client);
+
 // Deletes all workloads; runs `nrd --reset` if no daemon is running.
 Outcome<> reset(const Client& client, const Reset& wanted);
 

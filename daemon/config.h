@@ -67,6 +67,7 @@ struct Config {
   ForeignGroups foreign_groups = ForeignGroups::Report;
   unsigned reserved_classes = 0;
   CpuPools cpu_pools{};
+  Confinement confinement = Confinement::None;
   std::optional<NamedCpuQuotas> cpu_quotas{};  // nullopt: the role `run` is not limited
   ReservedCpus groups;
   std::vector<std::string> infra_users{"root"};  // groups.infra_users by name

@@ -128,6 +128,8 @@ std::vector<ConfigKey> node_keys() {
       key(
           "os.cpus", kReload, [](auto& c) -> auto& { return c.groups.os; }, cpu_list()),
       key(
+          "cpu.confine", kReload, [](auto& c) -> auto& { return c.confinement; }, confinement()),
+      key(
           "cpu.pools", kReload, [](auto& c) -> auto& { return c.cpu_pools; }, cpu_pools()),
       key(
           "cpu.quotas", kReload, [](auto& c) -> auto& { return c.cpu_quotas; }, cpu_quotas()),

@@ -253,6 +253,12 @@ ValueType<ForeignGroups> foreign_groups() {
                                   {{{"report", ForeignGroups::Report}, {"refuse", ForeignGroups::Refuse}}});
 }
 
+ValueType<Confinement> confinement() {
+  return one_of<Confinement, 3>(
+      "expected \"none\", \"slices\" or \"partition\"",
+      {{{"none", Confinement::None}, {"slices", Confinement::Slices}, {"partition", Confinement::Partition}}});
+}
+
 ValueType<onload::UsersPolicy> users_policy() {
   return {
       .parse = [](const Value& value, onload::UsersPolicy& target) -> Problem {

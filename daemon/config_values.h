@@ -43,6 +43,7 @@ ValueType<std::string> service_name();
 ValueType<log::Priority> level();
 ValueType<std::optional<rdt::MbaUnit>> mba_mode();
 ValueType<ForeignGroups> foreign_groups();
+ValueType<Confinement> confinement();
 ValueType<onload::UsersPolicy> users_policy();
 ValueType<onload::AtStart> at_start();
 ValueType<http::ClientAuth> client_auth();

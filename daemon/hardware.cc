@@ -34,6 +34,8 @@ class NodeHardware final : public Hardware {
   }
 
   std::vector<cpuset::Conflict> conflicts(const cpuset::PoolUse& use) override { return cpuset_.conflicts(use); }
+  std::string partition() override { return cpuset::Partition::kind(); }
+  Result<std::map<std::string, CpuSet>> pinned_services() override { return cpuset_.pinned_services(); }
 
   Result<pstate::Observed> observe_frequencies(const CpuSet& cpus) override { return pstate_.observe(cpus); }
 

@@ -39,6 +39,10 @@ int main(int argc, char** argv) {
     std::printf("%zu workloads deleted; all resources released\n", *workloads);
     return 0;
   }
+  if (options->unconfines) {
+    const nrd::Result<void> ended = nrd::daemon::unconfine(options->config);
+    return ended ? 0 : fail_with(ended.error());
+  }
   const nrd::Result<void> ran = nrd::daemon::run(*options);
   return ran ? 0 : fail_with(ran.error());
 }

@@ -35,6 +35,7 @@ Result<ResolvedNode> resolve_node(const Config& config) {
                                .reserved_classes = config.reserved_classes,
                                .foreign_groups = config.foreign_groups,
                                .cpu_pools = config.cpu_pools,
+                               .confinement = config.confinement,
                                .cpu_quotas = std::move(quotas),
                                .policies = policies.policies},
                       .drift_interval = config.drift_interval,

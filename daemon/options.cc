@@ -13,6 +13,7 @@ struct Flags {
   ConfigSource source;
   bool check_only = false;
   bool resets = false;
+  bool unconfines = false;
   std::optional<std::string> directory;
 };
 
@@ -33,6 +34,8 @@ void declare(CLI::App& app, Flags& flags) {
   app.add_flag("--force-config", flags.source.force_config,
                "remount resctrl if its options do not match rdt.mba_mode; clears every class first");
   app.add_flag("--reset", flags.resets, "delete all stored workloads, release all resources, and exit");
+  app.add_flag("--unconfine", flags.unconfines,
+               "let the rest of the host use all CPUs again (cpu.confine) until nrd starts, and exit");
   app.add_flag("--check-config", flags.check_only, "check the configuration and exit");
 }
 
@@ -56,6 +59,7 @@ Result<Options> parse_options(int argc, char** argv, std::optional<Exit>& exit) 
   Options options;
   options.check_only = flags.check_only;
   options.resets = flags.resets;
+  options.unconfines = flags.unconfines;
   if (flags.directory) flags.source.file = *flags.directory + "/nrd.toml";
   flags.source.is_required = app.count("--config") > 0 || flags.directory;
   options.source = flags.source;

@@ -14,6 +14,7 @@ struct Options {
   Config config;
   bool check_only = false;  // --check-config
   bool resets = false;      // --reset
+  bool unconfines = false;  // --unconfine
   std::string config_file;  // the file that was read first; empty: none
   ConfigSource source;      // of `config`, for a reload
   LoadedConfig loaded;      // `config` with the origins of its values

@@ -3,8 +3,11 @@
 #include <unistd.h>
 
 #include <future>
+#include <memory>
+#include <utility>
 
 #include "daemon/hardware.h"
+#include "daemon/node_config.h"
 #include "daemon/signals.h"
 #include "engine/transaction/engine.h"
 #include "hw/rdt/locks.h"
@@ -20,28 +23,49 @@ Result<void> remove(Engine& engine, WorkloadId id) {
   return outcome ? Result<void>() : Failure(outcome.error());
 }
 
-}  // namespace
+// An engine without a daemon around it.
+struct Standalone {
+  std::unique_ptr<store::Store> store;
+  std::unique_ptr<Hardware> hardware;
+  SystemClock clock{};
+  std::unique_ptr<Engine> engine;
+};
 
-Result<size_t> reset(const Config& config) {
+Result<std::unique_ptr<Standalone>> start_alone(const Config& config, EngineOptions options) {
   if (::geteuid() != 0) return fail(ErrorCode::Unsupported, "changing classes of service requires root");
   log::set_lowest(config.log_level);
   block_signals();
-  const std::unique_ptr<store::Store> store = TRY(store::Store::open(config.state_directory));
-  const std::unique_ptr<Hardware> hardware = TRY(open_hardware(config.mount));
-  const SystemClock clock;
+  auto alone = std::make_unique<Standalone>();
+  alone->store = TRY(store::Store::open(config.state_directory));
+  alone->hardware = TRY(open_hardware(config.mount));
+  alone->engine = TRY(Engine::start(*alone->hardware, *alone->store, alone->clock, std::move(options)));
+  return alone;
+}
+
+}  // namespace
+
+Result<size_t> reset(const Config& config) {
   // Ignore the configured OS and infrastructure CPUs, so that their class is removed as well.
-  Result<std::unique_ptr<Engine>> engine =
-      Engine::start(*hardware, *store, clock, {.node = {.pools = config.pools, .shrink = config.shrink}});
-  if (!engine) return Failure(engine.error());
-  const auto workloads = (*engine)->state()->workloads;
+  const auto alone = TRY(start_alone(config, {.node = {.pools = config.pools, .shrink = config.shrink}}));
+  const auto workloads = alone->engine->state()->workloads;
   for (const auto& [id, workload] : workloads) {
-    TRY(remove(**engine, id));
+    TRY(remove(*alone->engine, id));
   }
-  const auto state = (*engine)->state();
+  const auto state = alone->engine->state();
   if (!state->health.hardware_problem.empty())
     return fail(ErrorCode::Hardware, "cannot release all resources: " + state->health.hardware_problem);
   rdt::give_tree_back(config.mount.tree_mode);
   return workloads.size();
+}
+
+Result<void> unconfine(const Config& config) {
+  ResolvedNode node = TRY(resolve_node(config));
+  node.engine.node.confinement = Confinement::None;
+  const auto alone = TRY(start_alone(config, {.node = std::move(node.engine.node)}));
+  const auto state = alone->engine->state();
+  if (!state->health.hardware_problem.empty())
+    return fail(ErrorCode::Hardware, "cannot release all CPUs: " + state->health.hardware_problem);
+  return {};
 }
 
 }  // namespace nrd::daemon

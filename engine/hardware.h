@@ -47,6 +47,10 @@ class Hardware {
                                    const cpuset::Query& query) = 0;
   // Other software that also decides about CPUs of pools, now or shortly before.
   virtual std::vector<cpuset::Conflict> conflicts(const cpuset::PoolUse& use) = 0;
+  // Services that may run on some CPUs only by CPUAffinity=.
+  virtual Result<std::map<std::string, CpuSet>> pinned_services() = 0;
+  // What cpuset.cpus.partition of nrd.slice tells: one file, where observe() reads many.
+  virtual std::string partition() = 0;
   // The frequencies alone: few files, where observe() reads all groups.
   virtual Result<pstate::Observed> observe_frequencies(const CpuSet& cpus) = 0;
   // Where interrupts and other work of the kernel run: a file for each interrupt.

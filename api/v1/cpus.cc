@@ -6,6 +6,7 @@
 #include "api/routing/problem.h"
 #include "base/json/fields.h"
 #include "base/json/writer.h"
+#include "engine/model/confinement.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/model/workload_fields.h"
 #include "engine/plan/cpus/largest.h"
@@ -95,6 +96,16 @@ void render_conflicts(json::Writer& w, const NodeState& state) {
   w.end_array();
 }
 
+void render_confinement(json::Writer& w, const NodeState& state) {
+  const std::string problem = confinement_problem(state);
+  w.begin_object();
+  w.key("kind").string(json::name_of(state.config->confinement));
+  w.key("others").string(cpus_of_others(state).to_string());
+  w.key("problem");
+  problem.empty() ? w.null() : w.string(problem);
+  w.end_object();
+}
+
 void render_members(json::Writer& w, const NodeState& state, const CpuPool& pool) {
   w.begin_array();
   for (const auto& [id, workload] : state.workloads) {
@@ -143,6 +154,7 @@ void show_cpus(const routing::Call& call, http::Reply reply) {
   render_zones(w.key("zones"), *state);
   render_cpus(w.key("cpus"), *state);
   render_huge_pages(w.key("huge_pages"), *state);
+  render_confinement(w.key("confine"), *state);
   render_conflicts(w.key("conflicts"), *state);
   w.end_object();
   reply.send(routing::json_answer(200, w.take()));

@@ -15,17 +15,22 @@ inline constexpr auto json::kFields<TaskClaim> = std::tuple(Field("task", &TaskC
                                                             Field("clos", &TaskClaim::clos));
 
 template <>
-inline constexpr auto json::kNames<cpuset::Target::Kind> =
-    std::array{std::pair{cpuset::Target::Kind::Task, "task"}, std::pair{cpuset::Target::Kind::Scope, "scope"},
-               std::pair{cpuset::Target::Kind::Unit, "unit"}, std::pair{cpuset::Target::Kind::Cgroup, "cgroup"}};
+inline constexpr auto json::kNames<cpuset::Target::Kind> = std::array{
+    std::pair{cpuset::Target::Kind::Task, "task"},   std::pair{cpuset::Target::Kind::Scope, "scope"},
+    std::pair{cpuset::Target::Kind::Unit, "unit"},   std::pair{cpuset::Target::Kind::Cgroup, "cgroup"},
+    std::pair{cpuset::Target::Kind::Slice, "slice"}, std::pair{cpuset::Target::Kind::Partition, "partition"}};
 template <>
 inline constexpr auto json::kFields<cpuset::Target> = std::tuple(Field("kind", &cpuset::Target::kind),
                                                                  Field("name", &cpuset::Target::name).or_default(),
                                                                  Field("task", &cpuset::Target::task).or_default());
 template <>
-inline constexpr auto json::kFields<cpuset::Masks> =
-    std::tuple(Field("cpus", &cpuset::Masks::cpus), Field("exceptions", &cpuset::Masks::exceptions).or_default(),
-               Field("own", &cpuset::Masks::own).or_default());
+inline constexpr auto json::kFields<cpuset::Pinned> = std::tuple(Field("thread", &cpuset::Pinned::thread),
+                                                                 Field("cpus", &cpuset::Pinned::cpus));
+template <>
+inline constexpr auto json::kFields<cpuset::Masks> = std::tuple(
+    Field("cpus", &cpuset::Masks::cpus), Field("exceptions", &cpuset::Masks::exceptions).or_default(),
+    Field("own", &cpuset::Masks::own).or_default(), Field("partition", &cpuset::Masks::partition).or_default(),
+    Field("pinned", &cpuset::Masks::pinned).or_default());
 
 template <>
 inline constexpr auto json::kNames<cpuset::NoiseSource::Kind> =

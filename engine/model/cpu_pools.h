@@ -55,6 +55,13 @@ struct CpuPool {
 
 using CpuPools = std::vector<CpuPool>;
 
+// How the rest of the host is kept off the CPUs of pools (cpu.confine).
+enum class Confinement {
+  None,
+  Slices,     // AllowedCPUs= of the slices of systemd
+  Partition,  // and nrd.slice becomes a cpuset partition
+};
+
 // The pool of this name, if any.
 inline const CpuPool* find_pool(const CpuPools& pools, std::string_view name) {
   for (const CpuPool& pool : pools) {

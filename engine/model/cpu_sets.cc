@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/model/confinement.h"
 #include "engine/model/cpu_noise.h"
 
 namespace nrd {
@@ -83,6 +84,7 @@ std::set<Target> known_targets(const NodeState& state) {
     targets.merge(targets_of(workload));
     if (std::optional<Target> group = group_target(workload.spec)) targets.insert(*std::move(group));
   }
+  for (const auto& [target, cpus] : confinement_of(state)) targets.insert(target);
   for (const auto& [target, before] : state.baselines.cpu_sets) targets.insert(target);
   std::erase_if(targets, [&state](const Target& target) {
     return has_task(target) && target.task.boot_id != state.facts.boot_id;
@@ -91,7 +93,7 @@ std::set<Target> known_targets(const NodeState& state) {
 }
 
 cpuset::Query query_of(const NodeState& state) {
-  return {.targets = known_targets(state), .latency = cpus_with_latency(state)};
+  return {.targets = known_targets(state), .latency = cpus_with_latency(state), .pinned = overwrites_unclaimed(state)};
 }
 
 std::set<Target> unobserved_targets(const NodeState& state) {
@@ -101,7 +103,8 @@ std::set<Target> unobserved_targets(const NodeState& state) {
 }
 
 cpuset::Setting cpu_setting_of(const NodeState& state) {
-  cpuset::Setting wanted;
+  cpuset::Setting wanted{.limited = confinement_of(state), .restored = {}};
+  std::erase_if(wanted.limited, [&state](const auto& entry) { return is_gone(state, entry.first); });
   for (const auto& [id, workload] : state.workloads) {
     const std::optional<CpuSet> allowed = allowed_cpus(state, workload);
     if (!allowed || allowed->empty()) continue;

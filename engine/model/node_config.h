@@ -21,6 +21,7 @@ struct NodeConfig {
   unsigned reserved_classes = 0;  // kept for foreign groups, including the existing ones
   ForeignGroups foreign_groups = ForeignGroups::Report;
   CpuPools cpu_pools{};
+  Confinement confinement = Confinement::None;
   std::optional<CpuQuotas> cpu_quotas{};       // nullopt: the role `run` is not limited
   std::shared_ptr<const Policies> policies{};  // of this microarchitecture; null: none configured
 };

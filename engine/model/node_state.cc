@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/model/confinement.h"
 #include "engine/model/cpu_noise.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/plan/ways.h"
@@ -227,7 +228,7 @@ std::string l2_problem(const NodeState& state) {
 
 std::string problem_of(const NodeState& state) {
   for (const std::string& problem : {state.health.hardware_problem, bandwidth_problem(state), code_problem(state),
-                                     l2_problem(state), cpu_problem(state)}) {
+                                     l2_problem(state), cpu_problem(state), confinement_problem(state)}) {
     if (!problem.empty()) return problem;
   }
   return {};

@@ -58,12 +58,12 @@ std::string text_of(const cpuset::Masks& masks) {
     const auto& [thread, cpus] = *masks.exceptions.begin();
     text += " (thread " + std::to_string(thread) + ": " + cpus.to_string() + ")";
   }
-  return text;
+  return masks.partition.empty() ? text : text + " (" + masks.partition + ")";
 }
 
 // Whatever the unit or cgroup itself says.
 bool runs_same(const cpuset::Masks& a, const cpuset::Masks& b) {
-  return a.cpus == b.cpus && a.exceptions == b.exceptions;
+  return a.cpus == b.cpus && a.exceptions == b.exceptions && a.partition == b.partition;
 }
 
 // Not of targets that are gone.
@@ -77,7 +77,7 @@ void add_cpu_set_changes(std::vector<KnobChange>& found, const cpuset::Setting& 
                      .from = is_known ? text_of(masks->second) : "not observed yet",
                      .to = text_of(wanted)});
   };
-  for (const auto& [target, cpus] : setting.limited) add(target, {.cpus = cpus});
+  for (const auto& [target, cpus] : setting.limited) add(target, limited_to(target, cpus));
   for (const auto& [target, before] : setting.restored) add(target, before);
 }
 
@@ -151,6 +151,12 @@ Setting without_applied(Setting setting, const Observed& observed) {
   return setting;
 }
 
+Setting without_confinement(Setting setting) {
+  std::erase_if(setting.cpuset.limited, [](const auto& entry) { return confines(entry.first); });
+  std::erase_if(setting.cpuset.restored, [](const auto& entry) { return confines(entry.first); });
+  return setting;
+}
+
 Setting only_frequencies(const Setting& setting, const CpuSet& cpus) {
   Setting frequencies;
   for (const auto& [cpu, knobs] : setting.pstate.cpus) {
@@ -189,7 +195,7 @@ Observed with_applied(Observed observed, const Setting& setting) {
     observed.rdt.classes[kRootClass].cpus |= group->second.cpus;
     observed.rdt.classes.erase(clos);
   }
-  for (const auto& [target, cpus] : setting.cpuset.limited) observed.cpuset.targets[target] = {.cpus = cpus};
+  for (const auto& [target, cpus] : setting.cpuset.limited) observed.cpuset.targets[target] = limited_to(target, cpus);
   for (const auto& [target, before] : setting.cpuset.restored) observed.cpuset.targets[target] = before;
   for (const auto* limits : {&setting.cpuset.restored_latency, &setting.cpuset.latency}) {
     for (const auto& [cpu, limit] : *limits) observed.cpuset.latency[cpu] = limit;

@@ -11,6 +11,8 @@ namespace nrd {
 // `setting` without the frequencies that equal those in `before`, so that one failing CPU does not block unrelated
 // changes.
 Setting changes(Setting setting, const pstate::Setting& before);
+// `setting` without what confines the rest of the host.
+Setting without_confinement(Setting setting);
 // `setting` without the latency limits, and the CPUs of work of the kernel, that `observed` has.
 Setting without_applied(Setting setting, const Observed& observed);
 

@@ -125,6 +125,10 @@ template <>
 inline constexpr auto json::kNames<CpuPool::Kind> =
     std::array{std::pair{CpuPool::Kind::Exclusive, "exclusive"}, std::pair{CpuPool::Kind::Shared, "shared"}};
 template <>
+inline constexpr auto json::kNames<Confinement> =
+    std::array{std::pair{Confinement::None, "none"}, std::pair{Confinement::Slices, "slices"},
+               std::pair{Confinement::Partition, "partition"}};
+template <>
 inline constexpr auto json::kNames<CpuPool::Threads> =
     std::array{std::pair{CpuPool::Threads::One, "one"}, std::pair{CpuPool::Threads::All, "all"},
                std::pair{CpuPool::Threads::Any, "any"}};
@@ -176,15 +180,15 @@ inline constexpr auto json::kFields<OnloadUse> =
 
 // Without `uuid` and `given_id`, which are columns, and `cpus`, which is `core_ids` parsed.
 template <>
-inline constexpr auto json::kFields<Spec> = std::tuple(
-    Field("core_ids", &Spec::core_ids).or_default(), Field("policy", &Spec::policy).or_default(),
-    Field("cache", &Spec::cache), Field("l2", &Spec::l2), Field("mba", &Spec::mba),
-    Field("frequency", &Spec::frequency), Field("owner", &Spec::owner), Field("onload", &Spec::onload),
-    Field("tasks", &Spec::tasks).or_default(), Field("task_cpus", &Spec::task_cpus).or_default(),
-    Field("name", &Spec::name).or_default(), Field("labels", &Spec::labels).or_default(), Field("cpu", &Spec::cpu),
-    Field("near_cpus", &Spec::near_cpus).or_default(), Field("runs_caller", &Spec::runs_caller).or_default(),
-    Field("unit", &Spec::unit).or_default(), Field("cgroup", &Spec::cgroup).or_default(),
-    Field("quota_uid", &Spec::quota_uid));
+inline constexpr auto json::kFields<Spec> =
+    std::tuple(Field("core_ids", &Spec::core_ids).or_default(), Field("policy", &Spec::policy).or_default(),
+               Field("cache", &Spec::cache), Field("l2", &Spec::l2), Field("mba", &Spec::mba),
+               Field("frequency", &Spec::frequency), Field("owner", &Spec::owner), Field("onload", &Spec::onload),
+               Field("tasks", &Spec::tasks).or_default(), Field("task_cpus", &Spec::task_cpus).or_default(),
+               Field("name", &Spec::name).or_default(), Field("labels", &Spec::labels).or_default(),
+               Field("cpu", &Spec::cpu), Field("near_cpus", &Spec::near_cpus).or_default(),
+               Field("runs_caller", &Spec::runs_caller).or_default(), Field("unit", &Spec::unit).or_default(),
+               Field("cgroup", &Spec::cgroup).or_default(), Field("quota_uid", &Spec::quota_uid));
 
 template <>
 inline constexpr auto json::kFields<pstate::FrequencySetting> =

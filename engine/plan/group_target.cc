@@ -22,6 +22,8 @@ Result<void> check_request(const NodeState& state, const Spec& spec, const Targe
   const cpuset::Node& node = state.facts.cpuset;
   if (!spec.unit.empty() && !spec.cgroup.empty())
     return fail_at(ErrorCode::BadRequest, "/cgroup", "cannot be combined with unit", "one of unit and cgroup");
+  if (spec.unit == "init.scope")
+    return refused(target, ErrorCode::BadRequest, "init.scope is systemd itself", "a service, or another scope");
   if (!spec.tasks.empty())
     return refused(target, ErrorCode::BadRequest, "cannot be combined with task_ids", "one of them");
   if (!spec.asks_for_ways() && !spec.cpu)
@@ -80,7 +82,9 @@ Result<void> check_cpuset(const NodeState& state, const Workload& workload, cons
   return refused(target, ErrorCode::Conflict,
                  "CPU " + outside.to_string() + " is not among those of the parent of " + target.name + " (" +
                      group.available.to_string() + ")",
-                 "a parent with more CPUs (AllowedCPUs= of its slice), or a pool within them");
+                 is_unit(target)
+                     ? "a unit in nrd.slice (nrdctl export unit " + target.name + "), or a pool within these CPUs"
+                     : "a parent with more CPUs, or a pool within these CPUs");
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ using Steady = std::chrono::steady_clock::time_point;
 
 // The most commands that one commit carries; bounds how long the first waits for the last.
 constexpr size_t kBatchLimit = 64;
+constexpr std::chrono::seconds kPartitionInterval{1};
 
 struct Waiting {
   std::variant<Command, IdempotencyKey> request;  // a key: find what was created with it
@@ -164,6 +165,7 @@ class ThreadedEngine final : public Engine {
         publish();
         next_look_ = clock_.steady() + options_.drift_interval;
       }
+      if (has_partition() && clock_.steady() >= next_check_) check_partition();
       if (has_tasks() && clock_.steady() >= next_ending_) {
         writer_.reap_tasks();
         publish();
@@ -204,12 +206,24 @@ class ThreadedEngine final : public Engine {
 
   bool has_tasks() const { return options_.tasks_interval.count() > 0 && names_tasks(writer_.state()); }
 
+  bool has_partition() const { return writer_.state().config->confinement == Confinement::Partition; }
+
+  // What others do can invalidate it at any time, without a word.
+  void check_partition() {
+    if (writer_.has_partition_changed()) {
+      writer_.repair();
+      publish();
+    }
+    next_check_ = clock_.steady() + kPartitionInterval;
+  }
+
   std::optional<Steady> next_turn(std::optional<Steady> next_sample) const {
     std::optional<Steady> next = sampler_.next();
     const auto also = [&next](Steady turn) { next = next ? std::min(*next, turn) : turn; };
     if (next_sample) also(*next_sample);
     if (options_.drift_interval.count() > 0) also(next_look_);
     if (has_tasks()) also(next_ending_);
+    if (has_partition()) also(next_check_);
     if (const auto refresh = hotplug_.next()) also(*refresh);
     return next;
   }
@@ -324,9 +338,10 @@ class ThreadedEngine final : public Engine {
   EngineOptions options_;  // of the engine thread; queue and deadline never change
   Transaction writer_;
   Sampler sampler_;
-  HotplugRefresh hotplug_;  // this and the next two are of the engine thread
+  HotplugRefresh hotplug_;  // this and the next three are of the engine thread
   Steady next_look_{};
   Steady next_ending_{};
+  Steady next_check_{};
   Published<NodeState> published_;
 
   std::mutex lock_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "engine/model/confinement.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/plan/pool_change.h"
 
@@ -12,7 +13,8 @@ namespace {
 
 // Limits and policies concern later requests only.
 bool changes_hardware(const NodeConfig& before, const NodeConfig& after) {
-  return !(before.pools == after.pools && before.groups == after.groups && before.cpu_pools == after.cpu_pools);
+  return !(before.pools == after.pools && before.groups == after.groups && before.cpu_pools == after.cpu_pools &&
+           before.confinement == after.confinement);
 }
 
 }  // namespace
@@ -21,6 +23,7 @@ Result<NodeConfig> with_resolved_pools(NodeConfig config, const NodeFacts& facts
   const PoolSite site{.possible = facts.rdt.possible, .isolated = facts.rdt.isolated, .zones = facts.cpuset.zones};
   config.cpu_pools = TRY(resolve_cpu_pools(std::move(config.cpu_pools), config.groups, site));
   TRY(check_cpu_pools(config.cpu_pools, config.groups, site));
+  TRY(check_confinement(config, facts));
   return config;
 }
 
@@ -42,6 +45,10 @@ Result<void> Reconfigure::check_granted(const CpuPools& pools) {
 
 Result<NodeConfig> Reconfigure::resolved(const NodeConfig& config) {
   NodeConfig next = TRY(with_resolved_pools(config, state_.facts));
+  if (next.confinement != Confinement::None && changes_hardware(*state_.config, next)) {
+    const std::map<std::string, CpuSet> pinned = TRY(hardware_.pinned_services());
+    TRY(check_pinned_units(next, state_.facts, pinned));
+  }
   TRY(check_granted(next.cpu_pools));
   if (!state_.facts.rdt.cat) return next;
   const PoolPartition layout = TRY(plan_layout(*state_.facts.rdt.cat, next.pools));
@@ -80,7 +87,7 @@ Result<void> Reconfigure::converge() {
   sync_.refresh_noise();
   Proposal present{state_.workloads, setting_of(state_)};
   TRY(claims_.claim(present));
-  TRY(sync_.converge(std::move(present.setting), HardwareSync::Scope::Changes));
+  TRY(sync_.converge(std::move(present.setting), HardwareSync::Scope::All));
   commits_.release_restored();
   return {};
 }

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "engine/model/baselines.h"
+#include "engine/model/confinement.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/plan/grant.h"
 #include "engine/plan/spec.h"
@@ -49,6 +50,10 @@ Transaction::Transaction(Hardware& hardware, store::Store& store, const Clock& c
 Result<void> Transaction::recover() {
   TRY(sync_.discover());
   NodeConfig config = TRY(with_resolved_pools(*state_.config, state_.facts));
+  if (config.confinement != Confinement::None) {
+    // While the host starts, systemd may be too busy to answer.
+    if (const auto pinned = hardware_.pinned_services()) TRY(check_pinned_units(config, state_.facts, *pinned));
+  }
   state_.config = std::make_shared<const NodeConfig>(std::move(config));
   TRY(commits_.load());
   state_.made_groups = state_.baselines.groups;
@@ -74,6 +79,11 @@ Result<void> Transaction::record(store::DocumentChange onload) {
   store::Change change;
   change.onload = std::move(onload);
   return commits_.commit_baselines(std::move(change));
+}
+
+bool Transaction::has_partition_changed() const {
+  const auto observed = observed_partition(state_);
+  return observed && observed->partition != hardware_.partition();
 }
 
 bool Transaction::serve_hotplug(const CpuSet& changed) {

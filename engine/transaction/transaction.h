@@ -48,6 +48,8 @@ class Transaction {
     return mode == ReloadMode::Check ? reconfigure_.check(config) : reconfigure_.apply(config);
   }
   void repair() { drift_.repair({}); }
+  // True if the partition of the configuration has become invalid, or valid again, since the last observation.
+  bool has_partition_changed() const;
   // Repairs after these CPUs went online or offline. False: some grants are not applied yet.
   bool serve_hotplug(const CpuSet& changed);
   void reap_tasks() { reaper_.reap(); }

@@ -13,6 +13,7 @@
 #include "base/errno_text.h"
 #include "base/number.h"
 #include "base/unique_fd.h"
+#include "hw/cpuset/cgroup.h"
 
 namespace nrd::cpuset {
 namespace {
@@ -36,6 +37,17 @@ Mask empty_mask() {
 
 Failure failed(const char* what, pid_t thread, const std::string& detail) {
   return fail(ErrorCode::Hardware, what + std::string(" of thread ") + std::to_string(thread), detail);
+}
+
+// Conflict: its cgroup lacks some of the CPUs, so the kernel ignores them.
+Failure refused(const char* what, pid_t thread, const CpuSet& wanted, const std::string& detail) {
+  const std::string cgroup = cgroup_of(thread).value_or(std::nullopt).value_or("/");
+  const std::optional<CpuSet> effective = effective_cpus(cgroup).value_or(std::nullopt);
+  if (!effective || wanted.is_subset_of(*effective)) return failed(what, thread, detail);
+  return fail_at(ErrorCode::Conflict, "/task_ids",
+                 "thread " + std::to_string(thread) + " cannot run on CPU " + wanted.to_string() + ": its cgroup " +
+                     cgroup + " has CPU " + effective->to_string(),
+                 "a command started by nrdctl run, or a service in nrd.slice (nrdctl export unit)");
 }
 
 // nullopt: the thread has exited.
@@ -64,14 +76,15 @@ Result<bool> set_mask(pid_t thread, const CpuSet& cpus, Clipping clipping = Clip
   if (::sched_setaffinity(thread, mask_size(), mask.get()) != 0) {
     if (errno == ESRCH) return false;
     if (errno == EINVAL && clipping == Clipping::Accepted) return true;  // none of them is in its cpuset
-    return failed("cannot set the CPU affinity", thread, cpus.to_string() + ": sched_setaffinity: " + errno_text());
+    return refused("cannot set the CPU affinity", thread, cpus,
+                   cpus.to_string() + ": sched_setaffinity: " + errno_text());
   }
   const std::optional<CpuSet> after = TRY(mask_of(thread));
   // The kernel clips a mask to the thread's cpuset and reports success.
   if (!after || *after == cpus) return after.has_value();
   if (clipping == Clipping::Accepted && after->is_subset_of(cpus)) return true;
-  return failed("the kernel did not apply the CPU affinity", thread,
-                "wanted " + cpus.to_string() + ", it has " + after->to_string());
+  return refused("the kernel did not apply the CPU affinity", thread, cpus,
+                 "wanted " + cpus.to_string() + ", it has " + after->to_string());
 }
 
 // Numbers in an open folder of /proc.
@@ -108,6 +121,26 @@ Result<void> PinnedThreads::add(pid_t process, const CpuSet& all) {
     if (cpus && *cpus != all) threads_.push_back({process, thread, *std::move(cpus)});
   }
   return {};
+}
+
+PinnedThreads PinnedThreads::of(const std::vector<Pinned>& pinned) {
+  PinnedThreads found;
+  for (const Pinned& each : pinned) {
+    const Result<std::optional<FoundTask>> task = find_task(each.thread.id);
+    const bool is_same = task && *task && (*task)->task.start == each.thread.start;
+    if (is_same) found.threads_.push_back({each.thread.process, each.thread.id, each.cpus});
+  }
+  return found;
+}
+
+std::vector<Pinned> PinnedThreads::to_pinned() const {
+  std::vector<Pinned> pinned;
+  for (const Thread& thread : threads_) {
+    if (pinned.size() == kMostProcesses) break;
+    const Result<std::optional<FoundTask>> task = find_task(thread.id);
+    if (task && *task && !(*task)->is_kernels) pinned.push_back({(*task)->task, thread.cpus});
+  }
+  return pinned;
 }
 
 // Kernel threads that are bound to a CPU refuse, and have kept theirs.

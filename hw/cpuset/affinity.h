@@ -30,6 +30,10 @@ class PinnedThreads {
   static Result<PinnedThreads> find(const CpuSet& all);
   // Of these processes, which may run on `all`.
   static Result<PinnedThreads> find_in(const std::vector<pid_t>& processes, const CpuSet& all);
+  // Those that were found as `pinned` in another life of nrd.
+  static PinnedThreads of(const std::vector<Pinned>& pinned);
+  // At most kMostProcesses.
+  std::vector<Pinned> to_pinned() const;
   // Those that still exist get back what they had.
   void restore() const;
   // The same within `cpus`; those that had none of them keep what the kernel gave them.

@@ -51,6 +51,16 @@ Result<std::optional<CpuSet>> read_cpus(const std::string& cgroup, const char* f
   return *std::move(cpus);
 }
 
+constexpr const char* kPartition = "cpuset.cpus.partition";
+
+Result<void> write_to(const std::string& cgroup, const char* name, const std::string& value) {
+  const std::string path = file_of(cgroup, name);
+  const std::string line = value + "\n";
+  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
+  if (file.valid() && ::write(file.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size())) return {};
+  return fail(ErrorCode::Hardware, "cannot limit the CPUs of cgroup " + cgroup, path + ": " + errno_text());
+}
+
 void add_numbers(std::vector<pid_t>& numbers, std::string_view lines, size_t most) {
   while (!lines.empty() && numbers.size() < most) {
     const size_t end = std::min(lines.find('\n'), lines.size());
@@ -98,11 +108,17 @@ Result<std::optional<CpuSet>> effective_cpus(const std::string& cgroup) {
 Result<std::optional<CpuSet>> own_cpus(const std::string& cgroup) { return read_cpus(cgroup, "cpuset.cpus"); }
 
 Result<void> set_own_cpus(const std::string& cgroup, const CpuSet& cpus) {
-  const std::string path = file_of(cgroup, "cpuset.cpus");
-  const std::string list = cpus.to_string() + "\n";
-  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
-  if (file.valid() && ::write(file.get(), list.data(), list.size()) == static_cast<ssize_t>(list.size())) return {};
-  return fail(ErrorCode::Hardware, "cannot limit the CPUs of cgroup " + cgroup, path + ": " + errno_text());
+  return write_to(cgroup, "cpuset.cpus", cpus.to_string());
+}
+
+Result<std::optional<std::string>> partition_of(const std::string& cgroup) {
+  const std::optional<std::string> text = TRY(read_file(file_of(cgroup, kPartition)));
+  if (!text) return std::nullopt;
+  return std::string(trimmed(*text));
+}
+
+Result<void> set_partition(const std::string& cgroup, const std::string& kind) {
+  return write_to(cgroup, kPartition, kind);
 }
 
 Result<std::vector<pid_t>> processes_in(const std::string& cgroup, size_t most) {

@@ -32,6 +32,10 @@ Result<std::optional<CpuSet>> effective_cpus(const std::string& cgroup);
 Result<std::optional<CpuSet>> own_cpus(const std::string& cgroup);
 // Writes cpuset.cpus. An empty set is refused by the kernel (ENOSPC) while there are processes.
 Result<void> set_own_cpus(const std::string& cgroup, const CpuSet& cpus);
+// cpuset.cpus.partition: "member", "root", "root invalid (...)". nullopt: it has no such file.
+Result<std::optional<std::string>> partition_of(const std::string& cgroup);
+// The kernel accepts it even where it makes an invalid partition.
+Result<void> set_partition(const std::string& cgroup, const std::string& kind);
 // The numbers of the processes in it and below, at most `most`.
 Result<std::vector<pid_t>> processes_in(const std::string& cgroup, size_t most);
 // "/x" of "/x/y"; "/" of "/x".

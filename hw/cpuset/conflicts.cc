@@ -162,7 +162,7 @@ std::vector<Conflict> cgroup_conflicts(const std::vector<CgroupCpus>& cgroups, c
     if (is_in_slice(cgroup.path)) {
       const std::string_view unit = unit_in_slice(cgroup.path);
       const bool is_inside = std::ranges::count(cgroup.path, '/') > 2;
-      if (!unit.empty() && !is_inside && !names.contains(std::string(unit)))
+      if (!unit.empty() && !is_inside && !is_keeper(cgroup.path) && !names.contains(std::string(unit)))
         conflict = unit_without_workload(cgroup, use);
     } else if (!is_keeper(cgroup.path)) {
       if (is_at_top(cgroup.path)) conflict = foreign_partition(cgroup, use);

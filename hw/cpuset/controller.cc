@@ -15,11 +15,6 @@
 namespace nrd::cpuset {
 namespace {
 
-Result<CpuSet> possible_cpus() {
-  const std::optional<std::string> list = TRY(read_one_line("/sys/devices/system/cpu/possible"));
-  return CpuSet::parse(trimmed(list.value_or("")));
-}
-
 // "/a.slice/a-b.slice" of "a-b.slice" (systemd.slice(5)).
 std::string cgroup_of_slice(const std::string& slice) {
   std::string cgroup;
@@ -51,6 +46,11 @@ bool has_isolated_cpus() {
 }
 
 }  // namespace
+
+Result<CpuSet> possible_cpus() {
+  const std::optional<std::string> list = TRY(read_one_line("/sys/devices/system/cpu/possible"));
+  return CpuSet::parse(trimmed(list.value_or("")));
+}
 
 bool overwrites_affinity() {
   utsname name{};

@@ -13,6 +13,9 @@ namespace nrd::cpuset {
 // Before Linux 6.2 a change of a cpuset overwrites the affinity of its tasks.
 bool overwrites_affinity();
 
+// Online, offline, or to be added while the host runs.
+Result<CpuSet> possible_cpus();
+
 // Why the controller must not be enabled here; empty: it may be, or it is.
 std::string why_not_enabled();
 

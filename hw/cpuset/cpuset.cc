@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <optional>
+#include <ranges>
 #include <utility>
 
 #include "hw/cpuset/affinity.h"
@@ -17,9 +18,24 @@ namespace {
 // What a request may spend on systemd's answers; others wait meanwhile.
 constexpr std::chrono::milliseconds kPatience{800};
 
+// For what confines the rest of the host: no request waits for that.
+constexpr std::chrono::seconds kLongPatience{5};
+
 // For a search of conflicts: some 10 ms with a thousand processes, which a request must not wait for.
 constexpr std::chrono::milliseconds kSearchPatience{20};
 const std::string kRoot;  // the host itself
+
+// What a limit of `target`, whose threads may run on `masks`, would overwrite.
+Result<std::vector<Pinned>> pinned_by(const Target& target, const Masks& masks) {
+  if (target.kind == Target::Kind::Partition) {
+    const PinnedThreads all = TRY(PinnedThreads::find(masks.cpus));
+    return all.to_pinned();
+  }
+  const std::string cgroup = "/" + target.name;
+  const std::vector<pid_t> processes = TRY(processes_in(cgroup, kMostProcesses));
+  const PinnedThreads found = TRY(PinnedThreads::find_in(processes, masks.cpus));
+  return found.to_pinned();
+}
 
 }  // namespace
 
@@ -28,12 +44,14 @@ Result<Node> Cpuset::discover() {
   Node node{.zones = std::move(zones),
             .no_scopes = {},
             .no_cgroups = why_no_cpusets(),
+            .no_slices = {},
             .core_kinds = read_core_kinds(""),
             .nohz_full = read_nohz_full(""),
             .free_huge_pages = read_free_huge_pages(""),
             .no_latency_limits = why_no_latency_limits(kRoot)};
-  node.no_scopes = node.no_cgroups.empty() ? why_not_enabled() : node.no_cgroups;
-  if (node.no_scopes.empty()) node.no_scopes = units_.why_not();
+  node.overwrites_affinity = overwrites_affinity();
+  node.no_slices = node.no_cgroups.empty() ? units_.why_not() : node.no_cgroups;
+  node.no_scopes = node.no_slices.empty() ? why_not_enabled() : node.no_slices;
   return node;
 }
 
@@ -45,6 +63,8 @@ Result<Observed> Cpuset::observe(const Query& query) {
     switch (target.kind) {
       case Target::Kind::Task: masks = TRY(masks_of(target.task)); break;
       case Target::Kind::Scope: masks = TRY(scopes_.masks_of(target)); break;
+      case Target::Kind::Partition: masks = TRY(partition_.masks()); break;
+      case Target::Kind::Slice:
       case Target::Kind::Unit:
       case Target::Kind::Cgroup: {
         std::optional<Groups::Seen> seen = TRY(groups_.observe(target, deadline));
@@ -53,6 +73,7 @@ Result<Observed> Cpuset::observe(const Query& query) {
         observed.groups[target] = std::move(seen->group);
       }
     }
+    if (masks && query.pinned && confines(target)) masks->pinned = TRY(pinned_by(target, *masks));
     if (masks) observed.targets[target] = *std::move(masks);
   }
   return observed;
@@ -65,20 +86,42 @@ std::vector<Conflict> Cpuset::conflicts(const PoolUse& use) {
   return found_;
 }
 
+Result<std::map<std::string, CpuSet>> Cpuset::pinned_services() {
+  if (!Units::is_booted()) return std::map<std::string, CpuSet>();
+  return units_.pinned_services(std::chrono::steady_clock::now() + kLongPatience);
+}
+
+// A target that refuses does not keep the others from what they need. What confines the rest of the host comes last,
+// and goes first: a partition and slices with its CPUs exclude each other.
 Result<void> Cpuset::converge(const Setting& wanted) {
-  const Deadline deadline = std::chrono::steady_clock::now() + kPatience;
-  for (const auto& [target, cpus] : wanted.limited) TRY(limit(target, cpus, deadline));
-  for (const auto& [target, before] : wanted.restored) TRY(release(target, before, deadline));
-  TRY(converge_latency(kRoot, wanted.restored_latency));
-  TRY(converge_latency(kRoot, wanted.latency));
-  TRY(noise_.converge(wanted.restored_noise));
-  return noise_.converge(wanted.noise);
+  const auto begun = std::chrono::steady_clock::now();
+  const auto deadline_of = [begun](const Target& target) -> Deadline {
+    return begun + (confines(target) ? kLongPatience : kPatience);
+  };
+  Result<void> first;
+  const auto note = [&first](Result<void> done) {
+    if (first && !done) first = std::move(done);
+  };
+  for (const auto& [target, before] : std::views::reverse(wanted.restored)) {
+    if (confines(target)) note(release(target, before, deadline_of(target)));
+  }
+  for (const auto& [target, cpus] : wanted.limited) note(limit(target, cpus, deadline_of(target)));
+  for (const auto& [target, before] : wanted.restored) {
+    if (!confines(target)) note(release(target, before, deadline_of(target)));
+  }
+  note(converge_latency(kRoot, wanted.restored_latency));
+  note(converge_latency(kRoot, wanted.latency));
+  note(noise_.converge(wanted.restored_noise));
+  note(noise_.converge(wanted.noise));
+  return first;
 }
 
 Result<void> Cpuset::limit(const Target& target, const CpuSet& cpus, Deadline deadline) {
   switch (target.kind) {
     case Target::Kind::Task: return apply(target.task, Masks{.cpus = cpus});
     case Target::Kind::Scope: return scopes_.limit(target, cpus, deadline);
+    case Target::Kind::Partition: return partition_.limit(cpus, deadline);
+    case Target::Kind::Slice:
     case Target::Kind::Unit:
     case Target::Kind::Cgroup: return groups_.limit(target, cpus, deadline);
   }
@@ -86,9 +129,17 @@ Result<void> Cpuset::limit(const Target& target, const CpuSet& cpus, Deadline de
 }
 
 Result<void> Cpuset::release(const Target& target, const Masks& before, Deadline deadline) {
+  TRY(free(target, before, deadline));
+  PinnedThreads::of(before.pinned).restore();
+  return {};
+}
+
+Result<void> Cpuset::free(const Target& target, const Masks& before, Deadline deadline) {
   switch (target.kind) {
     case Target::Kind::Task: return restore(target.task, before);
     case Target::Kind::Scope: return scopes_.release(target, before, deadline);
+    case Target::Kind::Partition: return partition_.release(deadline);
+    case Target::Kind::Slice:
     case Target::Kind::Unit:
     case Target::Kind::Cgroup: return groups_.release(target, before, deadline);
   }

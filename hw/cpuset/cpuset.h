@@ -3,12 +3,13 @@
 
 #include <future>
 #include <map>
-#include <set>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "hw/cpuset/groups.h"
 #include "hw/cpuset/noise.h"
+#include "hw/cpuset/partition.h"
 #include "hw/cpuset/scopes.h"
 #include "hw/cpuset/topology.h"
 #include "hw/cpuset/types.h"
@@ -25,6 +26,8 @@ class Cpuset {
   // Other software that also decides about CPUs of pools. Waits for a short time: on a host with very many cgroups or
   // processes they are those of the call before.
   std::vector<Conflict> conflicts(const PoolUse& use);
+  // Services that may run on some CPUs only by CPUAffinity=. None without systemd. Busy: it has not answered in time.
+  Result<std::map<std::string, CpuSet>> pinned_services();
   // Hardware names the target whose effective set, or the CPU whose limit, is another one after the write. Busy:
   // systemd has not answered in time.
   Result<void> converge(const Setting& wanted);
@@ -32,12 +35,14 @@ class Cpuset {
  private:
   Result<void> limit(const Target& target, const CpuSet& cpus, Deadline deadline);
   Result<void> release(const Target& target, const Masks& before, Deadline deadline);
+  Result<void> free(const Target& target, const Masks& before, Deadline deadline);
 
   Topology topology_;
   Units units_;
   Scopes scopes_{units_};
   Groups groups_{units_};
   Noise noise_;
+  Partition partition_{units_};
   std::future<std::vector<Conflict>> search_;
   std::vector<Conflict> found_;
 };

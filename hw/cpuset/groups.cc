@@ -29,7 +29,7 @@ Result<void> check_effective(const Target& target, const std::string& cgroup, co
 }  // namespace
 
 Result<std::optional<Groups::Seen>> Groups::observe(const Target& target, Deadline deadline) {
-  return target.kind == Target::Kind::Unit ? observe_unit(target, deadline) : observe_cgroup(target, deadline);
+  return target.kind == Target::Kind::Cgroup ? observe_cgroup(target, deadline) : observe_unit(target, deadline);
 }
 
 // As last known while systemd does not answer: the files tell the rest.
@@ -52,7 +52,7 @@ Result<std::optional<Groups::Seen>> Groups::observe_unit(const Target& target, D
   seen.masks.cpus = unit->allowed.empty() ? seen.group.available : unit->allowed;
   if (!runs) return seen;
   seen.masks.cpus = TRY(effective_cpus(unit->cgroup)).value_or(seen.masks.cpus);
-  seen.group.processes = TRY(tasks_in(unit->cgroup));
+  if (target.kind == Target::Kind::Unit) seen.group.processes = TRY(tasks_in(unit->cgroup));
   return seen;
 }
 
@@ -85,7 +85,7 @@ Result<std::string> Groups::manager_of(const std::string& cgroup, Deadline deadl
 }
 
 Result<void> Groups::limit(const Target& target, const CpuSet& cpus, Deadline deadline) {
-  return target.kind == Target::Kind::Unit ? limit_unit(target, cpus, deadline) : limit_cgroup(target, cpus);
+  return target.kind == Target::Kind::Cgroup ? limit_cgroup(target, cpus) : limit_unit(target, cpus, deadline);
 }
 
 Result<void> Groups::limit_unit(const Target& target, const CpuSet& cpus, Deadline deadline) {
@@ -114,7 +114,7 @@ Result<void> Groups::limit_cgroup(const Target& target, const CpuSet& cpus) {
 
 Result<void> Groups::release(const Target& target, const Masks& before, Deadline deadline) {
   if (!before.own.empty()) return limit(target, before.own, deadline);
-  return target.kind == Target::Kind::Unit ? release_unit(target, deadline) : release_cgroup(target);
+  return target.kind == Target::Kind::Cgroup ? release_cgroup(target) : release_unit(target, deadline);
 }
 
 Result<void> Groups::release_unit(const Target& target, Deadline deadline) {

@@ -34,30 +34,55 @@ struct Zone {
 // What can be limited to CPUs.
 struct Target {
   enum class Kind {
-    Task,    // a process with all its threads, or one thread
-    Scope,   // a process with all that it starts, in a scope of systemd below nrd.slice
-    Unit,    // what a service or scope of systemd runs, now and later
-    Cgroup,  // what is in a cgroup that systemd does not manage, and below
+    Task,       // a process with all its threads, or one thread
+    Scope,      // a process with all that it starts, in a scope of systemd below nrd.slice
+    Unit,       // what a service or scope of systemd runs, now and later
+    Cgroup,     // what is in a cgroup that systemd does not manage, and below
+    Slice,      // the rest of the host: "system.slice", "init.scope"
+    Partition,  // nrd.slice with all that is in it; nothing outside it gets its CPUs
   };
   Kind kind = Kind::Task;
-  std::string name{};  // of a scope and a unit: "nrd-7.scope"; of a cgroup: its path, "/x/y"
+  std::string name{};  // of a cgroup: its path, "/x/y"; of all others but tasks: the unit of systemd, "nrd-7.scope"
   Task task{};         // of a task; of a scope: the process that moves into it
   friend auto operator<=>(const Target&, const Target&) = default;
 };
+
+// True if it keeps the rest of the host off CPUs.
+inline bool confines(const Target& target) {
+  return target.kind == Target::Kind::Slice || target.kind == Target::Kind::Partition;
+}
 
 // True if it is the name of a service or scope of systemd: "feed.service".
 bool is_unit_name(std::string_view name);
 // True if it can be the path of a cgroup other than the root: "/x/y", without "." and "..".
 bool is_cgroup_path(std::string_view path);
 
+// A thread that may not run everywhere.
+struct Pinned {
+  Task thread{};  // without boot_id
+  CpuSet cpus{};
+  friend bool operator==(const Pinned&, const Pinned&) = default;
+};
+
 // Where the threads of a target may run. Within a cpuset its processes may choose further: only tasks have exceptions.
 struct Masks {
   CpuSet cpus;                           // of a task's main thread; of all others: cpuset.cpus.effective
   std::map<pid_t, CpuSet> exceptions{};  // threads that may run elsewhere
   CpuSet own{};                          // AllowedCPUs= of a unit, cpuset.cpus of a cgroup; empty: none
+  // Of a partition, as cpuset.cpus.partition tells: "root", "member", "root invalid (Cpu list in cpuset.cpus not
+  // exclusive)".
+  std::string partition{};
+  // Of what confines the rest of the host, where the kernel overwrites masks, and if asked for: threads that will lose
+  // theirs.
+  std::vector<Pinned> pinned{};
   bool is_exactly(const CpuSet& wanted) const { return exceptions.empty() && cpus == wanted; }
   friend bool operator==(const Masks&, const Masks&) = default;
 };
+
+// Of a target that is limited to `cpus`.
+inline Masks limited_to(const Target& target, const CpuSet& cpus) {
+  return {.cpus = cpus, .partition = target.kind == Target::Kind::Partition ? "root" : ""};
+}
 
 // More of a unit or cgroup.
 struct Group {
@@ -108,6 +133,9 @@ struct Node {
   std::vector<Zone> zones{};  // by level, then by first CPU
   std::string no_scopes{};    // why scopes and units cannot be limited; empty: they can
   std::string no_cgroups{};   // why cgroups cannot be limited; empty: they can
+  std::string no_slices{};    // why the rest of the host cannot be kept off CPUs; empty: it can
+  // A cpuset overwrites the CPU affinity of its tasks, that of isolcpus= included (Linux before 6.2).
+  bool overwrites_affinity = false;
   CoreKinds core_kinds{};
   CpuSet nohz_full{};  // without the periodic tick (nohz_full=)
   FreeHugePages free_huge_pages{};
@@ -118,7 +146,8 @@ struct Node {
 // What to observe.
 struct Query {
   std::set<Target> targets{};
-  CpuSet latency{};  // CPUs whose limit
+  CpuSet latency{};     // CPUs whose limit
+  bool pinned = false;  // with the threads that pinned themselves
   friend bool operator==(const Query&, const Query&) = default;
 };
 

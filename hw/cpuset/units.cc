@@ -116,8 +116,9 @@ Result<std::string> text_property(sd_bus* bus, const std::string& path, const st
   return std::string(read);
 }
 
-Result<CpuSet> cpus_property(sd_bus* bus, const std::string& path, const std::string& interface, Deadline deadline) {
-  const Message answer = TRY(property(bus, path, interface, "AllowedCPUs", "ay", deadline));
+Result<CpuSet> cpus_property(sd_bus* bus, const std::string& path, const std::string& interface, const char* name,
+                             Deadline deadline) {
+  const Message answer = TRY(property(bus, path, interface, name, "ay", deadline));
   const void* read = nullptr;
   size_t size = 0;
   if (const int done = ::sd_bus_message_read_array(answer.get(), 'y', &read, &size); done < 0)
@@ -133,7 +134,36 @@ Result<bool> flag_property(sd_bus* bus, const std::string& path, const std::stri
   return read != 0;
 }
 
+// The name and the object of each service that is loaded.
+Result<std::vector<std::pair<std::string, std::string>>> loaded_services(sd_bus* bus, Deadline deadline) {
+  const std::string all = "*.service";
+  const Message message = TRY(new_call(bus, all, "ListUnitsByPatterns"));
+  int done = ::sd_bus_message_append(message.get(), "as", 0);
+  if (done >= 0) done = ::sd_bus_message_append(message.get(), "as", 1, all.c_str());
+  if (done < 0) return refused(all, done, nullptr);
+  const Message answer = TRY(send(bus, message, all, deadline));
+  std::vector<std::pair<std::string, std::string>> services;
+  done = ::sd_bus_message_enter_container(answer.get(), 'a', "(ssssssouso)");
+  while (done >= 0) {
+    const char* name = nullptr;
+    const char* path = nullptr;
+    done = ::sd_bus_message_read(answer.get(), "(ssssssouso)", &name, nullptr, nullptr, nullptr, nullptr, nullptr,
+                                 &path, nullptr, nullptr, nullptr);
+    if (done <= 0) break;
+    services.emplace_back(name, path);
+  }
+  if (done < 0) return refused(all, done, nullptr);
+  return services;
+}
+
+constexpr const char* kService = "org.freedesktop.systemd1.Service";
 constexpr std::string_view kScope = ".scope";
+constexpr std::string_view kSliceSuffix = ".slice";
+
+std::string interface_of(std::string_view unit) {
+  if (unit.ends_with(kScope)) return "org.freedesktop.systemd1.Scope";
+  return unit.ends_with(kSliceSuffix) ? "org.freedesktop.systemd1.Slice" : kService;
+}
 
 }  // namespace
 
@@ -218,19 +248,30 @@ Result<void> Units::clear_allowed_cpus(const std::string& unit, const CpuSet& al
 }
 
 Result<std::optional<Unit>> Units::find(const std::string& name, Deadline deadline) {
-  if (!is_unit_name(name)) return std::nullopt;
+  if (!is_unit_name(name) && !name.ends_with(kSliceSuffix)) return std::nullopt;
   sd_bus* bus = TRY(connection());
   const std::string path = TRY(ask(bus, "LoadUnit", "o", name, deadline));
   const std::string state = TRY(text_property(bus, path, "org.freedesktop.systemd1.Unit", "LoadState", deadline));
   if (state == "not-found") return std::nullopt;
-  const std::string interface =
-      std::string("org.freedesktop.systemd1.") + (name.ends_with(kScope) ? "Scope" : "Service");
+  const std::string interface = interface_of(name);
   Unit unit;
   unit.cgroup = TRY(text_property(bus, path, interface, "ControlGroup", deadline));
   unit.slice = TRY(text_property(bus, path, interface, "Slice", deadline));
-  unit.allowed = TRY(cpus_property(bus, path, interface, deadline));
+  unit.allowed = TRY(cpus_property(bus, path, interface, "AllowedCPUs", deadline));
   unit.is_delegated = TRY(flag_property(bus, path, interface, "Delegate", deadline));
   return unit;
+}
+
+Result<std::map<std::string, CpuSet>> Units::pinned_services(Deadline deadline) {
+  sd_bus* bus = TRY(connection());
+  std::map<std::string, CpuSet> pinned;
+  for (const auto& [name, path] : TRY(loaded_services(bus, deadline))) {
+    const Result<CpuSet> cpus = cpus_property(bus, path, kService, "CPUAffinity", deadline);
+    if (!cpus && cpus.error().code == ErrorCode::Busy) return Failure(cpus.error());
+    if (!cpus || cpus->empty()) continue;  // unloaded since
+    if (TRY(text_property(bus, path, kService, "Slice", deadline)) != kSlice) pinned[name] = *cpus;
+  }
+  return pinned;
 }
 
 Result<std::string> Units::unit_of(const std::string& cgroup, Deadline deadline) {

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,8 +53,10 @@ class Units {
   Result<void> set_allowed_cpus(const std::string& unit, const CpuSet& cpus, Deadline deadline);
   // No AllowedCPUs= any more: its processes may run on `all`.
   Result<void> clear_allowed_cpus(const std::string& unit, const CpuSet& all, Deadline deadline);
-  // A service or scope. nullopt: systemd has none of this name.
+  // A service, scope or slice. nullopt: systemd has none of this name.
   Result<std::optional<Unit>> find(const std::string& name, Deadline deadline);
+  // Services that CPUAffinity= keeps on some CPUs, apart from those in nrd.slice.
+  Result<std::map<std::string, CpuSet>> pinned_services(Deadline deadline);
   // The name of the unit that `cgroup` is of, or is below of. Empty: none.
   Result<std::string> unit_of(const std::string& cgroup, Deadline deadline);
 

@@ -121,6 +121,11 @@ class FakeHardware final : public Hardware {
     return foreign;
   }
 
+  std::string partition() override {
+    return tree.cpuset.targets[{.kind = cpuset::Target::Kind::Partition, .name = "nrd.slice"}].partition;
+  }
+  Result<std::map<std::string, CpuSet>> pinned_services() override { return pinned; }
+
   Result<pstate::Observed> observe_frequencies(const CpuSet& cpus) override {
     pstate::Observed observed = tree.pstate;
     std::erase_if(observed.cpus.edit(), [&cpus](const auto& entry) { return !cpus.contains(entry.first); });
@@ -213,10 +218,11 @@ class FakeHardware final : public Hardware {
     }
     for (const auto& [target, cpus] : wanted.cpuset.limited) {
       const auto found = tree.cpuset.targets.find(target);
-      if (found == tree.cpuset.targets.end() || found->second.is_exactly(cpus)) continue;
+      const cpuset::Masks masks = limited_to(target, cpus);
+      if (found == tree.cpuset.targets.end() || found->second == masks) continue;
       if (cpus.empty()) return fail(ErrorCode::Hardware, "the kernel would refuse an empty set");
       if (fails()) return fail(ErrorCode::Hardware, "target was not limited");
-      found->second = {.cpus = cpus};
+      found->second = masks;
     }
     for (const auto& [target, before] : wanted.cpuset.restored) {
       const auto found = tree.cpuset.targets.find(target);
@@ -278,6 +284,7 @@ class FakeHardware final : public Hardware {
 
   cpuset::PoolUse searched;               // by the last search for conflicts
   std::vector<cpuset::Conflict> foreign;  // what it finds
+  std::map<std::string, CpuSet> pinned;   // services with CPUAffinity=
   rdt::Usages usages;                     // whatever is asked for
   std::vector<std::map<ClosId, std::set<CacheId>>> usage_counted;
   std::map<CpuId, pstate::BranchCounts> branches;

@@ -87,7 +87,7 @@ TEST_CASE("a unit in nrd.slice needs a workload") {
 
 TEST_CASE("a slice of nrd's own that keeps the controller enabled is none") {
   CHECK(found({a_cgroup("/nrd.slice", "0-7"), a_cgroup("/system.slice/system-nrd.slice", "0-7"),
-               a_cgroup("/a.slice/a-b.slice/a-b-nrd.slice", "0-7")})
+               a_cgroup("/a.slice/a-b.slice/a-b-nrd.slice", "0-7"), a_cgroup("/nrd.slice/nrd-nrd.slice", "0-7")})
             .empty());
   CHECK(found({a_cgroup("/system.slice/nrd.service", "0-7")}).size() == 1);
 }

@@ -1,0 +1,112 @@
+#include "engine/model/confinement.h"
+
+#include <algorithm>
+#include <array>
+
+namespace nrd {
+namespace {
+
+using cpuset::Target;
+
+// All that systemd starts is in one of them (systemd.special(7)).
+constexpr std::array kSlices{"system.slice", "user.slice", "machine.slice", "init.scope"};
+const Target kPartition{.kind = Target::Kind::Partition, .name = "nrd.slice", .task = {}};
+constexpr const char* kKey = "cpu.confine";
+
+CpuSet pooled_cpus(const CpuPools& pools) {
+  CpuSet cpus;
+  for (const CpuPool& pool : pools) cpus |= pool.cpus;
+  return cpus;
+}
+
+// Of `of`, what the rest of the host keeps. Where cpusets overwrite the affinity that isolcpus= gave, it must not get
+// the isolated CPUs either.
+CpuSet left_for_others(const CpuSet& of, const NodeConfig& config, const NodeFacts& facts) {
+  const CpuSet left = of - pooled_cpus(config.cpu_pools);
+  const bool would_open = config.confinement == Confinement::Slices && facts.cpuset.overwrites_affinity;
+  return would_open ? left - facts.rdt.isolated : left;
+}
+
+Failure refused(std::string why, std::string allowed) {
+  return fail_at(ErrorCode::BadRequest, kKey, std::string(kKey) + ": " + std::move(why), std::move(allowed));
+}
+
+}  // namespace
+
+// The slices in either case: a list that one of them keeps (systemd issue 43846) would invalidate the partition, and
+// what else invalidates it does not let them in.
+std::map<Target, CpuSet> confinement_of(const NodeState& state) {
+  const CpuSet pooled = pooled_cpus(state.config->cpu_pools) & state.facts.rdt.online;
+  if (state.config->confinement == Confinement::None || pooled.empty()) return {};
+  std::map<Target, CpuSet> confined;
+  const CpuSet left = cpus_of_others(state);
+  if (left.empty()) return confined;  // of its CPUs only those of pools are online
+  for (const char* slice : kSlices) {
+    confined[{.kind = Target::Kind::Slice, .name = slice, .task = {}}] = left;
+  }
+  if (state.config->confinement == Confinement::Partition) confined[kPartition] = pooled;
+  return confined;
+}
+
+CpuSet cpus_of_others(const NodeState& state) {
+  const CpuSet& online = state.facts.rdt.online;
+  return state.config->confinement == Confinement::None ? online : left_for_others(online, *state.config, state.facts);
+}
+
+bool overwrites_unclaimed(const NodeState& state) {
+  if (!state.facts.cpuset.overwrites_affinity) return false;
+  return std::ranges::any_of(confinement_of(state), [&state](const auto& entry) {
+    const auto found = state.observed.cpuset.targets.find(entry.first);
+    const bool is_absent = found != state.observed.cpuset.targets.end() && found->second.cpus.empty();
+    return !is_absent && !state.baselines.cpu_sets.contains(entry.first);
+  });
+}
+
+std::optional<cpuset::Masks> observed_partition(const NodeState& state) {
+  const auto found = state.observed.cpuset.targets.find(kPartition);
+  const bool is_one = state.config->confinement == Confinement::Partition;
+  return is_one && found != state.observed.cpuset.targets.end() ? std::optional(found->second) : std::nullopt;
+}
+
+Result<void> check_confinement(const NodeConfig& config, const NodeFacts& facts) {
+  if (config.confinement == Confinement::None) return {};
+  if (config.cpu_pools.empty()) return refused("there are no CPU pools", "\"none\", or [[cpu.pools]] beside it");
+  if (!facts.cpuset.no_slices.empty()) return refused(facts.cpuset.no_slices, "\"none\"");
+  // Linux 6.12 takes these into no partition; before 6.2, a partition would open them to everything.
+  const CpuSet isolated =
+      facts.cpuset.overwrites_affinity ? facts.rdt.isolated : pooled_cpus(config.cpu_pools) & facts.rdt.isolated;
+  if (config.confinement == Confinement::Partition && !isolated.empty())
+    return refused("CPU " + isolated.to_string() + " is isolated by isolcpus=", "\"none\" or \"slices\"");
+  if (left_for_others(facts.rdt.online, config, facts).empty())
+    return refused("no online CPU would be left for the rest of the host", "pools without some of the online CPUs");
+  return {};
+}
+
+Result<void> check_pinned_units(const NodeConfig& config, const NodeFacts& facts,
+                                const std::map<std::string, CpuSet>& pinned) {
+  if (config.confinement == Confinement::None) return {};
+  const CpuSet left = left_for_others(facts.rdt.possible, config, facts);
+  std::string names;
+  for (const auto& [unit, cpus] : pinned) {
+    if (!cpus.empty() && !cpus.intersects(left))
+      names += (names.empty() ? "" : ", ") + unit + " (CPUAffinity=" + cpus.to_string() + ")";
+  }
+  if (names.empty()) return {};
+  return refused("could not start any more: " + names,
+                 "units with a CPU outside the pools in CPUAffinity=, or in nrd.slice");
+}
+
+std::string confinement_problem(const NodeState& state) {
+  for (const auto& [target, cpus] : confinement_of(state)) {
+    const auto found = state.observed.cpuset.targets.find(target);
+    if (found == state.observed.cpuset.targets.end() || found->second.cpus.empty()) continue;
+    if (found->second.cpus == cpus && found->second.partition == cpuset::limited_to(target, cpus).partition) continue;
+    const std::string& kind = found->second.partition;
+    return "the rest of the host may run on CPUs of pools: " + target.name + " runs on CPU " +
+           found->second.cpus.to_string() + (kind.empty() ? "" : " (" + kind + ")") + ", not on " + cpus.to_string() +
+           "; check AllowedCPUs= of units at the top level";
+  }
+  return {};
+}
+
+}  // namespace nrd

@@ -1,0 +1,65 @@
+#include "hw/cpuset/partition.h"
+
+#include "hw/cpuset/cgroup.h"
+#include "hw/cpuset/controller.h"
+
+namespace nrd::cpuset {
+namespace {
+
+const std::string kCgroup = std::string("/") + kSlice;
+constexpr const char* kRoot = "root";
+constexpr const char* kMember = "member";
+
+// Of the host, while sets of cgroups change all over it.
+Result<std::optional<PinnedThreads>> pinned_threads() {
+  if (!overwrites_affinity()) return std::nullopt;
+  const std::optional<CpuSet> all = TRY(effective_cpus("/"));
+  PinnedThreads found = TRY(PinnedThreads::find(all.value_or(CpuSet())));
+  return found;
+}
+
+}  // namespace
+
+Result<std::optional<Masks>> Partition::masks() {
+  const std::optional<std::string> kind = TRY(partition_of(kCgroup));
+  const std::optional<CpuSet> cpus = TRY(effective_cpus(kind ? kCgroup : "/"));
+  return Masks{.cpus = cpus.value_or(CpuSet()), .partition = kind.value_or(kMember)};
+}
+
+std::string Partition::kind() { return partition_of(kCgroup).value_or(std::nullopt).value_or(kMember); }
+
+Result<void> Partition::limit(const CpuSet& cpus, Deadline deadline) {
+  const Masks before = TRY(masks()).value_or(Masks());
+  if (before.partition != kRoot || before.cpus != cpus) {
+    TRY(enable_controller(units_, kRootSlice, deadline));
+    const std::optional<PinnedThreads> pinned = TRY(pinned_threads());
+    const Result<void> done = set(cpus, kRoot, deadline);
+    if (pinned) pinned->restore();
+    TRY(done);
+  }
+  const Masks after = TRY(masks()).value_or(Masks());
+  if (after.partition == kRoot && after.cpus == cpus) return {};
+  return fail(ErrorCode::Hardware, std::string(kSlice) + " with CPU " + cpus.to_string() +
+                                       " is no partition: the kernel reports " + after.partition + " with CPU " +
+                                       after.cpus.to_string() +
+                                       "; remove these CPUs from AllowedCPUs= of other units at the top level");
+}
+
+// It stays, with all CPUs, so that the cpuset controller stays enabled.
+Result<void> Partition::release(Deadline deadline) {
+  if (!TRY(partition_of(kCgroup))) return {};
+  const std::optional<PinnedThreads> pinned = TRY(pinned_threads());
+  const Result<void> done = set(TRY(possible_cpus()), kMember, deadline);
+  if (pinned) pinned->restore();
+  return done;
+}
+
+Result<void> Partition::set(const CpuSet& cpus, const std::string& kind, Deadline deadline) {
+  const std::string before = TRY(partition_of(kCgroup)).value_or(kMember);
+  // An invalid one becomes valid by way of a member only (update_prstate(), kernel/cgroup/cpuset.c).
+  if (before != kMember && (before != kRoot || kind == kMember)) TRY(set_partition(kCgroup, kMember));
+  TRY(units_.set_allowed_cpus(kSlice, cpus, deadline));
+  return kind == kMember || before == kind ? Result<void>() : set_partition(kCgroup, kind);
+}
+
+}  // namespace nrd::cpuset

@@ -1,0 +1,130 @@
+// The rest of the host, kept off the CPUs of pools.
+#include "engine/model/confinement.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/unit/engine/cpu_pool_fixture.h"
+
+using namespace nrd;
+using namespace nrd::testing;
+using cpuset::Masks;
+using cpuset::Target;
+
+namespace {
+
+const Target kPartition{Target::Kind::Partition, "nrd.slice", {}};
+Target a_slice(const char* name) { return {Target::Kind::Slice, name, {}}; }
+
+// Its pools have CPUs 2-15. machine.slice has never been used.
+struct Fixture : CpuPoolFixture {
+  Fixture() {
+    for (const char* name : {"system.slice", "user.slice", "init.scope"})
+      hardware.tree.cpuset.targets[a_slice(name)] = {.cpus = everywhere};
+    hardware.tree.cpuset.targets[kPartition] = {.cpus = everywhere, .partition = "member"};
+    before = hardware.tree;
+  }
+  Result<void> reload(Confinement confinement) {
+    NodeConfig config = with_pools().node;
+    config.confinement = confinement;
+    return writer->reconfigure(config, ReloadMode::Apply);
+  }
+  std::string cpus_of(const Target& target) const { return hardware.tree.cpuset.targets.at(target).cpus.to_string(); }
+  Observed before;
+};
+
+}  // namespace
+
+TEST_CASE("slices lose the CPUs of pools, and get them back when a reload ends it") {
+  Fixture fixture;
+  REQUIRE(fixture.reload(Confinement::Slices));
+  for (const char* name : {"system.slice", "user.slice", "init.scope"}) CHECK(fixture.cpus_of(a_slice(name)) == "0-1");
+  CHECK(fixture.store.baselines().cpu_sets.size() == 3);
+  // Grants change nothing of it.
+  const uint64_t writes = fixture.hardware.writes;
+  const auto workload = fixture.create(for_cpus({.pool = "fast", .count = 2}));
+  REQUIRE(workload);
+  REQUIRE(fixture.remove(workload->id));
+  CHECK(fixture.hardware.writes == writes);
+  REQUIRE(fixture.reload(Confinement::None));
+  CHECK(fixture.hardware.tree == fixture.before);
+  CHECK(fixture.store.baselines().cpu_sets.empty());
+}
+
+TEST_CASE("a partition has the online CPUs of all pools, and a reload changes one kind into the other") {
+  Fixture fixture;
+  fixture.hardware.facts.rdt.online.remove(CpuId{15});
+  REQUIRE(fixture.reload(Confinement::Partition));
+  CHECK(fixture.hardware.tree.cpuset.targets.at(kPartition) ==
+        Masks{.cpus = *CpuSet::parse("2-14"), .partition = "root"});
+  fixture.hardware.facts.rdt.online.add(CpuId{15});
+  fixture.writer->repair();
+  CHECK(fixture.cpus_of(kPartition) == "2-15");
+  CHECK(fixture.cpus_of(a_slice("user.slice")) == "0-1");
+  REQUIRE(fixture.reload(Confinement::Slices));
+  CHECK(fixture.hardware.tree.cpuset.targets.at(kPartition) ==
+        Masks{.cpus = fixture.everywhere, .partition = "member"});
+  CHECK(fixture.cpus_of(a_slice("user.slice")) == "0-1");
+}
+
+TEST_CASE("an invalid partition is reported with its cause and repaired, and fails no request meanwhile") {
+  Fixture fixture;
+  REQUIRE(fixture.reload(Confinement::Partition));
+  Masks& partition = fixture.hardware.tree.cpuset.targets.at(kPartition);
+  partition.partition = "root invalid (Cpu list in cpuset.cpus not exclusive)";
+  fixture.hardware.broken_from_write = fixture.hardware.writes + 1;
+  fixture.writer->repair();
+  CHECK(problem_of(fixture.state()).find("target was not limited") != std::string::npos);
+  CHECK(confinement_problem(fixture.state()).find("nrd.slice runs on CPU 2-15 (root invalid (Cpu list") !=
+        std::string::npos);
+  CHECK(fixture.create(for_cpus({.pool = "fast", .count = 2})));
+  fixture.hardware.broken_from_write.reset();
+  fixture.writer->repair();
+  CHECK(partition.partition == "root");
+  CHECK(problem_of(fixture.state()).empty());
+}
+
+TEST_CASE("a failed write of a reload leaves the rest of the host as it was") {
+  for (const Confinement confinement : {Confinement::Slices, Confinement::Partition}) {
+    for (uint64_t write = 1; write <= (confinement == Confinement::Slices ? 3U : 4U); ++write) {
+      CAPTURE(write);
+      Fixture fixture;
+      fixture.hardware.fail_at_write = fixture.hardware.writes + write;
+      const Result<void> reloaded = fixture.reload(confinement);
+      REQUIRE_FALSE(reloaded);
+      CHECK(reloaded.error().code == ErrorCode::Hardware);
+      CHECK(fixture.hardware.tree == fixture.before);
+      CHECK(fixture.state().config->confinement == Confinement::None);
+    }
+  }
+}
+
+TEST_CASE("a node that cannot confine refuses it with the reason") {
+  Fixture fixture;
+  const auto refusal = [&](Confinement confinement) {
+    fixture.writer->repair();  // reads what the node can do
+    const Result<void> reloaded = fixture.reload(confinement);
+    if (reloaded) return std::string();
+    CHECK(reloaded.error().code == ErrorCode::BadRequest);
+    CHECK(fixture.hardware.tree == fixture.before);
+    return reloaded.error().message;
+  };
+  cpuset::Node& node = fixture.hardware.facts.cpuset;
+  node.no_slices = "systemd is not the init of this host";
+  CHECK(refusal(Confinement::Slices) == "cpu.confine: systemd is not the init of this host");
+  node.no_slices.clear();
+  fixture.hardware.pinned = {{"web.service", {0, 2}}, {"feed.service", {4, 5}}, {"ids.service", {15}}};
+  CHECK(refusal(Confinement::Partition) ==
+        "cpu.confine: could not start any more: feed.service (CPUAffinity=4-5), ids.service (CPUAffinity=15)");
+  fixture.hardware.pinned.clear();
+  fixture.hardware.facts.rdt.isolated = {14, 15};
+  CHECK(refusal(Confinement::Partition) == "cpu.confine: CPU 14-15 is isolated by isolcpus=");
+  CHECK(refusal(Confinement::Slices).empty());
+}
+
+TEST_CASE("where a cpuset overwrites what isolcpus= has set, the rest of the host gets no isolated CPU") {
+  Fixture fixture;
+  fixture.hardware.facts.rdt.isolated = {1, 15};
+  fixture.hardware.facts.cpuset.overwrites_affinity = true;
+  REQUIRE(fixture.reload(Confinement::Slices));
+  CHECK(fixture.cpus_of(a_slice("system.slice")) == "0");
+}
