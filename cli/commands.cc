@@ -339,6 +339,28 @@ Outcome<> show_cpu_pool(const Client& client, Output output, const std::string& 
   return {};
 }
 
+Outcome<> check_cpu_pools(const Client& client, Output output, const std::string& name) {
+  const auto path_of = [](const std::string& pool) { return "/v1/cpus/pools/" + encoded(pool) + "/check"; };
+  if (!name.empty()) {
+    const json::Value check = TRY(value_to_draw(client.get(path_of(name)), output));
+    print(draw_check(check));
+    return {};
+  }
+  const json::Value pools = TRY(value_of(client.get("/v1/cpus/pools")));
+  std::string all;
+  for (const json::Value& pool : pools.items()) {
+    const std::string check = TRY(body_of(client.get(path_of(text_of(pool, "name")))));
+    if (output.json) {
+      all += (all.empty() ? "" : ",") + check;
+    } else {
+      const json::Value drawn = TRY(parsed(check));
+      print(draw_check(drawn));
+    }
+  }
+  if (output.json) print_json("[" + all + "]");
+  return {};
+}
+
 Outcome<> show_ways(const Client& client, Output output) {
   const json::Value node = TRY(value_to_draw(client.get("/v1/node"), output));
   const json::Value workloads = TRY(value_of(client.get("/v1/workloads")));

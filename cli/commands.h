@@ -34,6 +34,7 @@ Outcome<> wait_for_workload(const Client& client, const std::string& called, Awa
 Outcome<> show_node(const Client& client, Output output);
 Outcome<> show_cpus(const Client& client, Output output);
 Outcome<> show_cpu_pool(const Client& client, Output output, const std::string& name);
+Outcome<> check_cpu_pools(const Client& client, Output output, const std::string& name);
 Outcome<> show_ways(const Client& client, Output output);
 
 }  // namespace nrd::cli

@@ -154,6 +154,15 @@ std::string draw_pool(const json::Value& pool) {
   return text + "  workloads: " + texts_of(part(pool, "workloads")) + "\n";
 }
 
+std::string draw_check(const json::Value& check) {
+  std::string text = "pool " + text_of(check, "pool") + ", CPUs " + text_of(check, "cpus") + "\n";
+  for (const json::Value& found : part(check, "disturbances").items()) {
+    text += "  " + text_of(found, "source") + ", CPUs " + text_of(found, "cpus") + ": " + text_of(found, "text") +
+            "\n      " + text_of(found, "remedy") + "\n";
+  }
+  return text + (part(check, "disturbances").items().empty() ? "  nothing found\n" : "");
+}
+
 std::string draw_cpus(const CpuDrawing& of, Colour colour) {
   const std::vector<Zone> zones = zones_of(of.cpus);
   const std::map<std::string, char> letters = letters_of(of.cpus);

@@ -31,6 +31,9 @@ struct CpuDrawing {
 // Of GET /v1/cpus/pools/{id}: what it has left, and the largest request that fits now.
 std::string draw_pool(const json::Value& pool);
 
+// Of GET /v1/cpus/pools/{id}/check.
+std::string draw_check(const json::Value& check);
+
 std::string draw_cpus(const CpuDrawing& of, Colour colour);
 
 }  // namespace nrd::cli

@@ -127,6 +127,9 @@ void declare_cpus(CLI::App& app, Arguments& a) {
   });
   cpus->require_subcommand(0, 1);
   cpus->add_option("POOL", a.id, "name of a CPU pool");
+  declare(*cpus, a, "check", "show what may delay tasks on the CPUs of pools, with remedies",
+          [&a](const Client& client, Output output) { return check_cpu_pools(client, output, a.id); })
+      ->add_option("POOL", a.id, "name of a CPU pool (default: all)");
   declare(*cpus, a, "unconfine", "while nrd is stopped: let the rest of the host use all CPUs again (cpu.confine)",
           [](const Client& client, Output) { return unconfine(client); });
 }

@@ -21,6 +21,7 @@
 #include "daemon/signals.h"
 #include "engine/onload/documents.h"
 #include "engine/owner_cleanup.h"
+#include "engine/pool_check.h"
 #include "engine/process_watcher.h"
 #include "engine/transaction/engine.h"
 #include "engine/workload_poll.h"
@@ -117,6 +118,7 @@ Result<void> run(const Options& options) {
   const SystemClock clock;
   const std::unique_ptr<ProcessWatcher> owners = TRY(ProcessWatcher::start());
   WorkloadPoll watchers(clock);
+  PoolCheck checks(find_disturbances);
   const std::unique_ptr<CpuEvents> cpu_events =
       listen_for_cpus();                      // before the first observation, so that no event is missed
   std::optional<DeclaredWorkloads> declared;  // the engine notifies it to its own end
@@ -144,7 +146,7 @@ Result<void> run(const Options& options) {
   declared->wait(kDeclaredDeadline);  // before the first client
   Reloader reloader(options.source, options.loaded, wake_main_thread);
   Result<std::unique_ptr<HttpFrontend>> frontend = HttpFrontend::open(
-      config, {**engine, workloads, *owners, onload->controller(), onload->allocations(), watchers, reloader},
+      config, {**engine, workloads, *owners, onload->controller(), onload->allocations(), watchers, reloader, checks},
       [&declared] { return declared->problems(); });
   if (!frontend) return Failure(frontend.error());
 

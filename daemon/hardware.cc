@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "hw/cpuset/cpuset.h"
+#include "hw/cpuset/disturbances.h"
 #include "hw/pstate/pstate.h"
 #include "hw/rdt/rdt.h"
 
@@ -93,5 +94,7 @@ Result<std::unique_ptr<Hardware>> open_hardware(const rdt::MountOptions& mount) 
   std::unique_ptr<rdt::Rdt> rdt = TRY(rdt::Rdt::start(mount));
   return std::make_unique<NodeHardware>(std::move(rdt));
 }
+
+PoolCheck::Disturbances find_disturbances(const cpuset::CheckQuery& query) { return cpuset::find_disturbances(query); }
 
 }  // namespace nrd::daemon

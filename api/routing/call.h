@@ -16,6 +16,7 @@
 
 namespace nrd {
 class Engine;
+class PoolCheck;
 class ProcessWatcher;
 class WorkloadPoll;
 class WorkloadService;
@@ -42,6 +43,7 @@ struct Services {
   onload::Allocations& allocations;
   WorkloadPoll& watchers;
   v1::ConfigService& config;
+  PoolCheck& checks;
 };
 
 // One sentence for each problem.

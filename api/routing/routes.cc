@@ -45,6 +45,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/cpus", show_cpus},
     {"GET", "/v1/cpus/pools", list_cpu_pools},
     {"GET", "/v1/cpus/pools/{id}", show_cpu_pool},
+    {"GET", "/v1/cpus/pools/{id}/check", check_cpu_pool},
     {"GET", "/v1/pstate", rmd::list_pstates, "view"},
     {"GET", "/v1/pstate/{id}", show_pstate},
     {"GET", "/v1/onload", show_onload, "since wait"},

@@ -4,12 +4,15 @@
 
 #include "api/routing/answer.h"
 #include "api/routing/problem.h"
+#include "api/v1/onload/answer.h"
 #include "base/json/fields.h"
 #include "base/json/writer.h"
 #include "engine/model/confinement.h"
 #include "engine/model/cpu_sets.h"
+#include "engine/model/pool_check.h"
 #include "engine/model/workload_fields.h"
 #include "engine/plan/cpus/largest.h"
+#include "engine/pool_check.h"
 #include "engine/transaction/engine.h"
 
 namespace nrd::v1 {
@@ -141,6 +144,44 @@ void render_pool(json::Writer& w, const NodeState& state, const CpuPool& pool) {
   w.end_object();
 }
 
+void render(json::Writer& w, const cpuset::Disturbance& disturbance) {
+  w.begin_object();
+  w.key("source").string(json::name_of(disturbance.source));
+  w.key("name").string_or_null(disturbance.name);
+  w.key("cpus").string(disturbance.cpus.to_string());
+  w.key("text").string(disturbance.text);
+  w.key("remedy").string(disturbance.remedy);
+  w.end_object();
+}
+
+struct Checked {
+  std::string pool;
+  cpuset::CheckQuery query;
+  PoolCheck::Disturbances siblings;
+};
+
+http::Response report_of(const Checked& checked, const PoolCheck::Disturbances& found) {
+  json::Writer w;
+  w.begin_object();
+  w.key("pool").string(checked.pool);
+  w.key("cpus").string(checked.query.cpus.to_string());
+  w.key("disturbances").begin_array();
+  for (const cpuset::Disturbance& disturbance : checked.siblings) render(w, disturbance);
+  for (const cpuset::Disturbance& disturbance : found) render(w, disturbance);
+  w.end_array();
+  w.end_object();
+  return routing::json_answer(200, w.take());
+}
+
+// Null: there is none, which was the answer.
+const CpuPool* find_pool(const NodeState& state, const routing::Call& call, http::Reply& reply) {
+  const CpuPool* pool = find_pool(state.config->cpu_pools, call.id);
+  if (pool) return pool;
+  const Failure missing = fail(ErrorCode::NotFound, "there is no such CPU pool");
+  reply.send(routing::render(routing::problem_of_request(missing.value()), call.error_style));
+  return nullptr;
+}
+
 }  // namespace
 
 void show_cpus(const routing::Call& call, http::Reply reply) {
@@ -171,14 +212,23 @@ void list_cpu_pools(const routing::Call& call, http::Reply reply) {
 
 void show_cpu_pool(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
-  const CpuPool* pool = find_pool(state->config->cpu_pools, call.id);
-  if (!pool) {
-    const Failure missing = fail(ErrorCode::NotFound, "there is no such CPU pool");
-    return reply.send(routing::render(routing::problem_of_request(missing.value()), call.error_style));
-  }
+  const CpuPool* pool = find_pool(*state, call, reply);
+  if (!pool) return;
   json::Writer w;
   render_pool(w, *state, *pool);
   reply.send(routing::json_answer(200, w.take()));
+}
+
+void check_cpu_pool(const routing::Call& call, http::Reply reply) {
+  const auto state = call.engine.state();
+  const CpuPool* pool = find_pool(*state, call, reply);
+  if (!pool) return;
+  const Checked checked{
+      .pool = pool->name, .query = check_query_of(*state, *pool), .siblings = busy_siblings(*state, *pool)};
+  call.checks.run(checked.query, answer_with<PoolCheck::Disturbances>(call, std::move(reply),
+                                                                      [checked](const PoolCheck::Disturbances& found) {
+                                                                        return report_of(checked, found);
+                                                                      }));
 }
 
 }  // namespace nrd::v1

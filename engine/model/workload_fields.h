@@ -122,6 +122,24 @@ inline constexpr auto json::kNames<cpuset::Conflict::Source> =
                std::pair{cpuset::Conflict::Source::Unit, "unit"}};
 
 template <>
+inline constexpr auto json::kNames<cpuset::Disturbance::Source> =
+    std::array{std::pair{cpuset::Disturbance::Source::Interrupt, "interrupt"},
+               std::pair{cpuset::Disturbance::Source::NewInterrupts, "new_interrupts"},
+               std::pair{cpuset::Disturbance::Source::Workqueues, "workqueues"},
+               std::pair{cpuset::Disturbance::Source::Watchdog, "watchdog"},
+               std::pair{cpuset::Disturbance::Source::BoundThreads, "bound_threads"},
+               std::pair{cpuset::Disturbance::Source::UnboundThreads, "unbound_threads"},
+               std::pair{cpuset::Disturbance::Source::Tick, "tick"},
+               std::pair{cpuset::Disturbance::Source::Sibling, "sibling"},
+               std::pair{cpuset::Disturbance::Source::IdleStates, "idle_states"},
+               std::pair{cpuset::Disturbance::Source::Governor, "governor"},
+               std::pair{cpuset::Disturbance::Source::RealTimeLimit, "sched_rt_runtime"},
+               std::pair{cpuset::Disturbance::Source::HugePages, "transparent_huge_pages"},
+               std::pair{cpuset::Disturbance::Source::Kubelet, "kubelet"},
+               std::pair{cpuset::Disturbance::Source::Tuned, "tuned"},
+               std::pair{cpuset::Disturbance::Source::Irqbalance, "irqbalance"}};
+
+template <>
 inline constexpr auto json::kNames<CpuPool::Kind> =
     std::array{std::pair{CpuPool::Kind::Exclusive, "exclusive"}, std::pair{CpuPool::Kind::Shared, "shared"}};
 template <>

@@ -173,7 +173,7 @@ std::vector<Conflict> cgroup_conflicts(const std::vector<CgroupCpus>& cgroups, c
   return found;
 }
 
-std::vector<Conflict> find_conflicts(const PoolUse& use, const std::string& root) {
+std::vector<Conflict> service_conflicts(const PoolUse& use, const std::string& root) {
   std::vector<Conflict> found;
   const auto add = [&found](std::optional<Conflict> conflict) {
     if (conflict) found.push_back(*std::move(conflict));
@@ -184,6 +184,11 @@ std::vector<Conflict> find_conflicts(const PoolUse& use, const std::string& root
   if (auto conflict = irqbalance_conflict(text_in(root + kIrqbalanceDefaults), use);
       conflict && is_running("irqbalance", root))
     add(std::move(conflict));
+  return found;
+}
+
+std::vector<Conflict> find_conflicts(const PoolUse& use, const std::string& root) {
+  std::vector<Conflict> found = service_conflicts(use, root);
   const std::string cgroups = root + kCgroups;
   std::ranges::move(cgroup_conflicts(list_cgroups(cgroups), use,
                                      [&cgroups](const std::string& path) { return processes_in(cgroups, path); }),

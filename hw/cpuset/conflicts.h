@@ -23,6 +23,9 @@ inline constexpr size_t kMostConflicts = 64;  // of cgroups
 std::vector<Conflict> cgroup_conflicts(const std::vector<CgroupCpus>& cgroups, const PoolUse& use,
                                        const std::function<std::set<pid_t>(const std::string& path)>& processes);
 
+// Of services that manage CPUs of the whole host (neighbours.h). Reads the names of all processes. Any thread.
+std::vector<Conflict> service_conflicts(const PoolUse& use, const std::string& root);
+
 // Takes milliseconds: reads the names of all processes, and up to kMostCgroups cgroups. Any thread. `root`: of the
 // files, "" on a host.
 std::vector<Conflict> find_conflicts(const PoolUse& use, const std::string& root = "");

@@ -185,6 +185,42 @@ struct Conflict {
   friend bool operator==(const Conflict&, const Conflict&) = default;
 };
 
+// The CPUs of a pool, for a search of what disturbs them.
+struct CheckQuery {
+  CpuSet cpus{};                         // online ones
+  bool low_noise = false;                // what the kernel lets nrd move is elsewhere
+  std::optional<uint32_t> latency_us{};  // limit of granted CPUs
+  PoolUse use{};                         // of this pool
+  friend bool operator==(const CheckQuery&, const CheckQuery&) = default;
+};
+
+// What may delay tasks on CPUs of a pool.
+struct Disturbance {
+  enum class Source {
+    Interrupt,
+    NewInterrupts,
+    Workqueues,
+    Watchdog,
+    BoundThreads,    // kernel threads that run on one CPU only
+    UnboundThreads,  // other kernel threads
+    Tick,
+    Sibling,
+    IdleStates,
+    Governor,
+    RealTimeLimit,
+    HugePages,
+    Kubelet,
+    Tuned,
+    Irqbalance,
+  };
+  Source source = Source::Interrupt;
+  std::string name{};    // of a device, governor or idle state; empty: there is only one
+  CpuSet cpus{};         // of the pool
+  std::string text{};    // what it does
+  std::string remedy{};  // what to do
+  friend bool operator==(const Disturbance&, const Disturbance&) = default;
+};
+
 // Targets and CPUs not named here stay untouched.
 struct Setting {
   std::map<Target, CpuSet> limited{};  // run on exactly these

@@ -77,6 +77,8 @@ CALLS = [
     ("get", "/v1/cpus/pools", None, None, 200),
     ("get", "/v1/cpus/pools/{id}", "fast", None, 200),
     ("get", "/v1/cpus/pools/{id}", "none", None, 404),
+    ("get", "/v1/cpus/pools/{id}/check", "fast", None, 200),
+    ("get", "/v1/cpus/pools/{id}/check", "none", None, 404),
     ("get", "/v1/pstate", None, None, 200),
     ("get", "/v1/pstate/{id}", "3", None, 200),
     ("get", "/v1/pstate/{id}", "99", None, 404),

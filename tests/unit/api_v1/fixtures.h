@@ -8,6 +8,7 @@
 #include "api/routing/routes.h"
 #include "api/v1/config.h"
 #include "engine/onload/allocations.h"
+#include "engine/pool_check.h"
 #include "engine/process_watcher.h"
 #include "engine/workload_poll.h"
 #include "engine/workload_service.h"
@@ -47,7 +48,7 @@ struct Fixture {
 
   routing::Services services(Engine& engine, onload::Controller& controller) {
     workloads.emplace(engine, *owners, *allocations);
-    return {engine, *workloads, *owners, controller, *allocations, watchers, config};
+    return {engine, *workloads, *owners, controller, *allocations, watchers, config, checks};
   }
 
   Folder folder;
@@ -57,6 +58,7 @@ struct Fixture {
   std::optional<WorkloadService> workloads;
   WorkloadPoll watchers{clock};
   FakeConfig config;
+  PoolCheck checks{[](const cpuset::CheckQuery&) { return PoolCheck::Disturbances(); }};
   std::shared_ptr<routing::RequestCounters> counters =
       std::make_shared<routing::RequestCounters>(routing::route_table());
 };

@@ -62,3 +62,13 @@ TEST_CASE("a machine without zones is drawn CPU by CPU, and many CPUs in several
   CHECK(drawn.starts_with("CPUs\n       0  o o o"));
   CHECK(drawn.find("\n      24  o o o o o o\n") != std::string::npos);
 }
+
+TEST_CASE("a check is a list of what was found, each with its remedy") {
+  CHECK(cli::draw_check(parsed(R"({"pool": "fast", "cpus": "2-7", "disturbances": [
+          {"source": "tick", "name": null, "cpus": "2-3", "text": "the tick interrupts", "remedy": "nohz_full=2-3"}]})")) ==
+        "pool fast, CPUs 2-7\n"
+        "  tick, CPUs 2-3: the tick interrupts\n"
+        "      nohz_full=2-3\n");
+  CHECK(cli::draw_check(parsed(R"({"pool": "fast", "cpus": "2-7", "disturbances": []})")) ==
+        "pool fast, CPUs 2-7\n  nothing found\n");
+}

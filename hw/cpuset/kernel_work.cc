@@ -1,0 +1,191 @@
+#include "hw/cpuset/kernel_work.h"
+
+#include <fcntl.h>
+#include <sys/types.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <string_view>
+
+#include "base/directory.h"
+#include "base/file.h"
+#include "base/number.h"
+#include "base/unique_fd.h"
+#include "hw/cpuset/noise.h"
+
+namespace nrd::cpuset {
+namespace {
+
+using Source = Disturbance::Source;
+
+constexpr size_t kMostNames = 4 * 1024 * 1024;  // PID_MAX_LIMIT, include/linux/threads.h
+constexpr size_t kMostDevices = 256;
+constexpr size_t kMostInText = 16;
+
+std::vector<std::string> names_in(const std::string& path) {
+  const UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.valid()) return {};
+  return list_names(folder.get(), kMostNames).value_or(std::vector<std::string>());
+}
+
+// "a, b and 3 more"
+std::string text_of(const std::vector<std::string>& words) {
+  std::string text;
+  for (size_t i = 0; i < std::min(words.size(), kMostInText); ++i) text += (i == 0 ? "" : ", ") + words[i];
+  if (words.size() > kMostInText) text += " and " + std::to_string(words.size() - kMostInText) + " more";
+  return text;
+}
+
+// The name with which a driver has requested the interrupt: a folder beside the kernel's own files. Empty: none has, so
+// it never arrives.
+std::string user_of(const std::string& root, uint32_t interrupt) {
+  constexpr std::array<std::string_view, 7> kFiles{"affinity_hint", "effective_affinity", "effective_affinity_list",
+                                                   "node",          "smp_affinity",       "smp_affinity_list",
+                                                   "spurious"};
+  for (const std::string& name : names_in(root + "/proc/irq/" + std::to_string(interrupt))) {
+    if (std::ranges::find(kFiles, name) == kFiles.end()) return name;
+  }
+  return {};
+}
+
+struct Device {
+  CpuSet cpus;
+  std::vector<std::string> interrupts;
+};
+
+Disturbance of_device(const std::string& name, Device device, bool low_noise) {
+  const size_t count = device.interrupts.size();
+  const std::string list = device.cpus.to_string();
+  return {.source = Source::Interrupt,
+          .name = name,
+          .cpus = std::move(device.cpus),
+          .text = std::to_string(count) + (count == 1 ? " interrupt of " : " interrupts of ") + name + " may arrive (" +
+                  text_of(device.interrupts) + ")" + (low_noise ? "; the kernel does not move them" : ""),
+          .remedy = low_noise ? "give the driver fewer queues, or add isolcpus=managed_irq," + list +
+                                    " to the kernel's command line"
+                              : "low_noise = true in the pool"};
+}
+
+Disturbance of_other(const NoiseSource& source, CpuSet cpus, bool low_noise) {
+  Source kind = Source::NewInterrupts;
+  std::string text = "interrupts that devices request from now on may arrive";
+  if (source.kind == NoiseSource::Kind::Workqueues) {
+    kind = Source::Workqueues;
+    text = "unbound workqueues may run";
+  } else if (source.kind == NoiseSource::Kind::Watchdog) {
+    kind = Source::Watchdog;
+    text = "the watchdog for lockups runs";
+  }
+  return {.source = kind,
+          .cpus = std::move(cpus),
+          .text = text,
+          .remedy = low_noise ? "other software has moved it here; the next drift check moves it off"
+                              : "low_noise = true in the pool"};
+}
+
+struct Thread {
+  std::string name;
+  CpuSet cpus;
+};
+
+// nullopt: it is no thread of the kernel, or has ended.
+std::optional<Thread> kernel_thread(const std::string& folder) {
+  constexpr uint32_t kIsKernelThread = 0x00200000;  // PF_KTHREAD, include/linux/sched.h
+  constexpr int kFlags = 6;                         // fields after the name, proc(5)
+  constexpr std::string_view kAllowed = "\nCpus_allowed_list:";
+  const auto stat = read_one_line(folder + "/stat");
+  if (!stat || !*stat) return std::nullopt;
+  const std::string_view line = **stat;
+  const size_t open = line.find('(');
+  const size_t close = line.rfind(')');
+  if (open == line.npos || close == line.npos || close < open) return std::nullopt;
+  std::string_view fields = trimmed(line.substr(close + 1));
+  for (int skipped = 0; skipped < kFlags; ++skipped)
+    fields.remove_prefix(std::min(fields.find(' '), fields.size() - 1) + 1);
+  const auto flags = parse_number<uint32_t>(fields.substr(0, fields.find(' ')));
+  if (!flags || (*flags & kIsKernelThread) == 0) return std::nullopt;
+  const auto status = read_file(folder + "/status");
+  if (!status || !*status) return std::nullopt;
+  const size_t allowed = (*status)->find(kAllowed);
+  if (allowed == std::string::npos) return std::nullopt;
+  const std::string_view rest = std::string_view(**status).substr(allowed + kAllowed.size());
+  Result<CpuSet> cpus = CpuSet::parse(trimmed(rest.substr(0, rest.find('\n'))));
+  if (!cpus) return std::nullopt;
+  return Thread{std::string(line.substr(open + 1, close - open - 1)), *std::move(cpus)};
+}
+
+// By what is common to their names: "ksoftirqd/4" and "ksoftirqd/5".
+struct Threads {
+  CpuSet cpus;
+  std::map<std::string, size_t> kinds;
+  void add(const Thread& thread, const CpuSet& here) {
+    cpus |= here;
+    ++kinds[thread.name.substr(0, thread.name.find('/'))];
+  }
+  std::string text() const {
+    std::vector<std::string> words;
+    for (const auto& [name, count] : kinds) words.push_back(std::to_string(count) + " " + name);
+    return text_of(words);
+  }
+};
+
+}  // namespace
+
+std::string device_of(std::string_view interrupt_name) {
+  const size_t digits = interrupt_name.find_last_not_of("0123456789") + 1;
+  if (digits == interrupt_name.size() || digits == 0) return std::string(interrupt_name);
+  size_t end = interrupt_name.find_last_not_of("-_.", digits - 1) + 1;
+  if (end == digits && interrupt_name[end - 1] == 'q') --end;  // "nvme0q12"
+  return std::string(end == digits || end == 0 ? interrupt_name : interrupt_name.substr(0, end));
+}
+
+std::vector<Disturbance> find_interrupts(const CheckQuery& query, const std::string& root) {
+  std::map<std::string, Device> devices;
+  std::vector<Disturbance> found;
+  for (const auto& [source, cpus] : Noise(root).observe()) {
+    CpuSet here = cpus & query.cpus;
+    if (here.empty()) continue;
+    if (source.kind != NoiseSource::Kind::Interrupt) {
+      found.push_back(of_other(source, std::move(here), query.low_noise));
+      continue;
+    }
+    const std::string user = user_of(root, source.number);
+    if (user.empty()) continue;
+    Device& device = devices[devices.size() < kMostDevices ? device_of(user) : "other devices"];
+    device.cpus |= here;
+    device.interrupts.push_back(std::to_string(source.number));
+  }
+  for (auto& [name, device] : devices) found.push_back(of_device(name, std::move(device), query.low_noise));
+  return found;
+}
+
+std::vector<Disturbance> find_kernel_threads(const CheckQuery& query, const std::string& root) {
+  Threads bound, unbound;
+  for (const std::string& name : names_in(root + "/proc")) {
+    if (!parse_number<pid_t>(name)) continue;
+    const std::optional<Thread> thread = kernel_thread(root + "/proc/" + name);
+    if (!thread) continue;
+    const CpuSet here = thread->cpus & query.cpus;
+    if (!here.empty()) (thread->cpus.size() == 1 ? bound : unbound).add(*thread, here);
+  }
+  std::vector<Disturbance> found;
+  if (!bound.cpus.empty()) {
+    found.push_back({.source = Source::BoundThreads,
+                     .cpus = bound.cpus,
+                     .text = "kernel threads bound to these CPUs: " + bound.text(),
+                     .remedy = "none for most: they run only for work of their own CPU; rcu_nocbs=" +
+                               bound.cpus.to_string() + " on the kernel's command line moves that of RCU"});
+  }
+  if (!unbound.cpus.empty()) {
+    found.push_back({.source = Source::UnboundThreads,
+                     .cpus = unbound.cpus,
+                     .text = "kernel threads that may run here: " + unbound.text(),
+                     .remedy = "isolcpus=domain," + unbound.cpus.to_string() +
+                               " on the kernel's command line, or move them with taskset"});
+  }
+  return found;
+}
+
+}  // namespace nrd::cpuset
