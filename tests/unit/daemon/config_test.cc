@@ -34,8 +34,8 @@ TEST_CASE("the shipped file contains every key with its default") {
   Config expected;
   expected.pools = {.os = 1, .guarantee = 5, .besteffort = 3, .shared = 2, .infra = 0};  // of an 11-way cache
   expected.max_shared = 10;
-  expected.cpu_quotas = NamedCpuQuotas{{"alice", {.pools = {"fast"}, .count = 2}},
-                                       {"@quant", {.pools = {"fast"}, .count = 8}}};
+  expected.cpu_quotas =
+      NamedCpuQuotas{{"alice", {.pools = {"fast"}, .count = 2}}, {"@quant", {.pools = {"fast"}, .count = 8}}};
   expected.tls = http::TlsFiles{.certificate = "/etc/nrd/tls/server.crt",
                                 .key = "/etc/nrd/tls/server.key",
                                 .client_ca = "/etc/nrd/tls/ca.crt"};  // as "nrdctl tls init" makes them

@@ -112,7 +112,8 @@ TEST_CASE("pools that contradict themselves or each other are refused with key a
         Row{fast + "size = 3\n", "unknown key size; allowed: name, cpus"},
         Row{fast + kFast, "another pool is named fast"},
         Row{fast + "[[cpu.pools]]\nname = \"b\"\ncpus = \"7-8\"\nkind = \"shared\"\n", "CPU 7 is also in pool fast"},
-        Row{"[cpu]\npools = 3\n", "expected at most 64 sections"}, Row{"[cpu]\npool = []\n", "cpu.pools"}}) {
+        Row{"[cpu]\npools = 3\n", "expected at most 64 sections"},
+        Row{"[cpu]\npool = []\n", "cpu.pools"}}) {
     CAPTURE(text);
     const std::string found = problem_of(text);
     CHECK(has(found, problem));
