@@ -17,7 +17,7 @@ foreach(row IN LISTS rows)
   string(SHA256 id "nrd:${code}")
   string(SUBSTRING ${id} 0 32 id)
   string(APPEND table "    {\"${code}\", \"${id}\"},\n")
-  string(REGEX REPLACE "\\[([^]]+)\\]\\([^)]+\\.md\\)" "\\1" text "${text}")  # a link becomes its text
+  string(REGEX REPLACE "\\[([^]]+)\\]\\([^)]+\\.md[^)]*\\)" "\\1" text "${text}")  # a link becomes its text
   string(REPLACE "`" "" text "${text}")
   string(APPEND catalog "\n-- ${id}\nSubject: nrd: ${code}\nDefined-By: nrd\nDocumentation: man:nrd(8)\n\n${text}\n")
 endforeach()
