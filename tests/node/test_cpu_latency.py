@@ -76,7 +76,9 @@ def test_drift_is_repaired_and_hotplug_too():
         post(node)
         node.sim.write(file_of(3), "0\n")
         wait_for(lambda: limits(node) == LIMITED, "the repair")
-        assert "DRIFT_REPAIRED" in node.journal() and "idle latency limit of CPU 3: 0, not n/a" in node.journal()
+        # The journal follows the write.
+        wait_for(lambda: "DRIFT_REPAIRED" in node.journal(), "the report")
+        assert "idle latency limit of CPU 3: 0, not n/a" in node.journal()
         node.sim.control("offline 3")
         wait_for(lambda: limits(node) == "n/a 70 0 0 0 0", "the limit of the offline CPU")
         node.sim.control("online 3")

@@ -78,7 +78,7 @@ def test_drift_of_a_mask_is_repaired(node):
     wait_for(lambda: node.list() and allowed(process.pid) == "1", "the grant")
     os.sched_setaffinity(process.pid, {0, 1})
     wait_for(lambda: allowed(process.pid) == "1", "the repair")
-    assert "DRIFT_REPAIRED" in node.journal()
+    wait_for(lambda: "DRIFT_REPAIRED" in node.journal(), "the report")  # follows the write
     process.kill()
     process.wait()
 
