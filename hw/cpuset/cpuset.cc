@@ -18,7 +18,7 @@ namespace {
 // What a request may spend on systemd's answers; others wait meanwhile.
 constexpr std::chrono::milliseconds kPatience{800};
 
-// For what confines the rest of the host: no request waits for that.
+// For what confines the rest of the host, which no request changes.
 constexpr std::chrono::seconds kLongPatience{5};
 
 // For a search of conflicts: some 10 ms with a thousand processes, which a request must not wait for.

@@ -32,10 +32,16 @@ Result<std::optional<Groups::Seen>> Groups::observe(const Target& target, Deadli
   return target.kind == Target::Kind::Cgroup ? observe_cgroup(target, deadline) : observe_unit(target, deadline);
 }
 
-// As last known while systemd does not answer: the files tell the rest.
+// As last known while systemd does not answer: the files tell the rest. Of a slice that runs they tell all that matters
+// once it is known; asking each time would cost every request some milliseconds.
 Result<std::optional<Unit>> Groups::find_unit(const std::string& name, Deadline deadline) {
-  const Result<std::optional<Unit>> found = units_.find(name, deadline);
   const auto known = known_units_.find(name);
+  const bool is_known = known != known_units_.end() && known->second && !known->second->cgroup.empty();
+  if (is_known && !is_unit_name(name)) {
+    const std::optional<CpuSet> cpus = TRY(effective_cpus(known->second->cgroup));
+    if (cpus) return known->second;
+  }
+  const Result<std::optional<Unit>> found = units_.find(name, deadline);
   if (!found) return known != known_units_.end() ? Result<std::optional<Unit>>(known->second) : found;
   known_units_[name] = *found;
   return found;
@@ -97,6 +103,8 @@ Result<void> Groups::limit_unit(const Target& target, const CpuSet& cpus, Deadli
     const KeptMasks masks = TRY(KeptMasks::of(unit->cgroup, effective.value_or(CpuSet())));
     TRY(units_.set_allowed_cpus(target.name, cpus, deadline));
     masks.restore_within(cpus);
+    if (const auto known = known_units_.find(target.name); known != known_units_.end() && known->second)
+      known->second->allowed = cpus;
   }
   return unit->cgroup.empty() ? Result<void>() : check_effective(target, unit->cgroup, cpus);
 }
@@ -118,6 +126,7 @@ Result<void> Groups::release(const Target& target, const Masks& before, Deadline
 }
 
 Result<void> Groups::release_unit(const Target& target, Deadline deadline) {
+  known_units_.erase(target.name);
   const std::optional<Unit> unit = TRY(units_.find(target.name, deadline));
   if (!unit || unit->allowed.empty()) return {};
   const std::string parent = unit->cgroup.empty() ? "/" : parent_of(unit->cgroup);
