@@ -27,11 +27,16 @@ void declare_create(CLI::App& workload, Arguments& a) {
   create
       ->add_option("--owner", a.wanted.owner,
                    "process ID or service (feed.service); the workload is deleted when the process, or the service's "
-                   "main process, ends")
+                   "main process, ends. cgroup: when the unit or cgroup has no process any more")
       ->check([](const std::string& owner) {
         const bool is_pid = nrd::parse_number<uint32_t>(owner).value_or(0) > 0;
-        return is_pid || is_service(owner) ? "" : owner + ": expected a process ID or a service such as feed.service";
+        const bool is_known = is_pid || is_service(owner) || owner == kCgroupOwner;
+        return is_known ? "" : owner + ": expected a process ID, a service such as feed.service, or cgroup";
       });
+  create
+      ->add_option("--within-seconds", a.wanted.within_seconds,
+                   "with --owner cgroup: delete the workload if no process comes within this time (300)")
+      ->check(CLI::Range(1, 86400));
   create->add_option("--id", a.wanted.id, "unique id of your choice, instead of a number");
   CLI::Option* file = create->add_option("-f,--file", a.wanted.file,
                                          "document of the whole request, TOML, YAML or JSON; - is standard input");

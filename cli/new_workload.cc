@@ -98,7 +98,11 @@ std::string workload_request(const NewWorkload& wanted, const std::string& owner
     if (!text->empty()) w.key(key).string(*text);
   }
   if (!wanted.labels.empty() || !wanted.removed_labels.empty()) write_labels(w.key("labels"), wanted);
-  if (!wanted.owner.empty()) {
+  if (wanted.owner == kCgroupOwner) {
+    w.key("owner").begin_object().key("cgroup").boolean(true);
+    if (wanted.within_seconds) w.key("within_seconds").number(*wanted.within_seconds);
+    w.end_object();
+  } else if (!wanted.owner.empty()) {
     w.key("owner").begin_object().key("pid").raw(wanted.owner).end_object();
   } else if (!owner.empty()) {
     w.key("owner").raw(owner);

@@ -3,12 +3,16 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/json/fields.h"
 
 namespace nrd::cli {
+
+// Of `owner`: the unit or cgroup of the workload.
+inline constexpr const char* kCgroupOwner = "cgroup";
 
 struct NewWorkload {
   std::string cpus;
@@ -25,8 +29,9 @@ struct NewWorkload {
   std::string name;
   std::vector<std::string> labels;          // "team=trading"
   std::vector<std::string> removed_labels;  // "team"
-  std::string owner;                        // process ID, or a service until commands.cc has asked for its process
-  std::string file;                         // document of the whole request; "-" is standard input
+  std::string owner;  // process ID, kCgroupOwner, or a service until commands.cc has asked for its process
+  std::optional<unsigned> within_seconds{};  // of kCgroupOwner
+  std::string file;                          // document of the whole request; "-" is standard input
 };
 
 // An option that sets one member of `resources`.

@@ -11,7 +11,7 @@ Result<std::optional<Owner>> check_own(const ProcessWatcher& owners, const Reque
                                        const std::optional<OwnerRequest>& owner) {
   if (!who.is_limited_to_own) return std::optional<Owner>();
   const Result<Owner> caller = find_caller(owners, who.caller);
-  if (owner && (!owner->pid || (caller && *owner->pid == caller->pid))) {
+  if (owner && !owner->cgroup && (!owner->pid || (caller && *owner->pid == caller->pid))) {
     return caller.map([](const Owner& found) { return std::optional(found); });
   }
   return fail_at(ErrorCode::Forbidden, "/owner", "the run role may only name the calling process",

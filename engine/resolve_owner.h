@@ -8,13 +8,15 @@
 
 #include "base/result.h"
 #include "engine/model/cpu_quotas.h"
+#include "engine/model/workload.h"
 #include "engine/process_watcher.h"
 
 namespace nrd {
 
 struct OwnerRequest {
-  std::optional<pid_t> pid;  // nullopt: the caller
+  std::optional<pid_t> pid;  // nullopt: the caller, or the cgroup
   std::optional<uint64_t> start{};
+  std::optional<CgroupOwner> cgroup{};
   friend bool operator==(const OwnerRequest&, const OwnerRequest&) = default;
 };
 

@@ -91,13 +91,15 @@ Result<CreateWorkload> WorkloadService::command_of(const Requester& who, const N
   if (who.is_limited_to_own && workload.spec.has_group())
     return forbidden(workload.spec.unit.empty() ? "/cgroup" : "/unit",
                      "the run role may only name tasks of the calling process", "task_ids, or none");
-  if (workload.owner) {
+  if (workload.owner && workload.owner->cgroup) {
+    command.spec.cgroup_owner = workload.owner->cgroup;
+  } else if (workload.owner) {
     Owner owner = TRY(find_owner(owners_, *workload.owner, who.caller));
     command.spec.owner = std::move(owner);
   }
   if (workload.spec.cpu) command.spec.near_cpus = TRY(find_near(*engine_.state(), workload.spec.cpu->near));
   // The client that asks for its own CPUs runs on them: nrdctl run.
-  if (workload.spec.cpu && !workload.task_ids && workload.owner && !workload.owner->pid) {
+  if (workload.spec.cpu && !workload.task_ids && command.spec.owner && !workload.owner->pid) {
     command.spec.tasks = {as_task(*command.spec.owner)};
     command.spec.runs_caller = true;
   }

@@ -1,6 +1,7 @@
 // JSON of an owner process: {"pid": 4711}, or {"caller": true} for the client of a Unix socket, whose PID the kernel
 // reports even from inside a container. {"pid": 4711, "start": 8150} also checks the start time, so that a client on
-// another host or in another PID namespace does not name an unrelated process.
+// another host or in another PID namespace does not name an unrelated process. {"cgroup": true, "within_seconds": 300}:
+// the unit or cgroup of the request.
 #pragma once
 
 #include <optional>
@@ -16,5 +17,6 @@ namespace nrd::v1 {
 Result<std::optional<OwnerRequest>> parse_owner(const json::Value& body);
 
 void render(json::Writer& w, const Owner& owner);
+void render(json::Writer& w, const CgroupOwner& owner);
 
 }  // namespace nrd::v1

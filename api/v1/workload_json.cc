@@ -139,6 +139,7 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload, c
   if (!spec.labels.empty()) json::by_key(spec.labels)(w.key("labels"));
   render_grant(w, state, workload);
   if (spec.owner) render(w.key("owner"), *spec.owner);
+  if (spec.cgroup_owner) render(w.key("owner"), *spec.cgroup_owner);
   if (spec.onload) render(w.key("onload"), *spec.onload, options.launch);
   w.key("created").string(render(workload.created));
   w.key("updated").string(render(workload.updated));

@@ -64,6 +64,7 @@ bool requests_same(Spec a, Spec b) {
     spec->name.clear();
     spec->uuid.clear();
     spec->labels.clear();
+    if (spec->cgroup_owner) spec->cgroup_owner->has_come = false;
   }
   return a == b;
 }

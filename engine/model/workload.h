@@ -96,6 +96,14 @@ struct CpuRequest {
 // Chosen by clients to select workloads: {"team": "trading"}.
 using Labels = std::map<std::string, std::string>;
 
+// The workload ends with its unit or cgroup: when that has no process any more, or has none in time.
+struct CgroupOwner {
+  uint32_t within_seconds = 300;  // of the creation
+  bool has_come = false;          // it has had a process; observed, not requested
+  friend bool operator==(const CgroupOwner&, const CgroupOwner&) = default;
+};
+inline constexpr uint32_t kLongestWithin = 86'400;
+
 // At least one of cpu, cache, l2, frequency and Onload is requested.
 struct Spec {
   std::string uuid;                   // chosen by the client, unique; empty: none
@@ -114,6 +122,7 @@ struct Spec {
   CpuSet task_cpus{};               // CPUs the tasks could run on when they were named: determines their caches
   std::string unit{};               // instead of tasks: what this unit of systemd runs, "feed.service"
   std::string cgroup{};             // likewise: what is in this cgroup and below, "/x/y"
+  std::optional<CgroupOwner> cgroup_owner{};  // instead of owner; of a unit or cgroup
   std::optional<L2Request> l2{};
   std::string name{};  // chosen by the client, unique; empty: none
   Labels labels{};

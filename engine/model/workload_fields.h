@@ -196,17 +196,21 @@ inline constexpr auto json::kFields<OnloadUse> =
                Field("profiles_win", &OnloadUse::profiles_win).or_default(),
                Field("generation", &OnloadUse::generation), Field("version", &OnloadUse::version));
 
+template <>
+inline constexpr auto json::kFields<CgroupOwner> = std::tuple(Field("within_seconds", &CgroupOwner::within_seconds),
+                                                              Field("has_come", &CgroupOwner::has_come));
+
 // Without `uuid` and `given_id`, which are columns, and `cpus`, which is `core_ids` parsed.
 template <>
-inline constexpr auto json::kFields<Spec> =
-    std::tuple(Field("core_ids", &Spec::core_ids).or_default(), Field("policy", &Spec::policy).or_default(),
-               Field("cache", &Spec::cache), Field("l2", &Spec::l2), Field("mba", &Spec::mba),
-               Field("frequency", &Spec::frequency), Field("owner", &Spec::owner), Field("onload", &Spec::onload),
-               Field("tasks", &Spec::tasks).or_default(), Field("task_cpus", &Spec::task_cpus).or_default(),
-               Field("name", &Spec::name).or_default(), Field("labels", &Spec::labels).or_default(),
-               Field("cpu", &Spec::cpu), Field("near_cpus", &Spec::near_cpus).or_default(),
-               Field("runs_caller", &Spec::runs_caller).or_default(), Field("unit", &Spec::unit).or_default(),
-               Field("cgroup", &Spec::cgroup).or_default(), Field("quota_uid", &Spec::quota_uid));
+inline constexpr auto json::kFields<Spec> = std::tuple(
+    Field("core_ids", &Spec::core_ids).or_default(), Field("policy", &Spec::policy).or_default(),
+    Field("cache", &Spec::cache), Field("l2", &Spec::l2), Field("mba", &Spec::mba),
+    Field("frequency", &Spec::frequency), Field("owner", &Spec::owner), Field("onload", &Spec::onload),
+    Field("tasks", &Spec::tasks).or_default(), Field("task_cpus", &Spec::task_cpus).or_default(),
+    Field("name", &Spec::name).or_default(), Field("labels", &Spec::labels).or_default(), Field("cpu", &Spec::cpu),
+    Field("near_cpus", &Spec::near_cpus).or_default(), Field("runs_caller", &Spec::runs_caller).or_default(),
+    Field("unit", &Spec::unit).or_default(), Field("cgroup", &Spec::cgroup).or_default(),
+    Field("cgroup_owner", &Spec::cgroup_owner), Field("quota_uid", &Spec::quota_uid));
 
 template <>
 inline constexpr auto json::kFields<pstate::FrequencySetting> =

@@ -35,6 +35,11 @@ Result<void> check_request(const NodeState& state, const Spec& spec, const Targe
   return {};
 }
 
+Result<void> check_owner(const Spec& spec) {
+  if (!spec.cgroup_owner || spec.has_group()) return {};
+  return fail_at(ErrorCode::BadRequest, "/owner/cgroup", "requires a cgroup or a unit", "cgroup or unit beside it");
+}
+
 Result<void> check_free(const NodeState& state, const Target& target, std::optional<WorkloadId> self) {
   for (const auto& [id, other] : state.workloads) {
     if (id == self || group_target(other.spec) != target) continue;
@@ -90,6 +95,7 @@ Result<void> check_cpuset(const NodeState& state, const Workload& workload, cons
 }  // namespace
 
 Result<void> check_group(const NodeState& state, const Workload& workload, std::optional<WorkloadId> self) {
+  TRY(check_owner(workload.spec));
   const std::optional<Target> target = group_target(workload.spec);
   if (!target) return {};
   TRY(check_request(state, workload.spec, *target));
@@ -98,7 +104,8 @@ Result<void> check_group(const NodeState& state, const Workload& workload, std::
   const auto masks = state.observed.cpuset.targets.find(*target);
   if (masks == state.observed.cpuset.targets.end()) return {};
   if (masks->second.cpus.empty()) {
-    if (is_known) return {};
+    const bool may_come = workload.spec.cgroup_owner && !is_unit(*target);
+    if (is_known || may_come) return {};
     return refused(*target, ErrorCode::BadRequest, "there is no " + target->name,
                    is_unit(*target) ? "a service or scope that systemd knows" : "a cgroup below /sys/fs/cgroup");
   }

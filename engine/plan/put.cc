@@ -44,6 +44,9 @@ Result<Workloads> put(const NodeState& state, WorkloadId id, const Put& wanted, 
   Spec spec = TRY(filled(state, wanted.spec));
   spec.given_id = found->spec.given_id;  // empty if nrd assigned it
   spec.quota_uid = found->spec.quota_uid;
+  const bool is_same_group = spec.unit == found->spec.unit && spec.cgroup == found->spec.cgroup;
+  if (spec.cgroup_owner && found->spec.cgroup_owner && is_same_group)
+    spec.cgroup_owner->has_come = found->spec.cgroup_owner->has_come;
   // The CPUs on which the same tasks may run now do not change their grant.
   if (spec.tasks == found->spec.tasks) spec.task_cpus = found->spec.task_cpus;
   return change(state, *found, std::move(spec), "", now, wanted.quota_user);

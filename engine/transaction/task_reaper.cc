@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "engine/model/baselines.h"
 #include "engine/model/setting_changes.h"
+#include "engine/transaction/ended_groups.h"
 #include "engine/transaction/exited_tasks.h"
 
 namespace nrd {
@@ -25,19 +26,26 @@ void TaskReaper::reap() {
 
 void TaskReaper::remove_exited() {
   const ExitedTasks exited = without_exited(state_, now(clock_));
-  if (exited.of.empty()) return;
   const Workloads before = state_.workloads;
-  Proposal proposal = propose(state_, exited.workloads);
+  if (!exited.of.empty() && apply(exited.workloads)) log_exited(before, exited);
+  const EndedGroups groups = without_ended_groups(state_, now(clock_));
+  const Workloads present = state_.workloads;
+  if (!(groups.ended.empty() && groups.come.empty()) && apply(groups.workloads)) log_ended(present, groups);
+}
+
+// Returns whether it is committed.
+bool TaskReaper::apply(const Workloads& workloads) {
+  Proposal proposal = propose(state_, workloads);
   const Result<void> converged = claims_.claim(proposal).and_then(
       [&] { return sync_.converge(std::move(proposal.setting), HardwareSync::Scope::Changes); });
   if (!converged) {
     log::error("CONVERGE_FAILED", converged.error().message, {{"DETAIL", converged.error().detail}});
     if (!commits_.is_unknown()) sync_.rollback();
-    return;
+    return false;
   }
   state_.workloads = std::move(proposal.workloads);
   governor_.reset();
-  if (commits_.commit_workloads()) log_exited(before, exited);
+  return commits_.commit_workloads().has_value();
 }
 
 }  // namespace nrd

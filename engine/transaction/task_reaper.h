@@ -14,10 +14,13 @@ class TaskReaper {
       : clock_(clock), state_(state), sync_(sync), commits_(commits), claims_(claims), governor_(governor) {}
 
   void reap();
-  // Those that the last observation did not find. A failure is tried again with the next call.
+  // Those that the last observation did not find, and workloads whose unit or cgroup has ended. A failure is tried
+  // again with the next call.
   void remove_exited();
 
  private:
+  bool apply(const Workloads& workloads);
+
   const Clock& clock_;
   NodeState& state_;
   HardwareSync& sync_;

@@ -34,7 +34,8 @@ OPTIONS = {
     "/pstate/turbo": ["--no-turbo"], "/pstate/shared_domain": ["--allow-shared-domain"],
     "/policy": ["--policy", "gold"], "/name": ["--name", "feed"], "/labels": ["--label", "team=x"],
 }
-CREATE_ONLY = {"/unit": ["--unit", "feed.service"], "/cgroup": ["--cgroup", "/x/y"], "/id": ["--id", "feed"], "/uuid": ["--uuid", "u-1"], "/owner/pid": ["--owner", "4711"]}
+CREATE_ONLY = {"/unit": ["--unit", "feed.service"], "/cgroup": ["--cgroup", "/x/y"], "/id": ["--id", "feed"], "/uuid": ["--uuid", "u-1"], "/owner/pid": ["--owner", "4711"],
+    "/owner/cgroup": ["--owner", "cgroup"], "/owner/within_seconds": ["--owner", "cgroup", "--within-seconds", "60"]}
 REMOVALS = {"/cpu": "--no-cpu", "/cache": "--no-cache", "/rdt/cache": "--no-cache", "/rdt/mba": "--no-mba", "/l2": "--no-l2", "/pstate": "--no-frequency",
             "/plugins/pstate": "--no-frequency", "/task_ids": "--no-tasks", "/name": "--no-name", "/onload": "--no-onload"}
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 
 import pytest
 
@@ -14,6 +15,8 @@ NRDCTL = os.environ.get("NRDCTL")
 # 2 sockets of 2 cores with 2 threads: 0-3 and 4-7; the threads of a core are neighbours.
 CONFIG = """
 [drift]
+interval_seconds = 1
+[tasks]
 interval_seconds = 1
 [os]
 cpus = "0-1"
@@ -174,6 +177,23 @@ def test_a_cgroup_has_cpus_and_ways_with_whatever_starts_in_it(node):
     assert effective() == before and node.tree() == tree
     inside.kill(signal.SIGKILL)
     inside.wait()
+
+
+def test_a_workload_ends_with_its_cgroup(node):
+    vm = node.vm
+    vm.run(f"echo +cpuset > {CGROUPS}/cgroup.subtree_control")
+    before = vm.read(f"{CGROUPS}/cpuset.cpus.effective")
+    made = node.act("POST", "/v1/workloads", {"cgroup": "/job", "cpu": {"count": 1}, "owner": {"cgroup": True, "within_seconds": 600}})
+    assert made["owner"] == {"cgroup": True, "within_seconds": 600}
+    vm.run(f"mkdir {CGROUPS}/job")
+    inside = vm.spawn(["bash", "-c", f"echo $$ > {CGROUPS}/job/cgroup.procs; exec sleep infinity"])
+    vm.wait_until(lambda: vm.read(f"{CGROUPS}/job/cgroup.procs").split(), timeout=60, what="the process in the cgroup")
+    effective = lambda: vm.read(f"{CGROUPS}/job/cpuset.cpus.effective").strip()
+    vm.wait_until(lambda: effective() == made["cpu"]["exclusive"], timeout=60, what="the limit of the new cgroup")
+    inside.kill(signal.SIGKILL)
+    inside.wait()
+    node.wait_for_none()
+    assert vm.read(f"{CGROUPS}/job/cpuset.cpus.effective") == before
 
 
 def test_a_cgroup_whose_parent_lacks_the_cpus_is_refused(node):

@@ -60,6 +60,8 @@ Result<AllocationRequest> parse_allocation(const routing::Call& call, const json
     return fail_at(ErrorCode::BadRequest, "/owner", "is missing: an allocation needs an owner process",
                    "{\"pid\": 4711} or {\"caller\": true}");
   }
+  if (spec->cgroup)
+    return fail_at(ErrorCode::BadRequest, "/owner/cgroup", "an allocation ends with a process", "{\"pid\": 4711}");
   const Requester who = requester_of(call.request);
   TRY(check_own(call.owners, who, spec));
   Owner owner = TRY(find_owner(call.owners, *spec, who.caller));

@@ -1,7 +1,10 @@
 // Units and cgroups as what a workload is for.
 #include <doctest/doctest.h>
 
+#include <chrono>
+
 #include "engine/model/cpu_sets.h"
+#include "engine/transaction/ended_groups.h"
 #include "tests/unit/engine/cpu_pool_fixture.h"
 
 using namespace nrd;
@@ -54,6 +57,42 @@ TEST_CASE("a unit runs on the granted CPUs, and its processes are in the class, 
   CHECK(fixture.hardware.tree.cpuset.targets == before.cpuset.targets);
   CHECK(fixture.store.baselines().cpu_sets.empty());
   CHECK(fixture.store.baselines().tasks.empty());
+}
+
+TEST_CASE("a workload ends with its unit if it asked for that, also if none comes in time") {
+  UnitFixture fixture;
+  const Observed before = fixture.hardware.tree;
+  Spec spec = for_unit();
+  spec.cgroup_owner = CgroupOwner{.within_seconds = 60};
+  auto& processes = fixture.hardware.tree.cpuset.groups[a_unit()].processes;
+  processes = {};
+  const auto workload = fixture.create(spec);
+  REQUIRE(workload);
+  const auto ends_at = [&](std::chrono::seconds after) {
+    return without_ended_groups(fixture.state(), workload->created + after).ended.contains(workload->id);
+  };
+  fixture.writer->reap_tasks();
+  CHECK_FALSE(ends_at(std::chrono::seconds(60)));
+  CHECK(ends_at(std::chrono::seconds(61)));
+  processes = {a_process(10)};
+  fixture.writer->reap_tasks();
+  CHECK(fixture.state().workloads.at(workload->id).spec.cgroup_owner->has_come);
+  CHECK_FALSE(ends_at(std::chrono::hours(1)));
+  // While nrd is down.
+  processes = {};
+  fixture.start();
+  CHECK(fixture.state().workloads.size() == 0);
+  CHECK(fixture.hardware.tree.cpuset.targets == before.cpuset.targets);
+  CHECK(fixture.store.baselines().cpu_sets.empty());
+}
+
+TEST_CASE("a workload without a unit and without a cgroup cannot end with it") {
+  UnitFixture fixture;
+  Spec spec = for_cpus({.pool = "fast", .count = 1}, {a_process(10)});
+  spec.cgroup_owner = CgroupOwner{};
+  const auto refused = fixture.create(spec);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().field == "/owner/cgroup");
 }
 
 TEST_CASE("a unit gets ways alone, on all caches, since it may run anywhere") {

@@ -62,7 +62,7 @@ constexpr const char* kFull =
     R"("onload":{"profiles":["b","a"],"env":[["EF_A","1"],["EF_B",""]],"profiles_win":true,"generation":2,)"
     R"("version":"9.0"},"tasks":[{"id":4711,"process":4711,"start":99,"boot_id":"boot-1"},)"
     R"({"id":4712,"process":4711,"start":99,"boot_id":"boot-1"}],"task_cpus":"0-2",)"
-    R"("name":"feed","labels":[["team","trading"]],"cpu":null,"near_cpus":null,"runs_caller":null,"unit":null,"cgroup":null,"quota_uid":null},)"
+    R"("name":"feed","labels":[["team","trading"]],"cpu":null,"near_cpus":null,"runs_caller":null,"unit":null,"cgroup":null,"cgroup_owner":null,"quota_uid":null},)"
     R"("grant":{"pool":"besteffort","clos":2,)"
     R"("ways":[["0","30"],["L2:0","f"],)"
     R"(["7","ffffffff"]],)"
@@ -107,7 +107,7 @@ TEST_CASE("the document of a workload in a CPU pool") {
   CHECK(
       row.document.find(
           R"("cpu":{"pool":"fast","count":2,"cores":null,"cpus":null,"near":["eth1"],"strict":true,)"
-          R"("apart":["7"],"level":"l3"},"near_cpus":["4-6"],"runs_caller":null,"unit":null,"cgroup":null,"quota_uid":1001})") !=
+          R"("apart":["7"],"level":"l3"},"near_cpus":["4-6"],"runs_caller":null,"unit":null,"cgroup":null,"cgroup_owner":null,"quota_uid":1001})") !=
       std::string::npos);
   CHECK(row.document.find(R"("cpu":{"pool":"fast","exclusive":"4-5","idle_siblings":"36-37","zone":"node 0, l3 1",)"
                           R"("reason":"nearest to eth1","has_scope":null}})") != std::string::npos);
