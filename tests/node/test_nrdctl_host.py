@@ -89,7 +89,7 @@ def test_a_service_owns_a_workload(node, tmp_path):
 def test_an_owner_is_a_process_or_a_service(node):
     create = ["workload", "create", "--cpus", "4", "--ways", "1", "--owner"]
     for wrong in ("feed", "0", ".service", "feed.socket", "a/b.service"):
-        assert f"{wrong}: expected a process ID or a service such as feed.service" in nrdctl(node, *create, wrong, exit=2)
+        assert f"{wrong}: expected a process ID, a service such as feed.service, or cgroup" in nrdctl(node, *create, wrong, exit=2)
     unreachable = nrdctl(node, *create, "feed.service", exit=1, DBUS_SYSTEM_BUS_ADDRESS=f"unix:path={os.devnull}/none")
     assert "cannot ask systemd for the main process of feed.service" in unreachable
     remote = subprocess.run([NRDCTL, "--url", f"http://127.0.0.1:{node.port}", *create, "feed.service"], env=CLEAN, capture_output=True, text=True)
