@@ -121,6 +121,14 @@ Result<void> set_partition(const std::string& cgroup, const std::string& kind) {
   return write_to(cgroup, kPartition, kind);
 }
 
+Result<std::optional<std::string>> text_of_file(const std::string& cgroup, const char* file) {
+  return read_file(file_of(cgroup, file));
+}
+
+Result<void> write_to_file(const std::string& cgroup, const char* file, const std::string& value) {
+  return write_to(cgroup, file, value);
+}
+
 Result<std::vector<pid_t>> processes_in(const std::string& cgroup, size_t most) {
   std::vector<pid_t> processes;
   std::vector<std::string> left{cgroup};

@@ -36,6 +36,9 @@ Result<void> set_own_cpus(const std::string& cgroup, const CpuSet& cpus);
 Result<std::optional<std::string>> partition_of(const std::string& cgroup);
 // The kernel accepts it even where it makes an invalid partition.
 Result<void> set_partition(const std::string& cgroup, const std::string& kind);
+// The text of another file of it, "cpu.weight". nullopt: it has no such file.
+Result<std::optional<std::string>> text_of_file(const std::string& cgroup, const char* file);
+Result<void> write_to_file(const std::string& cgroup, const char* file, const std::string& value);
 // The numbers of the processes in it and below, at most `most`.
 Result<std::vector<pid_t>> processes_in(const std::string& cgroup, size_t most);
 // "/x" of "/x/y"; "/" of "/x".

@@ -76,6 +76,10 @@ Result<Observed> Cpuset::observe(const Query& query) {
     if (masks && query.pinned && confines(target)) masks->pinned = TRY(pinned_by(target, *masks));
     if (masks) observed.targets[target] = *std::move(masks);
   }
+  for (const Target& target : query.shares) {
+    const std::optional<Share> share = TRY(shares_.observe(target, deadline));
+    if (share) observed.shares[target] = *share;
+  }
   return observed;
 }
 
@@ -105,10 +109,12 @@ Result<void> Cpuset::converge(const Setting& wanted) {
   for (const auto& [target, before] : std::views::reverse(wanted.restored)) {
     if (confines(target)) note(release(target, before, deadline_of(target)));
   }
+  for (const auto& [target, share] : wanted.restored_shares) note(shares_.set(target, share, deadline_of(target)));
   for (const auto& [target, cpus] : wanted.limited) note(limit(target, cpus, deadline_of(target)));
   for (const auto& [target, before] : wanted.restored) {
     if (!confines(target)) note(release(target, before, deadline_of(target)));
   }
+  for (const auto& [target, share] : wanted.shares) note(shares_.set(target, share, deadline_of(target)));
   note(converge_latency(kRoot, wanted.restored_latency));
   note(converge_latency(kRoot, wanted.latency));
   note(noise_.converge(wanted.restored_noise));

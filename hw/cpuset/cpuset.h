@@ -1,4 +1,4 @@
-// Limits processes to CPUs and the idle states of CPUs, and tells what CPUs share.
+// Limits processes to CPUs, their CPU time and the idle states of CPUs, and tells what CPUs share.
 #pragma once
 
 #include <future>
@@ -11,6 +11,7 @@
 #include "hw/cpuset/noise.h"
 #include "hw/cpuset/partition.h"
 #include "hw/cpuset/scopes.h"
+#include "hw/cpuset/shares.h"
 #include "hw/cpuset/topology.h"
 #include "hw/cpuset/types.h"
 
@@ -41,6 +42,7 @@ class Cpuset {
   Units units_;
   Scopes scopes_{units_};
   Groups groups_{units_};
+  Shares shares_{units_};
   Noise noise_;
   Partition partition_{units_};
   std::future<std::vector<Conflict>> search_;

@@ -71,6 +71,8 @@ Result<std::optional<Groups::Seen>> Groups::observe_cgroup(const Target& target,
   seen.masks = {.cpus = *effective, .exceptions = {}, .own = own.value_or(CpuSet())};
   seen.group.available = TRY(effective_cpus(parent_of(target.name))).value_or(CpuSet());
   seen.group.has_controller = own.has_value();
+  const std::optional<std::string> weight = TRY(text_of_file(target.name, "cpu.weight"));
+  seen.group.has_shares = weight.has_value();
   const Result<std::string> manager = manager_of(target.name, deadline);
   if (manager) known_managers_[target.name] = *manager;
   if (!manager && !known_managers_.contains(target.name)) return Failure(manager.error());

@@ -90,6 +90,7 @@ struct Group {
   std::set<Task> processes{};  // without boot_id; at most kMostProcesses
   std::string managed_by{};    // of a cgroup: the unit of systemd whose it is
   bool has_controller = true;  // of a cgroup: it has the files of the cpuset controller
+  bool has_shares = true;      // of a cgroup: it has those of the cpu controller
   friend bool operator==(const Group&, const Group&) = default;
 };
 inline constexpr size_t kMostProcesses = 4096;
@@ -143,11 +144,22 @@ struct Node {
   friend bool operator==(const Node&, const Node&) = default;
 };
 
+inline constexpr uint64_t kMicroseconds = 1'000'000;  // per second
+
+// CPU time of a scope, unit or cgroup where it competes with others.
+struct Share {
+  uint32_t weight = 0;           // cpu.weight, 1 to 10000; 0: systemd sets none, so that 100 applies
+  uint64_t quota_us = 0;         // of CPU time in each period (cpu.max); 0: unlimited
+  uint64_t period_us = 100'000;  // the kernel's default
+  friend bool operator==(const Share&, const Share&) = default;
+};
+
 // What to observe.
 struct Query {
   std::set<Target> targets{};
-  CpuSet latency{};     // CPUs whose limit
-  bool pinned = false;  // with the threads that pinned themselves
+  std::set<Target> shares{};  // whose CPU time
+  CpuSet latency{};           // CPUs whose limit
+  bool pinned = false;        // with the threads that pinned themselves
   friend bool operator==(const Query&, const Query&) = default;
 };
 
@@ -155,6 +167,7 @@ struct Query {
 struct Observed {
   std::map<Target, Masks> targets{};
   std::map<Target, Group> groups{};  // of units and cgroups
+  std::map<Target, Share> shares{};
   std::map<CpuId, LatencyLimit> latency{};
   std::map<NoiseSource, CpuSet> noise{};  // where each runs; only those that can be moved
   friend bool operator==(const Observed&, const Observed&) = default;
@@ -226,6 +239,8 @@ struct Setting {
   std::map<Target, CpuSet> limited{};  // run on exactly these
   std::map<Target, Masks>
       restored{};  // are not limited any more, and get these masks back; threads that are not named `cpus`
+  std::map<Target, Share> shares{};
+  std::map<Target, Share> restored_shares{};  // get these back
   std::map<CpuId, LatencyLimit> latency{};
   std::map<CpuId, LatencyLimit> restored_latency{};  // get these limits back
   std::map<NoiseSource, CpuSet> noise{};

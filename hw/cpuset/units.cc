@@ -72,7 +72,7 @@ Result<Message> new_call(sd_bus* bus, const std::string& unit, const char* metho
 Result<Message> send(sd_bus* bus, const Message& message, const std::string& unit, Deadline deadline) {
   const auto left = std::chrono::duration_cast<std::chrono::microseconds>(deadline - std::chrono::steady_clock::now());
   if (left.count() <= 0) return refused(unit, -ETIMEDOUT, nullptr);
-  sd_bus_error error = SD_BUS_ERROR_NULL;
+  sd_bus_error error{};
   sd_bus_message* answer = nullptr;
   const int done = ::sd_bus_call(bus, message.get(), static_cast<uint64_t>(left.count()), &error, &answer);
   if (done >= 0) return Message(answer);
@@ -154,6 +154,26 @@ Result<std::vector<std::pair<std::string, std::string>>> loaded_services(sd_bus*
   }
   if (done < 0) return refused(all, done, nullptr);
   return services;
+}
+
+Result<uint64_t> number_property(sd_bus* bus, const std::string& path, const std::string& interface, const char* name,
+                                 Deadline deadline) {
+  const Message answer = TRY(property(bus, path, interface, name, "t", deadline));
+  uint64_t read = 0;
+  if (const int done = ::sd_bus_message_read(answer.get(), "t", &read); done < 0) return refused(path, done, nullptr);
+  return read;
+}
+
+constexpr uint64_t kNotSet = UINT64_MAX;  // of CPUWeight and CPUQuotaPerSecUSec
+
+// With the kernel's default period, unless that would make a quota below the 1 ms that the kernel demands.
+Share share_of(uint64_t weight, uint64_t quota_per_second) {
+  Share share{.weight = weight == kNotSet ? 0 : static_cast<uint32_t>(weight)};
+  if (quota_per_second == kNotSet) return share;
+  constexpr uint64_t kLeastPerSecond = 10'000;
+  if (quota_per_second < kLeastPerSecond) share.period_us = kMicroseconds;
+  share.quota_us = quota_per_second * share.period_us / kMicroseconds;
+  return share;
 }
 
 constexpr const char* kService = "org.freedesktop.systemd1.Service";
@@ -245,6 +265,31 @@ Result<void> Units::set_allowed_cpus(const std::string& unit, const CpuSet& cpus
 Result<void> Units::clear_allowed_cpus(const std::string& unit, const CpuSet& all, Deadline deadline) {
   TRY(set_allowed_cpus(unit, all, deadline));
   return set_allowed_cpus(unit, {}, deadline);
+}
+
+Result<std::optional<UnitShare>> Units::share_of(const std::string& unit, Deadline deadline) {
+  sd_bus* bus = TRY(connection());
+  const std::string path = TRY(ask(bus, "LoadUnit", "o", unit, deadline));
+  const std::string state = TRY(text_property(bus, path, "org.freedesktop.systemd1.Unit", "LoadState", deadline));
+  if (state == "not-found") return std::nullopt;
+  const std::string interface = interface_of(unit);
+  const uint64_t weight = TRY(number_property(bus, path, interface, "CPUWeight", deadline));
+  const uint64_t quota = TRY(number_property(bus, path, interface, "CPUQuotaPerSecUSec", deadline));
+  std::string cgroup = TRY(text_property(bus, path, interface, "ControlGroup", deadline));
+  return UnitShare{.share = cpuset::share_of(weight, quota), .cgroup = std::move(cgroup)};
+}
+
+Result<void> Units::set_share(const std::string& unit, const Share& share, Deadline deadline) {
+  sd_bus* bus = TRY(connection());
+  const Message message = TRY(new_call(bus, unit, "SetUnitProperties"));
+  constexpr int kRuntime = 1;
+  const uint64_t weight = share.weight == 0 ? kNotSet : share.weight;
+  const uint64_t quota = share.quota_us == 0 ? kNotSet : share.quota_us * kMicroseconds / share.period_us;
+  const int done = ::sd_bus_message_append(message.get(), "sba(sv)", unit.c_str(), kRuntime, 2, "CPUWeight", "t",
+                                           weight, "CPUQuotaPerSecUSec", "t", quota);
+  if (done < 0) return refused(unit, done, nullptr);
+  TRY(send(bus, message, unit, deadline));
+  return {};
 }
 
 Result<std::optional<Unit>> Units::find(const std::string& name, Deadline deadline) {

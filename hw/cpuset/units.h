@@ -13,6 +13,7 @@
 
 #include "base/cpu_set.h"
 #include "base/result.h"
+#include "hw/cpuset/types.h"
 
 struct sd_bus;
 
@@ -28,6 +29,11 @@ struct Unit {
   std::string slice{};        // "system.slice"; "-.slice": the root
   CpuSet allowed{};           // AllowedCPUs=; empty: none
   bool is_delegated = false;  // Delegate=: it manages the cgroups below its own
+};
+
+struct UnitShare {
+  Share share{};
+  std::string cgroup{};  // empty: it does not run
 };
 
 class Units {
@@ -53,6 +59,10 @@ class Units {
   Result<void> set_allowed_cpus(const std::string& unit, const CpuSet& cpus, Deadline deadline);
   // No AllowedCPUs= any more: its processes may run on `all`.
   Result<void> clear_allowed_cpus(const std::string& unit, const CpuSet& all, Deadline deadline);
+  // CPUWeight= and CPUQuota=. nullopt: systemd has no unit of this name.
+  Result<std::optional<UnitShare>> share_of(const std::string& unit, Deadline deadline);
+  // Likewise, until the host reboots, or until a scope ends.
+  Result<void> set_share(const std::string& unit, const Share& share, Deadline deadline);
   // A service, scope or slice. nullopt: systemd has none of this name.
   Result<std::optional<Unit>> find(const std::string& name, Deadline deadline);
   // Services that CPUAffinity= keeps on some CPUs, apart from those in nrd.slice.
