@@ -7,6 +7,7 @@
 
 #include "base/json/members.h"
 #include "engine/model/cpu_sets.h"
+#include "engine/model/cpu_shares.h"
 #include "engine/model/workload_fields.h"
 
 namespace nrd::v1 {
@@ -49,9 +50,22 @@ CpuSet effective_cpus(const NodeState& state, const Workload& workload) {
 // By what, and its name.
 std::pair<const char*, std::string> enforcement_of(const Workload& workload) {
   const Spec& spec = workload.spec;
+  if (is_enforced_by_runtime(workload)) return {"runtime", spec.cgroup};
   if (spec.has_group()) return spec.unit.empty() ? std::pair{"cgroup", spec.cgroup} : std::pair{"unit", spec.unit};
   if (workload.grant.cpu->has_scope) return {"scope", name_of_scope(workload)};
   return {"affinity", ""};
+}
+
+// As last read.
+void render_share(json::Writer& w, const NodeState& state, const Workload& workload) {
+  if (!share_of(workload)) return;
+  for (const cpuset::Target& target : targets_of(workload)) {
+    const auto found = state.observed.cpuset.shares.find(target);
+    if (found == state.observed.cpuset.shares.end()) continue;
+    w.key("weight").number(found->second.weight);
+    if (found->second.quota_us > 0) w.key("limit_milli").number(milli_of(found->second));
+    return;
+  }
 }
 
 }  // namespace
@@ -81,6 +95,7 @@ void render_cpu(json::Writer& w, const NodeState& state, const Workload& workloa
     w.key("by").string(by);
     if (!name.empty()) w.key("name").string(name);
     w.key("effective").string(effective.to_string());
+    render_share(w, state, workload);
     w.end_object();
   }
   w.end_object();

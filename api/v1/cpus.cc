@@ -9,6 +9,7 @@
 #include "base/json/writer.h"
 #include "engine/model/confinement.h"
 #include "engine/model/cpu_sets.h"
+#include "engine/model/cpu_shares.h"
 #include "engine/model/pool_check.h"
 #include "engine/model/workload_fields.h"
 #include "engine/plan/cpus/largest.h"
@@ -140,6 +141,7 @@ void render_pool(json::Writer& w, const NodeState& state, const CpuPool& pool) {
   w.key("low_noise").boolean(pool.low_noise);
   w.key("free").string(free.to_string());
   if (pool.kind == CpuPool::Kind::Exclusive) render_largest(w.key("largest"), state, pool, free);
+  if (pool.kind == CpuPool::Kind::Shared) w.key("requested_milli").number(requested_milli(state, pool));
   render_members(w.key("workloads"), state, pool);
   w.end_object();
 }

@@ -33,6 +33,11 @@ inline constexpr auto json::kFields<cpuset::Masks> = std::tuple(
     Field("pinned", &cpuset::Masks::pinned).or_default());
 
 template <>
+inline constexpr auto json::kFields<cpuset::Share> =
+    std::tuple(Field("weight", &cpuset::Share::weight).or_default(),
+               Field("quota_us", &cpuset::Share::quota_us).or_default(), Field("period_us", &cpuset::Share::period_us));
+
+template <>
 inline constexpr auto json::kNames<cpuset::NoiseSource::Kind> =
     std::array{std::pair{cpuset::NoiseSource::Kind::Interrupt, "interrupt"},
                std::pair{cpuset::NoiseSource::Kind::NewInterrupts, "new_interrupts"},
@@ -48,12 +53,13 @@ inline constexpr auto json::kFields<NoiseClaim> = std::tuple(Field("before", &No
 namespace {
 
 // Each map is a kind of document; its key is the document's key.
-constexpr auto kKinds = std::tuple(
-    json::Field("ways", &Baselines::ways), json::Field("cpu", &Baselines::cpus),
-    json::Field("frequency", &Baselines::frequencies),
-    json::Field("external_frequency", &Baselines::frequencies_of_others), json::Field("group", &Baselines::groups),
-    json::Field("task", &Baselines::tasks), json::Field("cpu_set", &Baselines::cpu_sets),
-    json::Field("latency", &Baselines::latency), json::Field("noise", &Baselines::noise));
+constexpr auto kKinds =
+    std::tuple(json::Field("ways", &Baselines::ways), json::Field("cpu", &Baselines::cpus),
+               json::Field("frequency", &Baselines::frequencies),
+               json::Field("external_frequency", &Baselines::frequencies_of_others),
+               json::Field("group", &Baselines::groups), json::Field("task", &Baselines::tasks),
+               json::Field("cpu_set", &Baselines::cpu_sets), json::Field("cpu_share", &Baselines::cpu_shares),
+               json::Field("latency", &Baselines::latency), json::Field("noise", &Baselines::noise));
 
 constexpr const char* kNothing = "{}";  // the document of a member of a set
 

@@ -81,6 +81,7 @@ void merge(Baselines& baselines, const Baselines& added) {
   baselines.tasks.insert(added.tasks.begin(), added.tasks.end());
   baselines.groups.insert(added.groups.begin(), added.groups.end());
   baselines.cpu_sets.insert(added.cpu_sets.begin(), added.cpu_sets.end());
+  baselines.cpu_shares.insert(added.cpu_shares.begin(), added.cpu_shares.end());
   baselines.latency.insert(added.latency.begin(), added.latency.end());
   for (const auto& [source, claim] : added.noise) baselines.noise[source] = claim;
 }
@@ -114,6 +115,11 @@ Baselines unclaimed(const NodeState& state, const Setting& setting) {
     const bool is_known = masks != observed.cpuset.targets.end() && !masks->second.cpus.empty();
     if (is_known && !baselines.cpu_sets.contains(target)) added.cpu_sets[target] = masks->second;
   }
+  for (const auto& [target, share] : setting.cpuset.shares) {
+    const auto found = observed.cpuset.shares.find(target);
+    if (found != observed.cpuset.shares.end() && !baselines.cpu_shares.contains(target))
+      added.cpu_shares[target] = found->second;
+  }
   for (const auto& [cpu, limit] : setting.cpuset.latency) {
     const auto found = observed.cpuset.latency.find(cpu);
     if (found != observed.cpuset.latency.end() && !baselines.latency.contains(cpu)) added.latency[cpu] = found->second;
@@ -137,6 +143,7 @@ Setting without_unclaimed(Setting setting, const Baselines& baselines) {
     return entry.second != kRootClass && !baselines.tasks.contains({entry.first, entry.second});
   });
   std::erase_if(setting.cpuset.limited, [&](const auto& entry) { return !baselines.cpu_sets.contains(entry.first); });
+  std::erase_if(setting.cpuset.shares, [&](const auto& entry) { return !baselines.cpu_shares.contains(entry.first); });
   std::erase_if(setting.cpuset.latency, [&](const auto& entry) { return !baselines.latency.contains(entry.first); });
   std::erase_if(setting.cpuset.noise, [&](const auto& entry) {
     const auto claim = baselines.noise.find(entry.first);

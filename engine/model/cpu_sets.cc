@@ -4,6 +4,7 @@
 
 #include "engine/model/confinement.h"
 #include "engine/model/cpu_noise.h"
+#include "engine/model/cpu_shares.h"
 
 namespace nrd {
 namespace {
@@ -11,6 +12,8 @@ namespace {
 using cpuset::Target;
 
 bool has_task(const Target& target) { return target.kind == Target::Kind::Task || target.kind == Target::Kind::Scope; }
+
+}  // namespace
 
 // False if unknown.
 bool is_gone(const NodeState& state, const Target& target) {
@@ -20,8 +23,6 @@ bool is_gone(const NodeState& state, const Target& target) {
   const auto found = state.observed.cpuset.targets.find(target);
   return found != state.observed.cpuset.targets.end() && found->second.cpus.empty();
 }
-
-}  // namespace
 
 const CpuPool* pool_of(const NodeState& state, const CpuGrant& grant) {
   return find_pool(state.config->cpu_pools, grant.pool);
@@ -93,7 +94,10 @@ std::set<Target> known_targets(const NodeState& state) {
 }
 
 cpuset::Query query_of(const NodeState& state) {
-  return {.targets = known_targets(state), .latency = cpus_with_latency(state), .pinned = overwrites_unclaimed(state)};
+  return {.targets = known_targets(state),
+          .shares = targets_with_share(state),
+          .latency = cpus_with_latency(state),
+          .pinned = overwrites_unclaimed(state)};
 }
 
 std::set<Target> unobserved_targets(const NodeState& state) {
@@ -107,7 +111,7 @@ cpuset::Setting cpu_setting_of(const NodeState& state) {
   std::erase_if(wanted.limited, [&state](const auto& entry) { return is_gone(state, entry.first); });
   for (const auto& [id, workload] : state.workloads) {
     const std::optional<CpuSet> allowed = allowed_cpus(state, workload);
-    if (!allowed || allowed->empty()) continue;
+    if (!allowed || allowed->empty() || is_enforced_by_runtime(workload)) continue;
     for (const Target& target : targets_of(workload)) {
       if (!is_gone(state, target)) wanted.limited[target] = *allowed;
     }
@@ -151,6 +155,8 @@ std::string cpu_problem(const NodeState& state) {
 bool has_its_cpus(const NodeState& state, const Workload& workload) {
   const std::optional<CpuSet> allowed = allowed_cpus(state, workload);
   if (!allowed) return true;
+  // The runtime writes before it starts the first process.
+  if (is_enforced_by_runtime(workload) && processes_of(state, workload.spec).empty()) return true;
   if (allowed->empty()) return false;
   return std::ranges::all_of(targets_of(workload), [&](const Target& target) {
     const auto found = state.observed.cpuset.targets.find(target);

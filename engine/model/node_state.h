@@ -43,6 +43,7 @@ struct Baselines {
   std::set<ClosId> groups{};  // classes whose groups nrd may create and remove in this boot
   std::set<TaskClaim> tasks;  // moved into a class; one that no workload references moves back to the root class
   std::map<cpuset::Target, cpuset::Masks> cpu_sets{};  // where they ran before nrd limited them
+  std::map<cpuset::Target, cpuset::Share> cpu_shares{};
   std::map<CpuId, cpuset::LatencyLimit> latency{};
   std::map<cpuset::NoiseSource, NoiseClaim> noise{};
   friend bool operator==(const Baselines&, const Baselines&) = default;

@@ -6,6 +6,7 @@
 
 #include "engine/model/cpu_noise.h"
 #include "engine/model/cpu_sets.h"
+#include "engine/model/cpu_shares.h"
 
 namespace nrd {
 namespace {
@@ -218,6 +219,7 @@ Setting setting_of(const NodeState& state) {
   add_group_changes(wanted, state);
   add_unneeded(wanted, state);
   cpuset::Setting cpus = cpu_setting_of(state);
+  add_shares(cpus, state);
   add_latency(cpus, state);
   add_noise(cpus, state);
   return {.rdt = std::move(wanted), .pstate = frequency_setting_of(state), .cpuset = std::move(cpus)};

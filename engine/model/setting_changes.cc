@@ -81,6 +81,25 @@ void add_cpu_set_changes(std::vector<KnobChange>& found, const cpuset::Setting& 
   for (const auto& [target, before] : setting.restored) add(target, before);
 }
 
+std::string text_of(const cpuset::Share& share) {
+  const std::string weight = share.weight == 0 ? "no weight" : "weight " + std::to_string(share.weight);
+  if (share.quota_us == 0) return weight;
+  return weight + ", " + std::to_string(share.quota_us) + " us of each " + std::to_string(share.period_us) + " us";
+}
+
+// Not of targets that are gone.
+void add_share_changes(std::vector<KnobChange>& found, const cpuset::Setting& setting,
+                       const cpuset::Observed& observed) {
+  for (const auto* shares : {&setting.shares, &setting.restored_shares}) {
+    for (const auto& [target, wanted] : *shares) {
+      const auto share = observed.shares.find(target);
+      if (share == observed.shares.end() || share->second == wanted) continue;
+      found.push_back(
+          {.knob = "CPU time of " + text_of(target), .from = text_of(share->second), .to = text_of(wanted)});
+    }
+  }
+}
+
 // Not of CPUs that have been removed.
 void add_latency_changes(std::vector<KnobChange>& found, const cpuset::Setting& setting,
                          const cpuset::Observed& observed) {
@@ -108,6 +127,7 @@ void add_noise_changes(std::vector<KnobChange>& found, const cpuset::Setting& se
 
 void add_cpu_changes(std::vector<KnobChange>& found, const cpuset::Setting& setting, const cpuset::Observed& observed) {
   add_cpu_set_changes(found, setting, observed);
+  add_share_changes(found, setting, observed);
   add_latency_changes(found, setting, observed);
   add_noise_changes(found, setting, observed);
 }
@@ -144,6 +164,8 @@ Setting without_applied(Setting setting, const Observed& observed) {
       return value != found.end() && value->second == entry.second;
     });
   };
+  leave_out(setting.cpuset.shares, observed.cpuset.shares);
+  leave_out(setting.cpuset.restored_shares, observed.cpuset.shares);
   leave_out(setting.cpuset.latency, observed.cpuset.latency);
   leave_out(setting.cpuset.restored_latency, observed.cpuset.latency);
   leave_out(setting.cpuset.noise, observed.cpuset.noise);
@@ -197,6 +219,9 @@ Observed with_applied(Observed observed, const Setting& setting) {
   }
   for (const auto& [target, cpus] : setting.cpuset.limited) observed.cpuset.targets[target] = limited_to(target, cpus);
   for (const auto& [target, before] : setting.cpuset.restored) observed.cpuset.targets[target] = before;
+  for (const auto* shares : {&setting.cpuset.restored_shares, &setting.cpuset.shares}) {
+    for (const auto& [target, share] : *shares) observed.cpuset.shares[target] = share;
+  }
   for (const auto* limits : {&setting.cpuset.restored_latency, &setting.cpuset.latency}) {
     for (const auto& [cpu, limit] : *limits) observed.cpuset.latency[cpu] = limit;
   }

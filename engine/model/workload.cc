@@ -24,10 +24,11 @@ void change_cpu(const SpecPatch& patch, Spec& spec) {
   if (*patch.cpu && spec.cpu) {
     const auto& request = **patch.cpu;
     const bool has_number = json::has(request, "count") || json::has(request, "cores") || json::has(request, "cpus");
-    if (has_number) {
+    if (has_number || json::has(request, "request_milli")) {
       spec.cpu->count = spec.cpu->cores = 0;
       spec.cpu->cpus = {};
     }
+    if (has_number) spec.cpu->request_milli = spec.cpu->limit_milli = 0;
   }
   change_part(patch.cpu, spec.cpu);
 }

@@ -80,16 +80,22 @@ struct MbaRequest {
   friend bool operator==(const MbaRequest&, const MbaRequest&) = default;
 };
 
-// CPUs of a pool. One of count, cores and cpus is given.
+// CPUs of a pool. One of count, cores and cpus is given for an exclusive pool, none of them for a shared one.
 struct CpuRequest {
   std::string pool{};
   uint32_t count = 0;                         // logical CPUs
   uint32_t cores = 0;                         // whole cores, with all their threads
   CpuSet cpus{};                              // these CPUs
+  uint32_t request_milli = 0;                 // of a shared pool: thousandths of a CPU, its share of the CPU time
+  uint32_t limit_milli = 0;                   // of a shared pool: not more than this; 0: unlimited
   std::vector<std::string> near{};            // "node:1", "cpu:8", "eth1", "0000:17:00.0": preferred, the first most
   bool strict = false;                        // `near` is a requirement
   std::vector<std::string> apart{};           // ids of workloads that must not share a zone of `level`
   cpuset::Level level = cpuset::Level::Core;  // core, l3 or node
+  CpuSet among{};                             // of a dry run: only of these; empty: of all
+  // Who limits the tasks: nrd, or a container runtime, which reads the grant and writes the cpuset of the cgroup.
+  enum class Enforce { Nrd, Runtime };
+  Enforce enforce = Enforce::Nrd;
   friend bool operator==(const CpuRequest&, const CpuRequest&) = default;
 };
 
@@ -149,7 +155,7 @@ struct SpecPatch {
   Change<MbaRequest> mba{};
   Change<FrequencyRequest> frequency{};
   Change<OnloadUse> onload{};
-  // Likewise; another number replaces count, cores and cpus. Set together with `near_cpus`.
+  // Likewise; another number replaces count, cores, cpus and request_milli. Set together with `near_cpus`.
   Change<json::Partial<CpuRequest>> cpu{};
   std::vector<CpuSet> near_cpus{};
   std::optional<std::vector<Task>> tasks{};  // set together with `task_cpus`; empty: removes all
@@ -209,6 +215,10 @@ struct Workload {
 // The CPUs that `workload` alone uses: granted from a pool, or requested as core_ids.
 inline const CpuSet& cpus_of(const Workload& workload) {
   return workload.grant.cpu ? workload.grant.cpu->exclusive : workload.spec.cpus;
+}
+// True if a container runtime limits its tasks, so that nrd writes nothing for them.
+inline bool is_enforced_by_runtime(const Workload& workload) {
+  return workload.spec.cpu && workload.spec.cpu->enforce == CpuRequest::Enforce::Runtime;
 }
 // The same with the siblings that are kept idle for it: no other workload gets these.
 CpuSet reserved_cpus_of(const Workload& workload);

@@ -151,11 +151,18 @@ inline constexpr auto json::kNames<CpuPool::Threads> =
     std::array{std::pair{CpuPool::Threads::One, "one"}, std::pair{CpuPool::Threads::All, "all"},
                std::pair{CpuPool::Threads::Any, "any"}};
 template <>
+inline constexpr auto json::kNames<CpuRequest::Enforce> =
+    std::array{std::pair{CpuRequest::Enforce::Nrd, "nrd"}, std::pair{CpuRequest::Enforce::Runtime, "runtime"}};
+template <>
 inline constexpr auto json::kNames<CpuPool::Order> =
     std::array{std::pair{CpuPool::Order::Pack, "pack"}, std::pair{CpuPool::Order::Spread, "spread"}};
 
 inline constexpr json::Rules kCpuCount{
     .expected = "a whole number of CPUs", .least = 1, .most = CpuSet::kMaxCpus, .unset = json::Unset::Null};
+inline constexpr json::Rules kCpuMilli{.expected = "thousandths of a CPU",
+                                       .least = 1,
+                                       .most = uint64_t{1000} * CpuSet::kMaxCpus,
+                                       .unset = json::Unset::Null};
 inline constexpr json::Rules kCpuNames{.expected = "a list of strings", .unset = json::Unset::Null};
 
 template <>
@@ -173,6 +180,12 @@ inline constexpr auto json::kFields<CpuRequest> = std::tuple(
     Field("cpus", &CpuRequest::cpus, {.expected = "a CPU list such as \"4-6\"", .unset = Unset::Null},
           {"--pool-cpus", "exactly these CPUs of the pool"})
         .or_default(),
+    Field("request_milli", &CpuRequest::request_milli, kCpuMilli,
+          {"--request-milli", "thousandths of a CPU in a shared pool, the share of its CPU time"})
+        .or_default(),
+    Field("limit_milli", &CpuRequest::limit_milli, kCpuMilli,
+          {"--limit-milli", "use at most these thousandths of a CPU in a shared pool"})
+        .or_default(),
     Field("near", &CpuRequest::near, kCpuNames,
           {"--near", "prefer CPUs near this: eth1, 0000:17:00.0, nvme0n1, node:1, cpu:8, workload:7; repeatable"})
         .or_default(),
@@ -182,6 +195,12 @@ inline constexpr auto json::kFields<CpuRequest> = std::tuple(
         .or_default(),
     Field("level", &CpuRequest::level, {.expected = "\"core\", \"l3\" or \"node\"", .unset = Unset::Null},
           {"--apart-level", "what is not shared: core (the default), l3 or node"})
+        .or_default(),
+    Field("among", &CpuRequest::among, {.expected = "a CPU list such as \"4-9\"", .unset = Unset::Null},
+          {"--among", "with --dry-run: choose only among these CPUs"})
+        .or_default(),
+    Field("enforce", &CpuRequest::enforce, {.expected = "\"nrd\" or \"runtime\"", .unset = Unset::Null},
+          {"--enforce", "who writes the cpuset of the cgroup: nrd (the default), or a container runtime"})
         .or_default());
 
 template <>

@@ -1,10 +1,12 @@
 #include "engine/plan/cpu_grant.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/model/cpu_sets.h"
+#include "engine/model/cpu_shares.h"
 #include "engine/plan/cpu_quota.h"
 #include "engine/plan/cpus/placement.h"
 
@@ -47,6 +49,9 @@ Result<std::vector<Apart>> apart_from(const NodeState& state, const CpuRequest& 
 Result<void> check_request(const Spec& spec) {
   if (!spec.core_ids.empty())
     return fail_at(ErrorCode::BadRequest, "/core_ids", "cannot be combined with cpu", "either core_ids or cpu");
+  if (spec.cpu->enforce == CpuRequest::Enforce::Runtime && spec.cgroup.empty())
+    return fail_at(ErrorCode::BadRequest, "/cpu/enforce", "a container runtime limits cgroups only",
+                   "nrd, or a cgroup beside it");
   const auto& level = spec.cpu->level;
   if (level == cpuset::Level::Core || level == cpuset::Level::L3 || level == cpuset::Level::Node) return {};
   return fail_at(ErrorCode::BadRequest, "/cpu/level", "cannot be kept apart at this level", "core, l3 or node");
@@ -55,6 +60,10 @@ Result<void> check_request(const Spec& spec) {
 // The only one of the three, for an exclusive pool.
 Result<void> check_number(const CpuPool& pool, const CpuRequest& request) {
   const int given = (request.count > 0 ? 1 : 0) + (request.cores > 0 ? 1 : 0) + (request.cpus.empty() ? 0 : 1);
+  if (request.request_milli > 0 || request.limit_milli > 0) {
+    return fail_at(ErrorCode::BadRequest, request.request_milli > 0 ? "/cpu/request_milli" : "/cpu/limit_milli",
+                   "pool " + pool.name + " is exclusive: its CPUs are not divided", "count, cores or cpus");
+  }
   if (given == 1) return {};
   return fail_at(ErrorCode::BadRequest, "/cpu/count",
                  given == 0 ? "is required: pool " + pool.name + " is exclusive"
@@ -65,7 +74,28 @@ Result<void> check_number(const CpuPool& pool, const CpuRequest& request) {
 // How many CPUs it asks for at least: whole cores may have several each.
 size_t least_cpus(const CpuRequest& request) { return request.count + request.cores + request.cpus.size(); }
 
-// A shared pool never is full.
+// What shared pools and their members have of CPU time.
+Result<void> check_share(const NodeState& state, const CpuPool& pool, const Workload& workload, bool has_scope) {
+  const CpuRequest& request = *workload.spec.cpu;
+  if (request.limit_milli > 0 && request.limit_milli < request.request_milli)
+    return fail_at(ErrorCode::BadRequest, "/cpu/limit_milli", "is less than request_milli",
+                   "at least " + std::to_string(request.request_milli));
+  if (request.limit_milli > 0 && request.request_milli == 0)
+    return fail_at(ErrorCode::BadRequest, "/cpu/request_milli", "is required with limit_milli", "thousandths of a CPU");
+  if (request.request_milli == 0) return {};
+  if (!workload.spec.has_group() && !has_scope) {
+    return fail_at(ErrorCode::Unsupported, "/cpu/request_milli", "single tasks cannot have a share of CPU time",
+                   "a unit, a cgroup, or nrdctl run");
+  }
+  const uint64_t all = uint64_t{1000} * (pool.cpus & state.facts.rdt.online).size();
+  const uint64_t used = std::min(all, requested_milli(state, pool, workload.id));
+  if (request.request_milli <= all - used) return {};
+  return fail_at(ErrorCode::NotEnough, "/cpu/request_milli",
+                 "pool " + pool.name + " has " + std::to_string(all - used) + " of " + std::to_string(all) +
+                     " thousandths of a CPU left; " + std::to_string(request.request_milli) + " were requested",
+                 all == used ? "none until one of its workloads ends" : "at most " + std::to_string(all - used));
+}
+
 Result<CpuGrant> join(const CpuPool& pool, const Spec& spec) {
   const CpuRequest& request = *spec.cpu;
   const char* member = request.count > 0 ? "/cpu/count" : request.cores > 0 ? "/cpu/cores" : "/cpu/cpus";
@@ -110,6 +140,7 @@ Result<std::optional<CpuGrant>> plan_cpus(const NodeState& state, const Workload
     CpuGrant grant = TRY(join(*pool, spec));
     TRY(quota.check(*pool, *spec.cpu, 0));
     grant.has_scope = has_scope(state, before, spec);
+    TRY(check_share(state, *pool, workload, grant.has_scope));
     return grant;
   }
   TRY(check_number(*pool, *spec.cpu));
@@ -117,9 +148,11 @@ Result<std::optional<CpuGrant>> plan_cpus(const NodeState& state, const Workload
   TRY(quota.check(*pool, *spec.cpu, least_cpus(*spec.cpu)));
   const bool keeps_pool = before && before->grant.cpu && before->grant.cpu->pool == pool->name;
   std::vector<Apart> apart = TRY(apart_from(state, *spec.cpu));
+  const CpuSet free = free_cpus_of(state, *pool, workload.id);
+  const CpuSet& among = spec.cpu->among;
   const Situation situation{.tree = *state.cpu_zones,
                             .pool = *pool,
-                            .free = free_cpus_of(state, *pool, workload.id),
+                            .free = among.empty() ? free : free & among,
                             .current = keeps_pool ? before->grant.cpu->exclusive & state.facts.rdt.online : CpuSet(),
                             .near = spec.near_cpus,
                             .apart = std::move(apart)};

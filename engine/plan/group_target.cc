@@ -4,6 +4,7 @@
 #include <string>
 
 #include "engine/model/cpu_sets.h"
+#include "engine/model/cpu_shares.h"
 
 namespace nrd::plan {
 namespace {
@@ -82,6 +83,10 @@ Result<void> check_cpuset(const NodeState& state, const Workload& workload, cons
     return refused(target, ErrorCode::Conflict, target.name + " has no cpuset",
                    "a cgroup whose parent has cpuset in cgroup.subtree_control");
   }
+  if (!group.has_shares && share_of(workload)) {
+    return refused(target, ErrorCode::Conflict, target.name + " has no cpu.weight",
+                   "a cgroup whose parent has cpu in cgroup.subtree_control, or no request_milli");
+  }
   const CpuSet outside = allowed_cpus(state, workload).value_or(CpuSet()) - group.available;
   if (outside.empty()) return {};
   return refused(target, ErrorCode::Conflict,
@@ -104,7 +109,7 @@ Result<void> check_group(const NodeState& state, const Workload& workload, std::
   const auto masks = state.observed.cpuset.targets.find(*target);
   if (masks == state.observed.cpuset.targets.end()) return {};
   if (masks->second.cpus.empty()) {
-    const bool may_come = workload.spec.cgroup_owner && !is_unit(*target);
+    const bool may_come = is_enforced_by_runtime(workload) || (workload.spec.cgroup_owner && !is_unit(*target));
     if (is_known || may_come) return {};
     return refused(*target, ErrorCode::BadRequest, "there is no " + target->name,
                    is_unit(*target) ? "a service or scope that systemd knows" : "a cgroup below /sys/fs/cgroup");
@@ -112,7 +117,8 @@ Result<void> check_group(const NodeState& state, const Workload& workload, std::
   const auto group = state.observed.cpuset.groups.find(*target);
   if (group == state.observed.cpuset.groups.end()) return {};
   TRY(check_processes(state, group->second, *target, self));
-  return workload.spec.cpu ? check_cpuset(state, workload, group->second, *target) : Result<void>();
+  return workload.spec.cpu && !is_enforced_by_runtime(workload) ? check_cpuset(state, workload, group->second, *target)
+                                                                : Result<void>();
 }
 
 }  // namespace nrd::plan

@@ -8,6 +8,7 @@
 #include "engine/model/baselines.h"
 #include "engine/model/cpu_noise.h"
 #include "engine/model/cpu_sets.h"
+#include "engine/model/cpu_shares.h"
 #include "engine/model/setting.h"
 #include "engine/model/workload_document.h"
 
@@ -90,9 +91,11 @@ bool Commits::drop_restored() {
     return [&used](const auto& claim) { return !used.contains(claim.first); };
   };
   cpuset::Setting used = cpu_setting_of(state_);
+  add_shares(used, state_);
   add_latency(used, state_);
   add_noise(used, state_);
   const size_t ended = std::erase_if(baselines.cpu_sets, is_not_in(used.limited)) +
+                       std::erase_if(baselines.cpu_shares, is_not_in(used.shares)) +
                        std::erase_if(baselines.latency, is_not_in(used.latency)) +
                        drop_moved_noise(baselines, used, state_.observed);
   return !restored.empty() || !finished.empty() || ended > 0;

@@ -46,11 +46,12 @@ Result<void> HardwareSync::refresh_infra() {
 }
 
 Result<void> HardwareSync::refresh(const CpuSet& frequencies, const std::set<TaskClaim>& others,
-                                   const std::set<cpuset::Target>& new_targets) {
+                                   const cpuset::Query& added) {
   std::set<Task> tasks = known_tasks(state_);
   for (const auto& [task, clos] : others) tasks.insert(task);
   cpuset::Query query = query_of(state_);
-  query.targets.insert(new_targets.begin(), new_targets.end());
+  query.targets.insert(added.targets.begin(), added.targets.end());
+  query.shares.insert(added.shares.begin(), added.shares.end());
   Observed observed = TRY(hardware_.observe(frequencies, tasks, query));
   for (const cpuset::Target& target : query.targets) observed.cpuset.targets.try_emplace(target);
   std::map<CpuId, pstate::FrequencySetting> known = observed.pstate.cpus;

@@ -29,9 +29,9 @@ class HardwareSync {
 
   Result<void> discover();
   // Observes the hardware: frequencies of these CPUs only, the others keep their last observation; tasks of workloads
-  // and `others`; and where known and new targets run.
+  // and `others`; where known targets run and what is known to matter of CPUs, and what `added` is about.
   Result<void> refresh(const CpuSet& frequencies, const std::set<TaskClaim>& others = {},
-                       const std::set<cpuset::Target>& new_targets = {});
+                       const cpuset::Query& added = {});
   // The processes of the infrastructure, and the rest with these frequencies.
   Result<void> refresh_with_infra(const CpuSet& frequencies);
   // Where interrupts and other work of the kernel run, if that matters; refresh() keeps the last observation.

@@ -8,6 +8,7 @@
 #include "engine/model/baselines.h"
 #include "engine/model/confinement.h"
 #include "engine/model/cpu_sets.h"
+#include "engine/model/cpu_shares.h"
 #include "engine/plan/grant.h"
 #include "engine/plan/spec.h"
 
@@ -19,6 +20,15 @@ std::optional<cpuset::Target> new_group(const Command& command) {
   if (const auto* create = std::get_if<CreateWorkload>(&command)) return group_target(create->spec);
   const auto* put = std::get_if<PutWorkload>(&command);
   return put ? group_target(put->spec) : std::nullopt;
+}
+
+// The request for CPUs of a pool, if it has one.
+const CpuRequest* cpu_request_of(const Command& command) {
+  const auto address = [](const std::optional<CpuRequest>& request) { return request ? &*request : nullptr; };
+  if (const auto* create = std::get_if<CreateWorkload>(&command)) return address(create->spec.cpu);
+  if (const auto* put = std::get_if<PutWorkload>(&command)) return address(put->spec.cpu);
+  const auto* patch = std::get_if<PatchWorkload>(&command);
+  return patch && patch->patch.cpu && *patch->patch.cpu ? &(*patch->patch.cpu)->values : nullptr;
 }
 
 // A client-chosen id read as a number; 0: it is none.
@@ -93,6 +103,9 @@ bool Transaction::serve_hotplug(const CpuSet& changed) {
 }
 
 Result<Workloads> Transaction::plan(const Command& command) {
+  if (const CpuRequest* request = cpu_request_of(command); request && !request->among.empty())
+    return fail_at(ErrorCode::BadRequest, "/cpu/among", "is only allowed in a dry run",
+                   "dry_run=true, or leave it out");
   const Time time = now(clock_);
   if (const auto* create = std::get_if<CreateWorkload>(&command)) {
     return plan::create(state_, WorkloadId{state_.next_id}, create->spec, time, create->quota_user);
@@ -111,18 +124,19 @@ Result<Workloads> Transaction::plan(const Command& command) {
 Result<Proposal> Transaction::plan_on_fresh_observation(const Command& command) {
   const bool has_seen_groups = TRY(sync_.refresh_foreign_groups());
   // Whether it exists and which CPUs its parent has decides what can be planned.
-  if (const auto named = new_group(command)) TRY(sync_.refresh({}, {}, {*named}));
+  if (const auto named = new_group(command)) TRY(sync_.refresh({}, {}, {.targets = {*named}}));
   Workloads planned = TRY(plan(command));
   Proposal proposal = propose(state_, std::move(planned));
   const NodeState wanted = with_workloads(state_, proposal.workloads);
   const Baselines added = unclaimed(wanted, proposal.setting);
   const CpuSet frequencies = cpus_of(added.frequencies) | unreadable(wanted, proposal.setting);
-  const bool has_observed_targets = unobserved_targets(wanted).empty();
+  const bool has_observed_targets = unobserved_targets(wanted).empty() && !has_unobserved_shares(wanted);
   if (added == Baselines{} && frequencies.empty() && has_observed_targets) return proposal;
-  const bool has_observed_all =
-      added.tasks.empty() && added.cpu_sets.empty() && added.latency.empty() && has_observed_targets;
+  const bool has_observed_all = added.tasks.empty() && added.cpu_sets.empty() && added.cpu_shares.empty() &&
+                                added.latency.empty() && has_observed_targets;
   if (has_seen_groups && has_observed_all && frequencies.empty()) return proposal;
-  TRY(sync_.refresh(frequencies, added.tasks, known_targets(wanted)));
+  TRY(sync_.refresh(frequencies, added.tasks,
+                    {.targets = known_targets(wanted), .shares = targets_with_share(wanted)}));
   if (state_.observed == wanted.observed) return proposal;
   planned = TRY(plan(command));
   return propose(state_, std::move(planned));

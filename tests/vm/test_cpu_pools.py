@@ -179,6 +179,33 @@ def test_a_cgroup_has_cpus_and_ways_with_whatever_starts_in_it(node):
     inside.wait()
 
 
+def test_a_cgroup_has_its_share_of_a_shared_pool(node):
+    vm = node.vm
+    node.kill9()
+    node.config = CONFIG.replace('"2-7"', '"2-5"') + '[[cpu.pools]]\nname = "common"\ncpus = "6-7"\nkind = "shared"\n'
+    node.start()
+    vm.run(f"echo '+cpuset +cpu' > {CGROUPS}/cgroup.subtree_control; mkdir -p {CGROUPS}/batch")
+    vm.write(f"{CGROUPS}/batch/cpu.weight", "250\n")
+    files = lambda: tuple(vm.read(f"{CGROUPS}/batch/{name}").strip() for name in ("cpu.weight", "cpu.max"))
+    before = files()
+    asked = {"cgroup": "/batch", "cpu": {"pool": "common", "request_milli": 500, "limit_milli": 1500}}
+    made = node.act("POST", "/v1/workloads", asked)
+    assert made["cpu"]["enforced"] == {"by": "cgroup", "name": "/batch", "effective": "6-7", "weight": 20, "limit_milli": 1500}, made
+    assert files() == ("20", "150000 100000")
+    vm.write(f"{CGROUPS}/batch/cpu.weight", "100\n")  # others change it: drift
+    vm.wait_until(lambda: files() == ("20", "150000 100000"), timeout=60, what="the repair")
+    status, refused = node.request("POST", "/v1/workloads", {"cgroup": "/other", "cpu": {"pool": "common", "request_milli": 1501}, "owner": {"cgroup": True}})
+    assert status == 409 and "1500 of 2000" in str(refused), refused
+    node.kill9()
+    node.start()
+    assert node.get("/v1/workloads")[0]["cpu"] == made["cpu"]
+    node.delete(made)
+    assert files() == before
+    node.kill9()
+    node.config = CONFIG
+    node.start()
+
+
 def test_a_workload_ends_with_its_cgroup(node):
     vm = node.vm
     vm.run(f"echo +cpuset > {CGROUPS}/cgroup.subtree_control")

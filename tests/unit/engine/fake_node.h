@@ -110,6 +110,7 @@ class FakeHardware final : public Hardware {
       for (const Task& task : group.processes) observed.rdt.tasks[task] = place_of(task);
     for (auto& [clos, group] : observed.rdt.classes) group.tasks = tasks_in(clos);
     std::erase_if(observed.cpuset.targets, [&](const auto& entry) { return !query.targets.contains(entry.first); });
+    std::erase_if(observed.cpuset.shares, [&](const auto& entry) { return !query.shares.contains(entry.first); });
     std::erase_if(observed.cpuset.latency, [&](const auto& entry) { return !query.latency.contains(entry.first); });
     observed.cpuset.noise.clear();
     std::erase_if(observed.pstate.cpus.edit(), [&](const auto& entry) { return !frequencies.contains(entry.first); });
@@ -229,6 +230,14 @@ class FakeHardware final : public Hardware {
       if (found == tree.cpuset.targets.end() || found->second == before) continue;
       if (fails()) return fail(ErrorCode::Hardware, "target was not restored");
       found->second = before;
+    }
+    for (const auto* shares : {&wanted.cpuset.restored_shares, &wanted.cpuset.shares}) {
+      for (const auto& [target, share] : *shares) {
+        const auto found = tree.cpuset.shares.find(target);
+        if (found == tree.cpuset.shares.end() || found->second == share) continue;
+        if (fails()) return fail(ErrorCode::Hardware, "target did not take its share");
+        found->second = share;
+      }
     }
     for (const auto* limits : {&wanted.cpuset.restored_latency, &wanted.cpuset.latency}) {
       for (const auto& [cpu, limit] : *limits) {

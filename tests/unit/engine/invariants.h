@@ -213,7 +213,7 @@ inline void check_bandwidth(const NodeState& state, const FakeHardware& hardware
 }
 
 // Without what `seen` does not tell of a group that was made since: its masks and limits where it has no workload; and
-// without the latency limits and the noise that nrd does not ask for.
+// without the shares of CPU time, the latency limits and the noise that nrd does not ask for.
 inline Observed as_seen(Observed tree, const Observed& seen) {
   for (auto& [clos, group] : tree.rdt.classes) {
     const auto known = seen.rdt.classes.find(clos);
@@ -221,6 +221,7 @@ inline Observed as_seen(Observed tree, const Observed& seen) {
     std::erase_if(group.ways, [&](const auto& entry) { return !known->second.ways.contains(entry.first); });
     std::erase_if(group.bandwidth, [&](const auto& entry) { return !known->second.bandwidth.contains(entry.first); });
   }
+  std::erase_if(tree.cpuset.shares, [&](const auto& entry) { return !seen.cpuset.shares.contains(entry.first); });
   std::erase_if(tree.cpuset.latency, [&](const auto& entry) { return !seen.cpuset.latency.contains(entry.first); });
   tree.cpuset.noise = seen.cpuset.noise;
   return tree;

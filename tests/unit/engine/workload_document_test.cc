@@ -106,8 +106,8 @@ TEST_CASE("the document of a workload in a CPU pool") {
   const store::WorkloadRow row = to_row(workload);
   CHECK(
       row.document.find(
-          R"("cpu":{"pool":"fast","count":2,"cores":null,"cpus":null,"near":["eth1"],"strict":true,)"
-          R"("apart":["7"],"level":"l3"},"near_cpus":["4-6"],"runs_caller":null,"unit":null,"cgroup":null,"cgroup_owner":null,"quota_uid":1001})") !=
+          R"("cpu":{"pool":"fast","count":2,"cores":null,"cpus":null,"request_milli":null,"limit_milli":null,)"
+          R"("near":["eth1"],"strict":true,"apart":["7"],"level":"l3","among":null,"enforce":null},"near_cpus":["4-6"],"runs_caller":null,"unit":null,"cgroup":null,"cgroup_owner":null,"quota_uid":1001})") !=
       std::string::npos);
   CHECK(row.document.find(R"("cpu":{"pool":"fast","exclusive":"4-5","idle_siblings":"36-37","zone":"node 0, l3 1",)"
                           R"("reason":"nearest to eth1","has_scope":null}})") != std::string::npos);

@@ -1,0 +1,31 @@
+// CPU time of workloads in shared pools, as cpu.weight and cpu.max of their scope, unit or cgroup. Computed from the
+// requests, never stored.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+
+#include "engine/model/node_state.h"
+
+namespace nrd {
+
+// cpu.weight for `milli` thousandths of a CPU, 1 to 10000; one CPU has 39. As Kubernetes and systemd convert shares of
+// cgroup v1, of which one CPU has 1024.
+uint32_t weight_of(uint32_t milli);
+// The limit in thousandths of a CPU.
+uint64_t milli_of(const cpuset::Share& share);
+// Thousandths of a CPU that workloads except `self` request in this pool.
+uint64_t requested_milli(const NodeState& state, const CpuPool& pool, std::optional<WorkloadId> self = {});
+// What its tasks get; nullopt: nothing is requested, or it has no scope, unit or cgroup.
+std::optional<cpuset::Share> share_of(const Workload& workload);
+// The targets whose CPU time matters: those of workloads, and those that nrd has to restore.
+std::set<cpuset::Target> targets_with_share(const NodeState& state);
+// Those without an observation yet, so without a value to restore.
+bool has_unobserved_shares(const NodeState& state);
+// Adds the shares of workloads, and those to restore, to `wanted`.
+void add_shares(cpuset::Setting& wanted, const NodeState& state);
+// True if its tasks, as last observed, get what they should.
+bool has_its_share(const NodeState& state, const Workload& workload);
+
+}  // namespace nrd
