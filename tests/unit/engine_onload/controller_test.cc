@@ -661,9 +661,11 @@ TEST_CASE("a client that asks continuously does not delay an operation") {
   spec.users = UsersPolicy::Term;
   spec.drain = std::chrono::seconds(1);
   std::atomic<bool> is_over = false;
-  // Six clients that ask again as soon as they are answered: there is always one who waits.
+  // Six clients that ask again as soon as they are answered: there is always one who waits. They hold the controller
+  // itself, not the fixture's pointer, which the last lines below reset while its thread may still answer.
+  Controller* const controller = fixture.controller.get();
   std::function<void()> ask_again = [&] {
-    fixture.controller->find_users([&](const Result<InUse>&) {
+    controller->find_users([&](const Result<InUse>&) {
       if (!is_over) ask_again();
     });
   };
