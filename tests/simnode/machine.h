@@ -93,6 +93,8 @@ struct Shape {
   int limbo_ms = 0;      // before the counter of a removed group serves another one
   int mbm_counters = 0;  // of each cache, to be assigned to groups; 0: each group has its own
   bool power = true;     // CPUs have a folder `power`
+  bool cgroups = false;  // of version 2
+  bool systemd = false;  // seems to be the init
   bool d_types = true;   // readdir says what an entry is
   std::vector<std::string> mon_features = {"llc_occupancy", "mbm_total_bytes", "mbm_local_bytes"};
   Cpus offline;

@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kSysFs = "/sys/fs";
 constexpr const char* kResctrl = "/sys/fs/resctrl";
+constexpr const char* kCgroup = "/sys/fs/cgroup";
 constexpr const char* kDevCpu = "/dev/cpu";
 constexpr const char* kWhole = "/sys/fs/.simulated";
 
@@ -111,6 +112,10 @@ void bind_parts(const Shape& shape) {
     must(mkdir(kResctrl, 0755), kResctrl);
     bind(whole + "/resctrl", kResctrl);
   }
+  if (shape.cgroups) {
+    if (!fs::exists(kCgroup)) must(mkdir(kCgroup, 0755), kCgroup);
+    bind(whole + "/cgroup", kCgroup);
+  }
   bind(whole + "/cpu", "/sys/devices/system/cpu");
   if (fs::exists("/sys/devices/system/node")) bind(whole + "/node", "/sys/devices/system/node");
   bind_msrs(whole, shape.freq.msr);
@@ -130,6 +135,12 @@ void mount_own_locks() {
   must(mount("simulated", "/run/lock", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=1777,size=1m"), "/run/lock");
 }
 
+// What sd_booted(3) looks for.
+void appear_booted_by_systemd() {
+  rebuild("/run", "/run/systemd", MS_NOSUID | MS_NODEV);
+  for (const char* folder : {"/run/systemd", "/run/systemd/system"}) must(mkdir(folder, 0755), folder);
+}
+
 }  // namespace
 
 void enter_simulated_node(int device, const Shape& shape) {
@@ -140,6 +151,7 @@ void enter_simulated_node(int device, const Shape& shape) {
   bind_parts(shape);
   must(umount2(kWhole, MNT_DETACH), kWhole);
   must(rmdir(kWhole), kWhole);
+  if (shape.systemd) appear_booted_by_systemd();
   mount_own_locks();
 }
 

@@ -29,11 +29,14 @@ Node::Node(const Shape& shape)
       msr_tree_(machine_, msr_),
       power_tree_(machine_),
       noise_tree_(machine_),
+      cgroups_(machine_),
+      cgroup_tree_(machine_, cgroups_),
       resctrl_files_(resctrl_tree_, faults_, ""),
       cpufreq_files_(cpufreq_tree_, faults_, "/sys/devices/system/cpu/"),
       msr_files_(msr_tree_, faults_, "/dev/cpu/"),
       power_files_(power_tree_, faults_, "/sys/devices/system/cpu/"),
       noise_files_(noise_tree_, faults_, "/"),
+      cgroup_files_(cgroup_tree_, faults_, "/sys/fs/cgroup/"),
       filesystems_(host_filesystems()),
       boot_id_(new_boot_id()) {
   compute_files();
@@ -55,6 +58,7 @@ void Node::reboot() {
   msr_.wipe();
   power_tree_.wipe();
   noise_tree_.wipe();
+  cgroups_.wipe();
   boot_id_ = new_boot_id();
   compute_files();
 }
@@ -84,13 +88,16 @@ int Node::set_online(int cpu, bool online) {
 bool Node::has_hardware_file(const std::string& name) {
   const auto cpu = below("/sys/devices/system/cpu", name);
   const auto msr = below("/dev/cpu", name);
+  const auto cgroup = below("/sys/fs/cgroup", name);
   auto mode = cpu ? cpufreq_files_.mode(*cpu) : msr ? msr_files_.mode(*msr) : std::nullopt;
   if (cpu && !mode) mode = power_files_.mode(*cpu);
+  if (cgroup) mode = cgroup_files_.mode(*cgroup);
   return mode && S_ISREG(*mode);
 }
 
 std::optional<Node::Place> Node::hardware(const std::string& path) {
   if (const auto group = below("resctrl", path)) return Place{&resctrl_files_, *group};
+  if (const auto cgroup = below("cgroup", path)) return Place{&cgroup_files_, *cgroup};
   if (const auto msr = below("dev", path)) return Place{&msr_files_, *msr};
   const auto cpu = below("cpu", path);
   if (cpu && cpufreq_files_.mode(*cpu)) return Place{&cpufreq_files_, *cpu};
@@ -126,7 +133,7 @@ std::vector<std::string> Node::list(const std::string& folder) {
     found.insert(found.end(), power.begin(), power.end());
   }
   if (names != nullptr) found.insert(found.end(), names->begin(), names->end());
-  if (folder.empty()) found.insert(found.end(), {"resctrl", "dev"});
+  if (folder.empty()) found.insert(found.end(), {"resctrl", "dev", "cgroup"});
   return found;
 }
 

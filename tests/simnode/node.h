@@ -1,9 +1,10 @@
 // The simulated node whole: its machine, its files, and what a test may do to it from outside. It is itself the tree
-// that gets mounted: resctrl/…, cpu/…, node/…, dev/…, proc/…; mounts.h says where each of them appears.
+// that gets mounted: resctrl/…, cgroup/…, cpu/…, node/…, dev/…, proc/…; mounts.h says where each of them appears.
 #pragma once
 
 #include <string>
 
+#include "cgroup_tree.h"
 #include "cpufreq_tree.h"
 #include "faults.h"
 #include "file_map.h"
@@ -62,12 +63,15 @@ class Node : public Tree {
   MsrTree msr_tree_;
   PowerTree power_tree_;
   NoiseTree noise_tree_;
+  Cgroups cgroups_;
+  CgroupTree cgroup_tree_;
   Faults faults_;
   FaultyTree resctrl_files_;
   FaultyTree cpufreq_files_;
   FaultyTree msr_files_;
   FaultyTree power_files_;
   FaultyTree noise_files_;
+  FaultyTree cgroup_files_;
   std::string filesystems_;
   std::string boot_id_;
   FileMap files_;

@@ -115,6 +115,8 @@ void describe_part(CLI::App& app, Shape& shape) {
   app.add_option("--mbm-counters", shape.mbm_counters, "Counters of a cache that are assigned to groups; 0: not so")
       ->capture_default_str();
   app.add_flag("--power,!--no-power", shape.power, "CPUs have a limit of the time to leave idle states (default: yes)");
+  app.add_flag("--cgroups", shape.cgroups, "Cgroups of version 2 with the controllers cpuset and cpu");
+  app.add_flag("--systemd", shape.systemd, "systemd seems to be the init: /run/systemd/system is there");
   app.add_flag("--d-types,!--no-d-types", shape.d_types, "readdir tells the types of entries (default: yes)");
 }
 
