@@ -1,73 +1,117 @@
-"""A system bus on which systemd answers for the main processes of some services (D-Bus specification, little endian)."""
+"""A system bus with one service on it, whose methods are those of a Python object.
+
+    with SystemBus(folder, answer) as address:      # for DBUS_SYSTEM_BUS_ADDRESS
+        ...
+
+`answer(message)` returns the signature and values of the reply, raises DBusError, or returns None: it does not reply.
+"""
 
 import os
 import socket
-import struct
 import threading
 
+from jeepney import HeaderFields, Message, Parser, new_error, new_method_return
 
-def padded(data, to):
-    return data + bytes(-len(data) % to)
-
-
-def string(text):
-    return struct.pack("<I", len(text)) + text.encode() + b"\0"
+BUS = "org.freedesktop.DBus"
 
 
-def reply(serial, signature, body):
-    fields = b"\x05\x01u\0" + struct.pack("<I", serial)  # REPLY_SERIAL
-    fields += b"\x08\x01g\0" + bytes([len(signature)]) + signature.encode() + b"\0"
-    fields = padded(fields, 8) + b"\x07\x01s\0" + string("org.freedesktop.systemd1")  # SENDER
-    header = b"l\x02\x01\x01" + struct.pack("<III", len(body), serial + 1000, len(fields)) + fields
-    return padded(header, 8) + body
+class DBusError(Exception):
+    """Its name and text."""
 
 
 class SystemBus:
-    """`services`: {"feed.service": 4711}. `with` gives the address for DBUS_SYSTEM_BUS_ADDRESS."""
-
-    def __init__(self, folder, services):
-        self.path, self.services = os.path.join(str(folder), "bus.sock"), services
+    def __init__(self, folder, answer):
+        self.path, self.answer = os.path.join(str(folder), "bus.sock"), answer
+        self.listener, self.connections, self.lock = None, set(), threading.Lock()
+        self.is_deaf = False  # accepts connections, and says nothing on them
 
     def __enter__(self):
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(self.path)
-        self.listener.listen()
-        self.thread = threading.Thread(target=self.serve)
-        self.thread.start()
+        self.appear()
         return f"unix:path={self.path}"
 
     def __exit__(self, *_):
+        self.disappear()
+
+    def appear(self):
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        self.listener.listen()
+        threading.Thread(target=self.accept, args=[self.listener], daemon=True).start()
+
+    def disappear(self):
+        """All connections end, and there is no bus to connect to."""
+        if self.listener is None:
+            return
+        os.unlink(self.path)
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
-        self.thread.join()
+        self.listener = None
+        self.disconnect()
 
-    def serve(self):
+    def disconnect(self):
+        with self.lock:
+            for connection in self.connections:
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def accept(self, listener):
         while True:
             try:
-                connection = self.listener.accept()[0]
+                connection = listener.accept()[0]
             except OSError:
                 return
-            with connection, connection.makefile("rwb") as stream:
-                self.answer(stream)
+            with self.lock:
+                self.connections.add(connection)
+            threading.Thread(target=self.serve, args=[connection], daemon=True).start()
 
-    def answer(self, stream):
+    def serve(self, connection):
+        try:
+            with connection, connection.makefile("rwb") as stream:
+                if self.is_deaf:
+                    connection.recv(1 << 16, socket.MSG_PEEK)
+                    while stream.read1(1 << 16):
+                        pass
+                    return
+                self.authenticate(stream)
+                self.converse(stream)
+        except OSError:
+            pass
+        finally:
+            with self.lock:
+                self.connections.discard(connection)
+
+    @staticmethod
+    def authenticate(stream):
         stream.read(1)
-        answers = {b"AUTH": b"DATA\r\n", b"DATA": b"OK 0123456789abcdef0123456789abcdef\r\n", b"NEGOTIATE_UNIX_FD": b"AGREE_UNIX_FD\r\n"}
+        answers = {b"AUTH": b"DATA\r\n", b"DATA": b"OK 0123456789abcdef0123456789abcdef\r\n", b"NEGOTIATE_UNIX_FD": b"ERROR\r\n"}
         for line in iter(stream.readline, b"BEGIN\r\n"):
+            if not line:
+                raise ConnectionError
             stream.write(answers[line.split()[0]])
             stream.flush()
-        while head := stream.read(16):
-            length, serial, fields_length = struct.unpack("<III", head[4:])
-            fields = stream.read(fields_length + -fields_length % 8)
-            stream.read(length)
-            if b"Hello" in fields:
-                stream.write(reply(serial, "s", string(":1.1")))
-            else:
-                stream.write(reply(serial, "v", b"\x01u\0\0" + struct.pack("<I", self.main_process(fields))))
-            stream.flush()
 
-    def main_process(self, fields):
-        def encoded(name):
-            return "".join(c if c.isalnum() else f"_{ord(c):02x}" for c in name)
+    def converse(self, stream):
+        parser, serial = Parser(), 0
+        while received := stream.read1(1 << 16):
+            for message in parser.feed(received):
+                serial += 1
+                self.reply(stream, message, serial)
 
-        return next((pid for name, pid in self.services.items() if encoded(name).encode() + b"\0" in fields), 0)
+    def reply(self, stream, message, serial):
+        fields = message.header.fields
+        if fields.get(HeaderFields.destination) == BUS:
+            answer = ("s", (":1.1",)) if fields[HeaderFields.member] == "Hello" else ("", ())
+        else:
+            try:
+                answer = self.answer(message)
+            except DBusError as error:
+                answer = error
+        if answer is None:
+            return
+        if isinstance(answer, DBusError):
+            made = new_error(message, answer.args[0], "s", (answer.args[1],))
+        else:
+            made = new_method_return(message, answer[0] or None, answer[1])
+        sender = BUS if fields.get(HeaderFields.destination) == BUS else "org.freedesktop.systemd1"
+        made.header.fields[HeaderFields.sender] = sender
+        stream.write(Message(made.header, made.body).serialise(serial))
+        stream.flush()

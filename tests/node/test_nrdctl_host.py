@@ -9,6 +9,7 @@ import pytest
 
 from harness import NRDCTL, Node, Refused, process
 from system_bus import SystemBus
+from systemd import Systemd
 from test_printing import CLEAN
 
 
@@ -79,7 +80,9 @@ def test_tuned_spares_the_processes_of_owners(node):
 
 
 def test_a_service_owns_a_workload(node, tmp_path):
-    with process() as main, SystemBus(tmp_path, {"feed@1.service": main.pid}) as address:
+    systemd = Systemd()
+    with process() as main, SystemBus(tmp_path, systemd.answer) as address:
+        systemd.add("feed@1.service", main.pid)
         nrdctl(node, "workload", "create", "--cpus", "4", "--ways", "1", "--owner", "feed@1.service", DBUS_SYSTEM_BUS_ADDRESS=address)
         assert node.list()[0]["owner"]["pid"] == main.pid
         refused = nrdctl(node, "workload", "create", "--cpus", "5", "--ways", "1", "--owner", "other.service", exit=1, DBUS_SYSTEM_BUS_ADDRESS=address)
