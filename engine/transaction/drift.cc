@@ -72,7 +72,8 @@ void Drift::repair(const CpuSet& changed) {
   }
   const bool is_different = !differences(wanted, state_.observed).empty();
   const bool is_cold = unclaimed(state_, wanted) != Baselines{};
-  if (!is_different && !is_cold && sync_.pending_restore().empty()) {
+  // After a failed write no difference proves nothing: a unit may have all CPUs, and still a property that says so.
+  if (was_in_sync && !is_different && !is_cold && sync_.pending_restore().empty()) {
     sync_.note_in_sync();
     return commits_.release_restored();
   }

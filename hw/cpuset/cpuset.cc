@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <optional>
-#include <ranges>
 #include <utility>
 
 #include "hw/cpuset/affinity.h"
@@ -17,6 +16,10 @@ namespace {
 
 // What a request may spend on systemd's answers; others wait meanwhile.
 constexpr std::chrono::milliseconds kPatience{800};
+
+// For a while after it has not answered: what was begun has to be undone, and others have waited already.
+constexpr std::chrono::milliseconds kPatienceAfterSilence{50};
+constexpr std::chrono::seconds kSilence{1};
 
 // For what confines the rest of the host, which no request changes.
 constexpr std::chrono::seconds kLongPatience{5};
@@ -50,13 +53,24 @@ Result<Node> Cpuset::discover() {
             .free_huge_pages = read_free_huge_pages(""),
             .no_latency_limits = why_no_latency_limits(kRoot)};
   node.overwrites_affinity = overwrites_affinity();
-  node.no_slices = node.no_cgroups.empty() ? units_.why_not() : node.no_cgroups;
+  node.no_slices = node.no_cgroups.empty() ? units_.why_not(patience_end(kPatience)) : node.no_cgroups;
   node.no_scopes = node.no_slices.empty() ? why_not_enabled() : node.no_slices;
   return node;
 }
 
+Deadline Cpuset::patience_end(std::chrono::milliseconds patience) const {
+  const auto now = std::chrono::steady_clock::now();
+  return now + (now < silent_until_ ? kPatienceAfterSilence : patience);
+}
+
 Result<Observed> Cpuset::observe(const Query& query) {
-  const Deadline deadline = std::chrono::steady_clock::now() + kPatience;
+  Result<Observed> observed = observe_until(query, patience_end(kPatience));
+  if (!observed && observed.error().code == ErrorCode::Busy)
+    silent_until_ = std::chrono::steady_clock::now() + kSilence;
+  return observed;
+}
+
+Result<Observed> Cpuset::observe_until(const Query& query, Deadline deadline) {
   Observed observed{.targets = {}, .groups = {}, .latency = observe_latency(kRoot, query.latency), .noise = {}};
   for (const Target& target : query.targets) {
     std::optional<Masks> masks;
@@ -95,18 +109,24 @@ Result<std::map<std::string, CpuSet>> Cpuset::pinned_services() {
   return units_.pinned_services(std::chrono::steady_clock::now() + kLongPatience);
 }
 
+Result<void> Cpuset::converge(const Setting& wanted) {
+  Result<void> done = converge_targets(wanted);
+  if (!done && done.error().code == ErrorCode::Busy) silent_until_ = std::chrono::steady_clock::now() + kSilence;
+  return done;
+}
+
 // A target that refuses does not keep the others from what they need. What confines the rest of the host comes last,
 // and goes first: a partition and slices with its CPUs exclude each other.
-Result<void> Cpuset::converge(const Setting& wanted) {
-  const auto begun = std::chrono::steady_clock::now();
-  const auto deadline_of = [begun](const Target& target) -> Deadline {
-    return begun + (confines(target) ? kLongPatience : kPatience);
-  };
+Result<void> Cpuset::converge_targets(const Setting& wanted) {
+  const Deadline soon = patience_end(kPatience);
+  const Deadline late = patience_end(kLongPatience);
+  const auto deadline_of = [soon, late](const Target& target) { return confines(target) ? late : soon; };
   Result<void> first;
   const auto note = [&first](Result<void> done) {
     if (first && !done) first = std::move(done);
   };
-  for (const auto& [target, before] : std::views::reverse(wanted.restored)) {
+  for (auto each = wanted.restored.rbegin(); each != wanted.restored.rend(); ++each) {
+    const auto& [target, before] = *each;
     if (confines(target)) note(release(target, before, deadline_of(target)));
   }
   for (const auto& [target, share] : wanted.restored_shares) note(shares_.set(target, share, deadline_of(target)));

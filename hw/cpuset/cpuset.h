@@ -1,6 +1,7 @@
 // Limits processes to CPUs, their CPU time and the idle states of CPUs, and tells what CPUs share.
 #pragma once
 
+#include <chrono>
 #include <future>
 #include <map>
 #include <string>
@@ -34,10 +35,14 @@ class Cpuset {
   Result<void> converge(const Setting& wanted);
 
  private:
+  Deadline patience_end(std::chrono::milliseconds patience) const;
+  Result<Observed> observe_until(const Query& query, Deadline deadline);
+  Result<void> converge_targets(const Setting& wanted);
   Result<void> limit(const Target& target, const CpuSet& cpus, Deadline deadline);
   Result<void> release(const Target& target, const Masks& before, Deadline deadline);
   Result<void> free(const Target& target, const Masks& before, Deadline deadline);
 
+  Deadline silent_until_{};  // systemd has not answered in time just now
   Topology topology_;
   Units units_;
   Scopes scopes_{units_};

@@ -26,6 +26,12 @@ Result<void> check_effective(const Target& target, const std::string& cgroup, co
                                        wanted.to_string() + "; check the CPUs of " + parent_of(cgroup));
 }
 
+// The files decide whether systemd has done what it has not confirmed.
+bool is_done_unconfirmed(const Result<void>& request, const std::string& cgroup, const CpuSet& wanted) {
+  if (request || request.error().code != ErrorCode::Busy || cgroup.empty()) return false;
+  return effective_cpus(cgroup).value_or(std::nullopt) == wanted;
+}
+
 }  // namespace
 
 Result<std::optional<Groups::Seen>> Groups::observe(const Target& target, Deadline deadline) {
@@ -103,8 +109,9 @@ Result<void> Groups::limit_unit(const Target& target, const CpuSet& cpus, Deadli
   if (unit->allowed != cpus || effective.value_or(cpus) != cpus) {
     TRY(enable_controller(units_, unit->slice, deadline));
     const KeptMasks masks = TRY(KeptMasks::of(unit->cgroup, effective.value_or(CpuSet())));
-    TRY(units_.set_allowed_cpus(target.name, cpus, deadline));
+    const Result<void> set = units_.set_allowed_cpus(target.name, cpus, deadline);
     masks.restore_within(cpus);
+    if (!set && !is_done_unconfirmed(set, unit->cgroup, cpus)) return set;
     if (const auto known = known_units_.find(target.name); known != known_units_.end() && known->second)
       known->second->allowed = cpus;
   }
@@ -130,13 +137,17 @@ Result<void> Groups::release(const Target& target, const Masks& before, Deadline
 Result<void> Groups::release_unit(const Target& target, Deadline deadline) {
   known_units_.erase(target.name);
   const std::optional<Unit> unit = TRY(units_.find(target.name, deadline));
-  if (!unit || unit->allowed.empty()) return {};
-  const std::string parent = unit->cgroup.empty() ? "/" : parent_of(unit->cgroup);
-  const CpuSet all = TRY(effective_cpus(parent)).value_or(CpuSet());
+  if (!unit) return {};
+  const bool runs = !unit->cgroup.empty();
+  const CpuSet all = TRY(effective_cpus(runs ? parent_of(unit->cgroup) : "/")).value_or(CpuSet());
+  const std::optional<CpuSet> effective = runs ? TRY(effective_cpus(unit->cgroup)) : std::nullopt;
+  if (unit->allowed.empty() && effective.value_or(all) == all) return {};
   const KeptMasks masks = TRY(KeptMasks::of(unit->cgroup, unit->allowed));
-  TRY(units_.clear_allowed_cpus(target.name, all, deadline));
+  // Clearing alone would have no effect on a unit that runs (systemd issue 43846).
+  TRY(units_.set_allowed_cpus(target.name, all, deadline));
   masks.restore_within(all);
-  return {};
+  if (runs) TRY(check_effective(target, unit->cgroup, all));
+  return units_.set_allowed_cpus(target.name, {}, deadline);
 }
 
 Result<void> Groups::release_cgroup(const Target& target) {

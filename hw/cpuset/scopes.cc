@@ -44,7 +44,13 @@ Result<std::optional<Masks>> Scopes::masks_of(const Target& scope) {
 
 Result<void> Scopes::move(const Target& scope, const CpuSet& cpus, Deadline deadline) {
   TRY(enable_controller(units_, kRootSlice, deadline));
-  TRY(units_.start_scope(scope.name, scope.task.process, cpus, deadline));
+  const Result<void> started = units_.start_scope(scope.name, scope.task.process, cpus, deadline);
+  if (!started) {
+    if (started.error().code != ErrorCode::Busy) return started;
+    // Where the process is decides whether systemd has done what it has not confirmed.
+    const std::optional<bool> inside = TRY(is_inside(scope));
+    if (inside != true) return started;
+  }
   while (TRY(is_inside(scope)) == false) {
     if (steady_clock::now() > deadline)
       return fail(ErrorCode::Busy, "systemd does not answer; try again", scope.name + ": its process has not moved");

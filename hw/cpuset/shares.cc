@@ -125,7 +125,12 @@ Result<void> Shares::set_of_unit(const Target& target, const Share& share, Deadl
     const std::optional<Share> found = TRY(read_share(unit->cgroup));
     is_there = is_in_effect(share, found);
   }
-  if (unit->share != share || !is_there) TRY(units_.set_share(target.name, share, deadline));
+  if (unit->share != share || !is_there) {
+    const Result<void> set = units_.set_share(target.name, share, deadline);
+    // Of a unit that runs, the files decide whether systemd has done what it has not confirmed.
+    if (!set && (set.error().code != ErrorCode::Busy || unit->cgroup.empty())) return set;
+    if (!set && !check_effect(target, unit->cgroup, share)) return set;
+  }
   return unit->cgroup.empty() ? Result<void>() : check_effect(target, unit->cgroup, share);
 }
 

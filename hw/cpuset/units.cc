@@ -191,31 +191,44 @@ Units::Units() = default;
 Units::~Units() { disconnect(); }
 
 void Units::disconnect() {
-  if (bus_) ::sd_bus_flush_close_unref(bus_);
+  // Without a flush, which would wait for a bus that has not let us in.
+  if (bus_) ::sd_bus_close_unref(bus_);
   bus_ = nullptr;
 }
 
-// Connects again after a restart of systemd or of the bus.
-Result<sd_bus*> Units::connection() {
-  if (bus_ && ::sd_bus_is_open(bus_) > 0 && ::sd_bus_process(bus_, nullptr) >= 0) return bus_;
+// Connects again after a restart of systemd or of the bus. sd_bus_call() would wait for the bus to let us in, however
+// long that takes.
+Result<sd_bus*> Units::connection(Deadline deadline) {
+  if (bus_ && ::sd_bus_is_ready(bus_) > 0 && ::sd_bus_process(bus_, nullptr) >= 0) return bus_;
   disconnect();
-  if (const int done = ::sd_bus_open_system(&bus_); done < 0) {
-    bus_ = nullptr;
-    return fail(ErrorCode::Busy, "systemd does not answer; try again", "D-Bus: " + errno_text(-done));
+  int done = ::sd_bus_open_system(&bus_);
+  if (done < 0) bus_ = nullptr;
+  while (done >= 0 && ::sd_bus_is_ready(bus_) == 0) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::microseconds>(deadline - std::chrono::steady_clock::now());
+    if (left.count() <= 0) done = -ETIMEDOUT;
+    if (done >= 0) done = ::sd_bus_process(bus_, nullptr);
+    if (done == 0) done = ::sd_bus_wait(bus_, static_cast<uint64_t>(left.count()));
   }
-  return bus_;
+  if (done >= 0 && ::sd_bus_is_ready(bus_) > 0) {
+    has_connected_ = true;
+    return bus_;
+  }
+  disconnect();
+  return fail(ErrorCode::Busy, "systemd does not answer; try again",
+              "D-Bus: " + errno_text(done < 0 ? -done : ENOTCONN));
 }
 
 bool Units::is_booted() { return ::sd_booted() > 0; }
 
-std::string Units::why_not() {
+std::string Units::why_not(Deadline deadline) {
   if (!is_booted()) return "systemd is not the init of this host";
-  const Result<sd_bus*> bus = connection();
-  return bus ? "" : "the system's D-Bus does not answer";
+  if (has_connected_ || connection(deadline) || std::chrono::steady_clock::now() >= deadline) return {};
+  return "the system's D-Bus does not answer";
 }
 
 Result<void> Units::start_scope(const std::string& name, pid_t process, const CpuSet& cpus, Deadline deadline) {
-  sd_bus* bus = TRY(connection());
+  sd_bus* bus = TRY(connection(deadline));
   const Message message = TRY(new_call(bus, name, "StartTransientUnit"));
   int done = ::sd_bus_message_append(message.get(), "ss", name.c_str(), "fail");
   if (done >= 0) done = ::sd_bus_message_open_container(message.get(), 'a', "(sv)");
@@ -233,7 +246,7 @@ Result<void> Units::start_scope(const std::string& name, pid_t process, const Cp
 }
 
 Result<void> Units::start(const std::string& unit, Deadline deadline) {
-  sd_bus* bus = TRY(connection());
+  sd_bus* bus = TRY(connection(deadline));
   const Message message = TRY(new_call(bus, unit, "StartUnit"));
   const int done = ::sd_bus_message_append(message.get(), "ss", unit.c_str(), "fail");
   if (done < 0) return refused(unit, done, nullptr);
@@ -242,14 +255,14 @@ Result<void> Units::start(const std::string& unit, Deadline deadline) {
 }
 
 Result<bool> Units::is_active(const std::string& unit, Deadline deadline) {
-  sd_bus* bus = TRY(connection());
+  sd_bus* bus = TRY(connection(deadline));
   const std::string path = TRY(ask(bus, "LoadUnit", "o", unit, deadline));
   const std::string state = TRY(text_property(bus, path, "org.freedesktop.systemd1.Unit", "ActiveState", deadline));
   return state == "active";
 }
 
 Result<void> Units::set_allowed_cpus(const std::string& unit, const CpuSet& cpus, Deadline deadline) {
-  sd_bus* bus = TRY(connection());
+  sd_bus* bus = TRY(connection(deadline));
   const Message message = TRY(new_call(bus, unit, "SetUnitProperties"));
   constexpr int kRuntime = 1;
   int done = ::sd_bus_message_append(message.get(), "sb", unit.c_str(), kRuntime);
@@ -268,7 +281,7 @@ Result<void> Units::clear_allowed_cpus(const std::string& unit, const CpuSet& al
 }
 
 Result<std::optional<UnitShare>> Units::share_of(const std::string& unit, Deadline deadline) {
-  sd_bus* bus = TRY(connection());
+  sd_bus* bus = TRY(connection(deadline));
   const std::string path = TRY(ask(bus, "LoadUnit", "o", unit, deadline));
   const std::string state = TRY(text_property(bus, path, "org.freedesktop.systemd1.Unit", "LoadState", deadline));
   if (state == "not-found") return std::nullopt;
@@ -280,7 +293,7 @@ Result<std::optional<UnitShare>> Units::share_of(const std::string& unit, Deadli
 }
 
 Result<void> Units::set_share(const std::string& unit, const Share& share, Deadline deadline) {
-  sd_bus* bus = TRY(connection());
+  sd_bus* bus = TRY(connection(deadline));
   const Message message = TRY(new_call(bus, unit, "SetUnitProperties"));
   constexpr int kRuntime = 1;
   const uint64_t weight = share.weight == 0 ? kNotSet : share.weight;
@@ -294,7 +307,7 @@ Result<void> Units::set_share(const std::string& unit, const Share& share, Deadl
 
 Result<std::optional<Unit>> Units::find(const std::string& name, Deadline deadline) {
   if (!is_unit_name(name) && !name.ends_with(kSliceSuffix)) return std::nullopt;
-  sd_bus* bus = TRY(connection());
+  sd_bus* bus = TRY(connection(deadline));
   const std::string path = TRY(ask(bus, "LoadUnit", "o", name, deadline));
   const std::string state = TRY(text_property(bus, path, "org.freedesktop.systemd1.Unit", "LoadState", deadline));
   if (state == "not-found") return std::nullopt;
@@ -308,7 +321,7 @@ Result<std::optional<Unit>> Units::find(const std::string& name, Deadline deadli
 }
 
 Result<std::map<std::string, CpuSet>> Units::pinned_services(Deadline deadline) {
-  sd_bus* bus = TRY(connection());
+  sd_bus* bus = TRY(connection(deadline));
   std::map<std::string, CpuSet> pinned;
   for (const auto& [name, path] : TRY(loaded_services(bus, deadline))) {
     const Result<CpuSet> cpus = cpus_property(bus, path, kService, "CPUAffinity", deadline);
@@ -320,7 +333,7 @@ Result<std::map<std::string, CpuSet>> Units::pinned_services(Deadline deadline) 
 }
 
 Result<std::string> Units::unit_of(const std::string& cgroup, Deadline deadline) {
-  sd_bus* bus = TRY(connection());
+  sd_bus* bus = TRY(connection(deadline));
   const std::string path = TRY(ask(bus, "GetUnitByControlGroup", "o", cgroup, deadline));
   return text_property(bus, path, "org.freedesktop.systemd1.Unit", "Id", deadline);
 }

@@ -45,8 +45,8 @@ class Units {
 
   // True if systemd is the init of this host.
   static bool is_booted();
-  // Why systemd cannot be asked; empty: it can.
-  std::string why_not();
+  // Why systemd cannot be asked on this host; empty: it can, even if it does not answer now.
+  std::string why_not(Deadline deadline);
 
   // A scope below nrd.slice with this process, which may run on `cpus`. Returns when systemd has queued the move. Busy:
   // no answer by `deadline`.
@@ -71,10 +71,12 @@ class Units {
   Result<std::string> unit_of(const std::string& cgroup, Deadline deadline);
 
  private:
-  Result<sd_bus*> connection();
+  // Connected, with the bus having let us in. Busy: not by `deadline`.
+  Result<sd_bus*> connection(Deadline deadline);
   void disconnect();
 
   sd_bus* bus_ = nullptr;
+  bool has_connected_ = false;
 };
 
 }  // namespace nrd::cpuset

@@ -123,6 +123,7 @@ class Node:
             file.write(config)
         self.disk = Disk(os.path.join(self.folder, "disk")) if faulty_disk else None
         self.mounts = os.path.join(self.folder, "mounts") if mounts else None  # of tests/mount/resctrl_mount.c
+        self.environment = {}  # of the daemon, beside this process's own
         self.daemon = None
         self.port = None
         self.sim = SimNode()
@@ -167,7 +168,7 @@ class Node:
 
     def spawn(self):
         self.port = free_port()
-        env = dict(os.environ)
+        env = {**os.environ, **self.environment}
         if self.disk:
             env.update(LD_PRELOAD=FAULTY_DISK, NRD_DISK_DIR=self.state, NRD_DISK_CONTROL=os.path.join(self.folder, "disk"))
         if self.counters:
