@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/json/members.h"
+#include "engine/model/cpu_memory.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/model/cpu_shares.h"
 #include "engine/model/workload_fields.h"
@@ -18,7 +19,7 @@ using json::Value;
 constexpr size_t kMostNames = 16;
 
 // Of a response.
-constexpr std::array<std::string_view, 6> kReadOnly{"exclusive", "shared", "idle_siblings",
+constexpr std::array<std::string_view, 7> kReadOnly{"exclusive", "shared", "idle_siblings", "mems",
                                                     "zone",      "reason", "enforced"};
 
 Value without_read_only(const Value& object) {
@@ -68,6 +69,17 @@ void render_share(json::Writer& w, const NodeState& state, const Workload& workl
   }
 }
 
+// As last read.
+void render_memory(json::Writer& w, const NodeState& state, const Workload& workload) {
+  if (!memory_of(workload)) return;
+  for (const cpuset::Target& target : targets_of(workload)) {
+    const auto found = state.observed.cpuset.memory.find(target);
+    if (found == state.observed.cpuset.memory.end()) continue;
+    w.key("mems").string(found->second.nodes.to_string());
+    return;
+  }
+}
+
 }  // namespace
 
 Result<Change<json::Partial<CpuRequest>>> parse_cpu(const Value& object, const std::string& at) {
@@ -87,6 +99,7 @@ void render_cpu(json::Writer& w, const NodeState& state, const Workload& workloa
   w.key("exclusive").string(grant.exclusive.to_string());
   w.key("shared").string((allowed - grant.exclusive).to_string());
   w.key("idle_siblings").string(grant.idle_siblings.to_string());
+  if (!grant.memory_nodes.empty()) w.key("mems").string(grant.memory_nodes.to_string());
   w.key("zone").string(grant.zone);
   w.key("reason").string(grant.reason);
   if (const CpuSet effective = effective_cpus(state, workload); !effective.empty()) {
@@ -96,6 +109,7 @@ void render_cpu(json::Writer& w, const NodeState& state, const Workload& workloa
     if (!name.empty()) w.key("name").string(name);
     w.key("effective").string(effective.to_string());
     render_share(w, state, workload);
+    render_memory(w, state, workload);
     w.end_object();
   }
   w.end_object();

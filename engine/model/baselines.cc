@@ -82,6 +82,7 @@ void merge(Baselines& baselines, const Baselines& added) {
   baselines.groups.insert(added.groups.begin(), added.groups.end());
   baselines.cpu_sets.insert(added.cpu_sets.begin(), added.cpu_sets.end());
   baselines.cpu_shares.insert(added.cpu_shares.begin(), added.cpu_shares.end());
+  baselines.memory.insert(added.memory.begin(), added.memory.end());
   baselines.latency.insert(added.latency.begin(), added.latency.end());
   for (const auto& [source, claim] : added.noise) baselines.noise[source] = claim;
 }
@@ -120,6 +121,11 @@ Baselines unclaimed(const NodeState& state, const Setting& setting) {
     if (found != observed.cpuset.shares.end() && !baselines.cpu_shares.contains(target))
       added.cpu_shares[target] = found->second;
   }
+  for (const auto& [target, nodes] : setting.cpuset.memory) {
+    const auto found = observed.cpuset.memory.find(target);
+    if (found != observed.cpuset.memory.end() && !baselines.memory.contains(target))
+      added.memory[target] = found->second.own;
+  }
   for (const auto& [cpu, limit] : setting.cpuset.latency) {
     const auto found = observed.cpuset.latency.find(cpu);
     if (found != observed.cpuset.latency.end() && !baselines.latency.contains(cpu)) added.latency[cpu] = found->second;
@@ -144,6 +150,7 @@ Setting without_unclaimed(Setting setting, const Baselines& baselines) {
   });
   std::erase_if(setting.cpuset.limited, [&](const auto& entry) { return !baselines.cpu_sets.contains(entry.first); });
   std::erase_if(setting.cpuset.shares, [&](const auto& entry) { return !baselines.cpu_shares.contains(entry.first); });
+  std::erase_if(setting.cpuset.memory, [&](const auto& entry) { return !baselines.memory.contains(entry.first); });
   std::erase_if(setting.cpuset.latency, [&](const auto& entry) { return !baselines.latency.contains(entry.first); });
   std::erase_if(setting.cpuset.noise, [&](const auto& entry) {
     const auto claim = baselines.noise.find(entry.first);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/model/confinement.h"
+#include "engine/model/cpu_memory.h"
 #include "engine/model/cpu_noise.h"
 #include "engine/model/cpu_shares.h"
 
@@ -96,6 +97,7 @@ std::set<Target> known_targets(const NodeState& state) {
 cpuset::Query query_of(const NodeState& state) {
   return {.targets = known_targets(state),
           .shares = targets_with_share(state),
+          .memory = targets_with_memory(state),
           .latency = cpus_with_latency(state),
           .pinned = overwrites_unclaimed(state)};
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/model/confinement.h"
+#include "engine/model/cpu_memory.h"
 #include "engine/model/cpu_noise.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/model/cpu_shares.h"
@@ -182,7 +183,7 @@ bool has_its_ways(const NodeState& state, const Workload& workload) {
 
 bool is_applied(const NodeState& state, const Workload& workload) {
   return has_its_ways(state, workload) && has_its_frequencies(state, workload) && has_its_cpus(state, workload) &&
-         has_its_share(state, workload) && has_its_latency(state, workload);
+         has_its_share(state, workload) && has_its_memory(state, workload) && has_its_latency(state, workload);
 }
 
 std::string bandwidth_problem(const NodeState& state) {

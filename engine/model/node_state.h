@@ -44,6 +44,7 @@ struct Baselines {
   std::set<TaskClaim> tasks;  // moved into a class; one that no workload references moves back to the root class
   std::map<cpuset::Target, cpuset::Masks> cpu_sets{};  // where they ran before nrd limited them
   std::map<cpuset::Target, cpuset::Share> cpu_shares{};
+  std::map<cpuset::Target, cpuset::MemoryNodes> memory{};  // what they had themselves
   std::map<CpuId, cpuset::LatencyLimit> latency{};
   std::map<cpuset::NoiseSource, NoiseClaim> noise{};
   friend bool operator==(const Baselines&, const Baselines&) = default;

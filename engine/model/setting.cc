@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/model/cpu_memory.h"
 #include "engine/model/cpu_noise.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/model/cpu_shares.h"
@@ -220,6 +221,7 @@ Setting setting_of(const NodeState& state) {
   add_unneeded(wanted, state);
   cpuset::Setting cpus = cpu_setting_of(state);
   add_shares(cpus, state);
+  add_memory(cpus, state);
   add_latency(cpus, state);
   add_noise(cpus, state);
   return {.rdt = std::move(wanted), .pstate = frequency_setting_of(state), .cpuset = std::move(cpus)};

@@ -100,6 +100,25 @@ void add_share_changes(std::vector<KnobChange>& found, const cpuset::Setting& se
   }
 }
 
+// Not of targets that are gone.
+void add_memory_changes(std::vector<KnobChange>& found, const cpuset::Setting& setting,
+                        const cpuset::Observed& observed) {
+  const auto add = [&found](const cpuset::Target& target, const std::string& from, const std::string& to) {
+    found.push_back({.knob = "memory nodes of " + text_of(target), .from = from, .to = to});
+  };
+  for (const auto& [target, nodes] : setting.memory) {
+    const auto memory = observed.memory.find(target);
+    if (memory == observed.memory.end() || memory->second.nodes == nodes) continue;
+    add(target, memory->second.nodes.to_string(), nodes.to_string());
+  }
+  for (const auto& [target, own] : setting.restored_memory) {
+    const auto memory = observed.memory.find(target);
+    // With processes, a cgroup keeps a list of all.
+    if (memory == observed.memory.end() || memory->second.own == own || memory->second.is_used) continue;
+    add(target, memory->second.own.to_string(), own.empty() ? "as its parent" : own.to_string());
+  }
+}
+
 // Not of CPUs that have been removed.
 void add_latency_changes(std::vector<KnobChange>& found, const cpuset::Setting& setting,
                          const cpuset::Observed& observed) {
@@ -128,6 +147,7 @@ void add_noise_changes(std::vector<KnobChange>& found, const cpuset::Setting& se
 void add_cpu_changes(std::vector<KnobChange>& found, const cpuset::Setting& setting, const cpuset::Observed& observed) {
   add_cpu_set_changes(found, setting, observed);
   add_share_changes(found, setting, observed);
+  add_memory_changes(found, setting, observed);
   add_latency_changes(found, setting, observed);
   add_noise_changes(found, setting, observed);
 }
@@ -141,6 +161,25 @@ std::string text_of(const pstate::FrequencySetting& knobs) {
   if (!knobs.governor.empty()) text += " " + knobs.governor;
   if (!knobs.epp.empty()) text += " " + knobs.epp;
   return text;
+}
+
+void apply(const cpuset::Setting& setting, cpuset::Observed& observed) {
+  for (const auto& [target, cpus] : setting.limited) observed.targets[target] = limited_to(target, cpus);
+  for (const auto& [target, before] : setting.restored) observed.targets[target] = before;
+  for (const auto* shares : {&setting.restored_shares, &setting.shares}) {
+    for (const auto& [target, share] : *shares) observed.shares[target] = share;
+  }
+  for (const auto& [target, own] : setting.restored_memory) observed.memory[target].own = own;
+  for (const auto& [target, nodes] : setting.memory) {
+    observed.memory[target].nodes = nodes;
+    observed.memory[target].own = nodes;
+  }
+  for (const auto* limits : {&setting.restored_latency, &setting.latency}) {
+    for (const auto& [cpu, limit] : *limits) observed.latency[cpu] = limit;
+  }
+  for (const auto* sources : {&setting.restored_noise, &setting.noise}) {
+    for (const auto& [source, cpus] : *sources) observed.noise[source] = cpus;
+  }
 }
 
 }  // namespace
@@ -166,6 +205,15 @@ Setting without_applied(Setting setting, const Observed& observed) {
   };
   leave_out(setting.cpuset.shares, observed.cpuset.shares);
   leave_out(setting.cpuset.restored_shares, observed.cpuset.shares);
+  const auto& memory = observed.cpuset.memory;
+  std::erase_if(setting.cpuset.memory, [&memory](const auto& entry) {
+    const auto found = memory.find(entry.first);
+    return found != memory.end() && found->second.nodes == entry.second;
+  });
+  std::erase_if(setting.cpuset.restored_memory, [&memory](const auto& entry) {
+    const auto found = memory.find(entry.first);
+    return found != memory.end() && found->second.own == entry.second;
+  });
   leave_out(setting.cpuset.latency, observed.cpuset.latency);
   leave_out(setting.cpuset.restored_latency, observed.cpuset.latency);
   leave_out(setting.cpuset.noise, observed.cpuset.noise);
@@ -217,17 +265,7 @@ Observed with_applied(Observed observed, const Setting& setting) {
     observed.rdt.classes[kRootClass].cpus |= group->second.cpus;
     observed.rdt.classes.erase(clos);
   }
-  for (const auto& [target, cpus] : setting.cpuset.limited) observed.cpuset.targets[target] = limited_to(target, cpus);
-  for (const auto& [target, before] : setting.cpuset.restored) observed.cpuset.targets[target] = before;
-  for (const auto* shares : {&setting.cpuset.restored_shares, &setting.cpuset.shares}) {
-    for (const auto& [target, share] : *shares) observed.cpuset.shares[target] = share;
-  }
-  for (const auto* limits : {&setting.cpuset.restored_latency, &setting.cpuset.latency}) {
-    for (const auto& [cpu, limit] : *limits) observed.cpuset.latency[cpu] = limit;
-  }
-  for (const auto* sources : {&setting.cpuset.restored_noise, &setting.cpuset.noise}) {
-    for (const auto& [source, cpus] : *sources) observed.cpuset.noise[source] = cpus;
-  }
+  apply(setting.cpuset, observed.cpuset);
   if (setting.pstate == pstate::Setting{}) return observed;
   std::map<CpuId, pstate::FrequencySetting>& cpus = observed.pstate.cpus.edit();
   for (const auto* frequencies : {&setting.pstate.put_back, &setting.pstate.cpus}) {

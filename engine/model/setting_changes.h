@@ -13,8 +13,8 @@ namespace nrd {
 Setting changes(Setting setting, const pstate::Setting& before);
 // `setting` without what confines the rest of the host.
 Setting without_confinement(Setting setting);
-// `setting` without the shares of CPU time, the latency limits, and the CPUs of work of the kernel, that `observed`
-// has.
+// `setting` without the shares of CPU time, the memory nodes, the latency limits, and the CPUs of work of the kernel,
+// that `observed` has.
 Setting without_applied(Setting setting, const Observed& observed);
 
 // Only the frequencies of workloads on these CPUs.

@@ -96,6 +96,9 @@ struct CpuRequest {
   // Who limits the tasks: nrd, or a container runtime, which reads the grant and writes the cpuset of the cgroup.
   enum class Enforce { Nrd, Runtime };
   Enforce enforce = Enforce::Nrd;
+  // Near: only of the NUMA nodes of its CPUs.
+  enum class Memory { Any, Near };
+  Memory memory = Memory::Any;
   friend bool operator==(const CpuRequest&, const CpuRequest&) = default;
 };
 
@@ -182,11 +185,12 @@ enum class Pool {
 // What was chosen, once. Where its tasks may run follows from it (engine/model/cpu_sets.h).
 struct CpuGrant {
   std::string pool{};
-  CpuSet exclusive{};      // of this workload alone; empty in a shared pool
-  CpuSet idle_siblings{};  // threads of the same cores, which no workload gets
-  std::string zone{};      // smallest zone with all of them: "node 0, l3 1"
-  bool has_scope = false;  // its owner runs in a scope of systemd
-  std::string reason{};    // why these: "nearest to eth1; then smallest remainder in an L3"
+  CpuSet exclusive{};                  // of this workload alone; empty in a shared pool
+  CpuSet idle_siblings{};              // threads of the same cores, which no workload gets
+  std::string zone{};                  // smallest zone with all of them: "node 0, l3 1"
+  cpuset::MemoryNodes memory_nodes{};  // of its CPUs
+  bool has_scope = false;              // its owner runs in a scope of systemd
+  std::string reason{};                // why these: "nearest to eth1; then smallest remainder in an L3"
   friend bool operator==(const CpuGrant&, const CpuGrant&) = default;
 };
 

@@ -154,6 +154,9 @@ template <>
 inline constexpr auto json::kNames<CpuRequest::Enforce> =
     std::array{std::pair{CpuRequest::Enforce::Nrd, "nrd"}, std::pair{CpuRequest::Enforce::Runtime, "runtime"}};
 template <>
+inline constexpr auto json::kNames<CpuRequest::Memory> =
+    std::array{std::pair{CpuRequest::Memory::Any, "any"}, std::pair{CpuRequest::Memory::Near, "near"}};
+template <>
 inline constexpr auto json::kNames<CpuPool::Order> =
     std::array{std::pair{CpuPool::Order::Pack, "pack"}, std::pair{CpuPool::Order::Spread, "spread"}};
 
@@ -201,13 +204,17 @@ inline constexpr auto json::kFields<CpuRequest> = std::tuple(
         .or_default(),
     Field("enforce", &CpuRequest::enforce, {.expected = "\"nrd\" or \"runtime\"", .unset = Unset::Null},
           {"--enforce", "who writes the cpuset of the cgroup: nrd (the default), or a container runtime"})
+        .or_default(),
+    Field("memory", &CpuRequest::memory, {.expected = "\"any\" or \"near\"", .unset = Unset::Null},
+          {"--memory", "where memory comes from: any (the default), or near, the NUMA nodes of the CPUs"})
         .or_default());
 
 template <>
-inline constexpr auto json::kFields<CpuGrant> = std::tuple(
-    Field("pool", &CpuGrant::pool), Field("exclusive", &CpuGrant::exclusive).or_default(),
-    Field("idle_siblings", &CpuGrant::idle_siblings).or_default(), Field("zone", &CpuGrant::zone).or_default(),
-    Field("reason", &CpuGrant::reason).or_default(), Field("has_scope", &CpuGrant::has_scope).or_default());
+inline constexpr auto json::kFields<CpuGrant> =
+    std::tuple(Field("pool", &CpuGrant::pool), Field("exclusive", &CpuGrant::exclusive).or_default(),
+               Field("idle_siblings", &CpuGrant::idle_siblings).or_default(),
+               Field("zone", &CpuGrant::zone).or_default(), Field("memory_nodes", &CpuGrant::memory_nodes).or_default(),
+               Field("reason", &CpuGrant::reason).or_default(), Field("has_scope", &CpuGrant::has_scope).or_default());
 
 template <>
 inline constexpr auto json::kFields<OnloadUse> =

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/model/cpu_memory.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/model/cpu_shares.h"
 #include "engine/plan/cpu_quota.h"
@@ -96,6 +97,33 @@ Result<void> check_share(const NodeState& state, const CpuPool& pool, const Work
                  all == used ? "none until one of its workloads ends" : "at most " + std::to_string(all - used));
 }
 
+std::string size_text(uint64_t bytes) {
+  constexpr uint64_t kMib = 1 << 20;
+  return bytes == 0 ? "memory" : std::to_string((bytes + kMib - 1) / kMib) + " MiB of memory";
+}
+
+// Memory is bound before there is any: the kernel would move it inside the write, which takes seconds for each GB.
+Result<void> check_memory(const NodeState& state, Workload workload, const CpuGrant& grant) {
+  workload.grant.cpu = grant;
+  if (workload.spec.cpu->memory != CpuRequest::Memory::Near) return {};
+  if (!workload.spec.has_group() && !grant.has_scope)
+    return fail_at(ErrorCode::Unsupported, "/cpu/memory", "memory of single tasks cannot be bound to NUMA nodes",
+                   "any, or a unit, a cgroup, or nrdctl run");
+  if (grant.memory_nodes.empty())
+    return fail_at(ErrorCode::Unsupported, "/cpu/memory", "the NUMA nodes of the CPUs have no memory", "any");
+  for (const cpuset::Target& target : targets_of(workload)) {
+    const auto found = state.observed.cpuset.memory.find(target);
+    if (found == state.observed.cpuset.memory.end()) continue;
+    const cpuset::Memory& memory = found->second;
+    if (!memory.is_used || memory.nodes == grant.memory_nodes) continue;
+    return fail_at(ErrorCode::Conflict, "/cpu/memory",
+                   target.name + " runs and has " + size_text(memory.bytes) + " of node " + memory.nodes.to_string() +
+                       ", not of " + grant.memory_nodes.to_string(),
+                   "any, or " + target.name + " before it has processes");
+  }
+  return {};
+}
+
 Result<CpuGrant> join(const CpuPool& pool, const Spec& spec) {
   const CpuRequest& request = *spec.cpu;
   const char* member = request.count > 0 ? "/cpu/count" : request.cores > 0 ? "/cpu/cores" : "/cpu/cpus";
@@ -140,7 +168,9 @@ Result<std::optional<CpuGrant>> plan_cpus(const NodeState& state, const Workload
     CpuGrant grant = TRY(join(*pool, spec));
     TRY(quota.check(*pool, *spec.cpu, 0));
     grant.has_scope = has_scope(state, before, spec);
+    grant.memory_nodes = memory_near(state, pool->cpus);
     TRY(check_share(state, *pool, workload, grant.has_scope));
+    TRY(check_memory(state, workload, grant));
     return grant;
   }
   TRY(check_number(*pool, *spec.cpu));
@@ -159,6 +189,8 @@ Result<std::optional<CpuGrant>> plan_cpus(const NodeState& state, const Workload
   CpuGrant grant = TRY(place(situation, *spec.cpu));
   TRY(quota.check(*pool, *spec.cpu, grant.exclusive.size()));
   grant.has_scope = has_scope(state, before, spec);
+  grant.memory_nodes = memory_near(state, grant.exclusive);
+  TRY(check_memory(state, workload, grant));
   return grant;
 }
 

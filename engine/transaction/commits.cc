@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "engine/model/baseline_documents.h"
 #include "engine/model/baselines.h"
+#include "engine/model/cpu_memory.h"
 #include "engine/model/cpu_noise.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/model/cpu_shares.h"
@@ -92,10 +93,12 @@ bool Commits::drop_restored() {
   };
   cpuset::Setting used = cpu_setting_of(state_);
   add_shares(used, state_);
+  used.memory = bound_memory(state_);
   add_latency(used, state_);
   add_noise(used, state_);
   const size_t ended = std::erase_if(baselines.cpu_sets, is_not_in(used.limited)) +
                        std::erase_if(baselines.cpu_shares, is_not_in(used.shares)) +
+                       std::erase_if(baselines.memory, is_not_in(used.memory)) +
                        std::erase_if(baselines.latency, is_not_in(used.latency)) +
                        drop_moved_noise(baselines, used, state_.observed);
   return !restored.empty() || !finished.empty() || ended > 0;

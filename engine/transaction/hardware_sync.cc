@@ -52,6 +52,7 @@ Result<void> HardwareSync::refresh(const CpuSet& frequencies, const std::set<Tas
   cpuset::Query query = query_of(state_);
   query.targets.insert(added.targets.begin(), added.targets.end());
   query.shares.insert(added.shares.begin(), added.shares.end());
+  query.memory.insert(added.memory.begin(), added.memory.end());
   Observed observed = TRY(hardware_.observe(frequencies, tasks, query));
   for (const cpuset::Target& target : query.targets) observed.cpuset.targets.try_emplace(target);
   std::map<CpuId, pstate::FrequencySetting> known = observed.pstate.cpus;

@@ -7,6 +7,7 @@
 #include "base/number.h"
 #include "engine/model/baselines.h"
 #include "engine/model/confinement.h"
+#include "engine/model/cpu_memory.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/model/cpu_shares.h"
 #include "engine/plan/grant.h"
@@ -124,19 +125,26 @@ Result<Workloads> Transaction::plan(const Command& command) {
 Result<Proposal> Transaction::plan_on_fresh_observation(const Command& command) {
   const bool has_seen_groups = TRY(sync_.refresh_foreign_groups());
   // Whether it exists and which CPUs its parent has decides what can be planned.
-  if (const auto named = new_group(command)) TRY(sync_.refresh({}, {}, {.targets = {*named}}));
+  if (const auto named = new_group(command)) {
+    const CpuRequest* request = cpu_request_of(command);
+    const bool needs_memory = request && request->memory == CpuRequest::Memory::Near;
+    TRY(sync_.refresh({}, {},
+                      {.targets = {*named}, .memory = needs_memory ? std::set{*named} : std::set<cpuset::Target>()}));
+  }
   Workloads planned = TRY(plan(command));
   Proposal proposal = propose(state_, std::move(planned));
   const NodeState wanted = with_workloads(state_, proposal.workloads);
   const Baselines added = unclaimed(wanted, proposal.setting);
   const CpuSet frequencies = cpus_of(added.frequencies) | unreadable(wanted, proposal.setting);
-  const bool has_observed_targets = unobserved_targets(wanted).empty() && !has_unobserved_shares(wanted);
+  const bool has_observed_targets =
+      unobserved_targets(wanted).empty() && !has_unobserved_shares(wanted) && !has_unobserved_memory(wanted);
   if (added == Baselines{} && frequencies.empty() && has_observed_targets) return proposal;
   const bool has_observed_all = added.tasks.empty() && added.cpu_sets.empty() && added.cpu_shares.empty() &&
-                                added.latency.empty() && has_observed_targets;
+                                added.memory.empty() && added.latency.empty() && has_observed_targets;
   if (has_seen_groups && has_observed_all && frequencies.empty()) return proposal;
-  TRY(sync_.refresh(frequencies, added.tasks,
-                    {.targets = known_targets(wanted), .shares = targets_with_share(wanted)}));
+  TRY(sync_.refresh(
+      frequencies, added.tasks,
+      {.targets = known_targets(wanted), .shares = targets_with_share(wanted), .memory = targets_with_memory(wanted)}));
   if (state_.observed == wanted.observed) return proposal;
   planned = TRY(plan(command));
   return propose(state_, std::move(planned));

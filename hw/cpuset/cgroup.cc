@@ -40,15 +40,24 @@ bool exists(const std::string& cgroup) {
   return ::stat((std::string(kCgroups) + cgroup).c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-// nullopt: there is no such file.
-Result<std::optional<CpuSet>> read_cpus(const std::string& cgroup, const char* file) {
+// Of CPUs or memory nodes. nullopt: there is no such file.
+Result<std::optional<CpuSet>> read_list(const std::string& cgroup, const char* file) {
   const std::optional<std::string> text = TRY(read_file(file_of(cgroup, file)));
   if (!text) return std::nullopt;
   const std::string_view list = trimmed(*text);
   if (list.empty()) return CpuSet();
   Result<CpuSet> cpus = CpuSet::parse(list);
-  if (!cpus) return fail(ErrorCode::Hardware, "cannot read the CPUs of cgroup " + cgroup, std::string(list));
+  if (!cpus)
+    return fail(ErrorCode::Hardware, "cannot read " + std::string(file) + " of cgroup " + cgroup, std::string(list));
   return *std::move(cpus);
+}
+
+// That of the next one above with such a file; nullopt: the cgroup does not exist.
+Result<std::optional<CpuSet>> read_effective(const std::string& cgroup, const char* file) {
+  if (!exists(cgroup)) return std::nullopt;
+  const std::optional<CpuSet> list = TRY(read_list(cgroup, file));
+  if (list || cgroup == "/") return list;
+  return read_effective(parent_of(cgroup), file);
 }
 
 constexpr const char* kPartition = "cpuset.cpus.partition";
@@ -99,13 +108,18 @@ bool is_populated(const std::string& cgroup) {
 }
 
 Result<std::optional<CpuSet>> effective_cpus(const std::string& cgroup) {
-  if (!exists(cgroup)) return std::nullopt;
-  const std::optional<CpuSet> cpus = TRY(read_cpus(cgroup, "cpuset.cpus.effective"));
-  if (cpus || cgroup == "/") return cpus;
-  return effective_cpus(parent_of(cgroup));
+  return read_effective(cgroup, "cpuset.cpus.effective");
 }
 
-Result<std::optional<CpuSet>> own_cpus(const std::string& cgroup) { return read_cpus(cgroup, "cpuset.cpus"); }
+Result<std::optional<MemoryNodes>> effective_memory_nodes(const std::string& cgroup) {
+  return read_effective(cgroup, "cpuset.mems.effective");
+}
+
+Result<std::optional<MemoryNodes>> own_memory_nodes(const std::string& cgroup) {
+  return read_list(cgroup, "cpuset.mems");
+}
+
+Result<std::optional<CpuSet>> own_cpus(const std::string& cgroup) { return read_list(cgroup, "cpuset.cpus"); }
 
 Result<void> set_own_cpus(const std::string& cgroup, const CpuSet& cpus) {
   return write_to(cgroup, "cpuset.cpus", cpus.to_string());

@@ -11,6 +11,7 @@
 #include "base/cpu_set.h"
 #include "base/result.h"
 #include "base/task.h"
+#include "hw/cpuset/types.h"
 
 namespace nrd::cpuset {
 
@@ -32,6 +33,9 @@ Result<std::optional<CpuSet>> effective_cpus(const std::string& cgroup);
 Result<std::optional<CpuSet>> own_cpus(const std::string& cgroup);
 // Writes cpuset.cpus. An empty set is refused by the kernel (ENOSPC) while there are processes.
 Result<void> set_own_cpus(const std::string& cgroup, const CpuSet& cpus);
+// cpuset.mems.effective and cpuset.mems, likewise.
+Result<std::optional<MemoryNodes>> effective_memory_nodes(const std::string& cgroup);
+Result<std::optional<MemoryNodes>> own_memory_nodes(const std::string& cgroup);
 // cpuset.cpus.partition: "member", "root", "root invalid (...)". nullopt: it has no such file.
 Result<std::optional<std::string>> partition_of(const std::string& cgroup);
 // The kernel accepts it even where it makes an invalid partition.

@@ -52,6 +52,7 @@ Result<Node> Cpuset::discover() {
             .nohz_full = read_nohz_full(""),
             .free_huge_pages = read_free_huge_pages(""),
             .no_latency_limits = why_no_latency_limits(kRoot)};
+  node.memory_nodes = TRY(MemoryBinding::nodes());
   node.overwrites_affinity = overwrites_affinity();
   node.no_slices = node.no_cgroups.empty() ? units_.why_not(patience_end(kPatience)) : node.no_cgroups;
   node.no_scopes = node.no_slices.empty() ? why_not_enabled() : node.no_slices;
@@ -94,6 +95,10 @@ Result<Observed> Cpuset::observe_until(const Query& query, Deadline deadline) {
     const std::optional<Share> share = TRY(shares_.observe(target, deadline));
     if (share) observed.shares[target] = *share;
   }
+  for (const Target& target : query.memory) {
+    const std::optional<Memory> memory = TRY(memory_.observe(target, deadline));
+    if (memory) observed.memory[target] = *memory;
+  }
   return observed;
 }
 
@@ -130,7 +135,12 @@ Result<void> Cpuset::converge_targets(const Setting& wanted) {
     if (confines(target)) note(release(target, before, deadline_of(target)));
   }
   for (const auto& [target, share] : wanted.restored_shares) note(shares_.set(target, share, deadline_of(target)));
-  for (const auto& [target, cpus] : wanted.limited) note(limit(target, cpus, deadline_of(target)));
+  for (const auto& [target, own] : wanted.restored_memory) note(memory_.release(target, own, deadline_of(target)));
+  for (const auto& [target, cpus] : wanted.limited) {
+    const auto nodes = wanted.memory.find(target);
+    note(limit(target, cpus, nodes == wanted.memory.end() ? MemoryNodes() : nodes->second, deadline_of(target)));
+  }
+  for (const auto& [target, nodes] : wanted.memory) note(memory_.bind(target, nodes, deadline_of(target)));
   for (const auto& [target, before] : wanted.restored) {
     if (!confines(target)) note(release(target, before, deadline_of(target)));
   }
@@ -142,10 +152,10 @@ Result<void> Cpuset::converge_targets(const Setting& wanted) {
   return first;
 }
 
-Result<void> Cpuset::limit(const Target& target, const CpuSet& cpus, Deadline deadline) {
+Result<void> Cpuset::limit(const Target& target, const CpuSet& cpus, const MemoryNodes& nodes, Deadline deadline) {
   switch (target.kind) {
     case Target::Kind::Task: return apply(target.task, Masks{.cpus = cpus});
-    case Target::Kind::Scope: return scopes_.limit(target, cpus, deadline);
+    case Target::Kind::Scope: return scopes_.limit(target, cpus, nodes, deadline);
     case Target::Kind::Partition: return partition_.limit(cpus, deadline);
     case Target::Kind::Slice:
     case Target::Kind::Unit:

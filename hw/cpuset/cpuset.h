@@ -1,4 +1,5 @@
-// Limits processes to CPUs, their CPU time and the idle states of CPUs, and tells what CPUs share.
+// Limits processes to CPUs, their CPU time, their memory to NUMA nodes, and the idle states of CPUs, and tells what
+// CPUs share.
 #pragma once
 
 #include <chrono>
@@ -9,6 +10,7 @@
 
 #include "base/result.h"
 #include "hw/cpuset/groups.h"
+#include "hw/cpuset/memory.h"
 #include "hw/cpuset/noise.h"
 #include "hw/cpuset/partition.h"
 #include "hw/cpuset/scopes.h"
@@ -38,7 +40,7 @@ class Cpuset {
   Deadline patience_end(std::chrono::milliseconds patience) const;
   Result<Observed> observe_until(const Query& query, Deadline deadline);
   Result<void> converge_targets(const Setting& wanted);
-  Result<void> limit(const Target& target, const CpuSet& cpus, Deadline deadline);
+  Result<void> limit(const Target& target, const CpuSet& cpus, const MemoryNodes& nodes, Deadline deadline);
   Result<void> release(const Target& target, const Masks& before, Deadline deadline);
   Result<void> free(const Target& target, const Masks& before, Deadline deadline);
 
@@ -48,6 +50,7 @@ class Cpuset {
   Scopes scopes_{units_};
   Groups groups_{units_};
   Shares shares_{units_};
+  MemoryBinding memory_{units_};
   Noise noise_;
   Partition partition_{units_};
   std::future<std::vector<Conflict>> search_;

@@ -42,9 +42,9 @@ Result<std::optional<Masks>> Scopes::masks_of(const Target& scope) {
   return Masks{.cpus = *effective};
 }
 
-Result<void> Scopes::move(const Target& scope, const CpuSet& cpus, Deadline deadline) {
+Result<void> Scopes::move(const Target& scope, const CpuSet& cpus, const MemoryNodes& nodes, Deadline deadline) {
   TRY(enable_controller(units_, kRootSlice, deadline));
-  const Result<void> started = units_.start_scope(scope.name, scope.task.process, cpus, deadline);
+  const Result<void> started = units_.start_scope(scope.name, scope.task.process, cpus, nodes, deadline);
   if (!started) {
     if (started.error().code != ErrorCode::Busy) return started;
     // Where the process is decides whether systemd has done what it has not confirmed.
@@ -59,12 +59,12 @@ Result<void> Scopes::move(const Target& scope, const CpuSet& cpus, Deadline dead
   return {};
 }
 
-Result<void> Scopes::limit(const Target& scope, const CpuSet& cpus, Deadline deadline) {
+Result<void> Scopes::limit(const Target& scope, const CpuSet& cpus, const MemoryNodes& nodes, Deadline deadline) {
   const std::optional<bool> inside = TRY(is_inside(scope));
   const bool is_there = is_populated(cgroup_of_scope(scope));
   if (!is_there) {
     if (inside != false) return {};
-    TRY(move(scope, cpus, deadline));
+    TRY(move(scope, cpus, nodes, deadline));
     return check_effective(scope, cpus);
   }
   const std::optional<CpuSet> effective = TRY(effective_cpus(cgroup_of_scope(scope)));

@@ -18,12 +18,13 @@ class Scopes {
   Result<std::optional<Masks>> masks_of(const Target& scope);
   // Moves the process if it is elsewhere. Hardware: the cgroup's effective set is another one. Nothing happens if the
   // process has ended.
-  Result<void> limit(const Target& scope, const CpuSet& cpus, Deadline deadline);
+  // `nodes`: those of its memory when it starts; empty: all.
+  Result<void> limit(const Target& scope, const CpuSet& cpus, const MemoryNodes& nodes, Deadline deadline);
   // The process stays in the scope, which has all CPUs of the host, and gets its masks back.
   Result<void> release(const Target& scope, const Masks& before, Deadline deadline);
 
  private:
-  Result<void> move(const Target& scope, const CpuSet& cpus, Deadline deadline);
+  Result<void> move(const Target& scope, const CpuSet& cpus, const MemoryNodes& nodes, Deadline deadline);
 
   Units& units_;
 };

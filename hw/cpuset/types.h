@@ -31,6 +31,9 @@ struct Zone {
   friend bool operator==(const Zone&, const Zone&) = default;
 };
 
+// NUMA nodes with memory, which the kernel writes as it writes CPUs.
+using MemoryNodes = CpuSet;
+
 // What can be limited to CPUs.
 struct Target {
   enum class Kind {
@@ -140,6 +143,7 @@ struct Node {
   CoreKinds core_kinds{};
   CpuSet nohz_full{};  // without the periodic tick (nohz_full=)
   FreeHugePages free_huge_pages{};
+  MemoryNodes memory_nodes{};
   std::string no_latency_limits{};  // why the idle states of CPUs cannot be limited; empty: they can
   friend bool operator==(const Node&, const Node&) = default;
 };
@@ -154,10 +158,20 @@ struct Share {
   friend bool operator==(const Share&, const Share&) = default;
 };
 
+// Where the memory of a scope, unit or cgroup comes from.
+struct Memory {
+  MemoryNodes nodes{};   // from which it gets memory when it needs some
+  MemoryNodes own{};     // AllowedMemoryNodes= of a unit, cpuset.mems of a cgroup; empty: none
+  bool is_used = false;  // it has processes, so memory
+  uint64_t bytes = 0;    // how much; 0: not known
+  friend bool operator==(const Memory&, const Memory&) = default;
+};
+
 // What to observe.
 struct Query {
   std::set<Target> targets{};
   std::set<Target> shares{};  // whose CPU time
+  std::set<Target> memory{};  // whose memory
   CpuSet latency{};           // CPUs whose limit
   bool pinned = false;        // with the threads that pinned themselves
   friend bool operator==(const Query&, const Query&) = default;
@@ -168,6 +182,7 @@ struct Observed {
   std::map<Target, Masks> targets{};
   std::map<Target, Group> groups{};  // of units and cgroups
   std::map<Target, Share> shares{};
+  std::map<Target, Memory> memory{};
   std::map<CpuId, LatencyLimit> latency{};
   std::map<NoiseSource, CpuSet> noise{};  // where each runs; only those that can be moved
   friend bool operator==(const Observed&, const Observed&) = default;
@@ -241,6 +256,8 @@ struct Setting {
       restored{};  // are not limited any more, and get these masks back; threads that are not named `cpus`
   std::map<Target, Share> shares{};
   std::map<Target, Share> restored_shares{};  // get these back
+  std::map<Target, MemoryNodes> memory{};
+  std::map<Target, MemoryNodes> restored_memory{};  // what they had themselves; empty: nothing
   std::map<CpuId, LatencyLimit> latency{};
   std::map<CpuId, LatencyLimit> restored_latency{};  // get these limits back
   std::map<NoiseSource, CpuSet> noise{};

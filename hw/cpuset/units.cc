@@ -49,11 +49,14 @@ Failure refused(const std::string& unit, int negative, const char* text) {
   return fail(ErrorCode::Hardware, "systemd refuses to limit the CPUs of " + unit, detail);
 }
 
-// The rest of a request to change the property AllowedCPUs.
-int append_allowed_cpus(sd_bus_message* message, const CpuSet& cpus) {
-  const std::vector<uint8_t> bytes = bytes_of(cpus);
+constexpr const char* kCpus = "AllowedCPUs";
+constexpr const char* kMemoryNodes = "AllowedMemoryNodes";
+
+// The rest of a request to change one of these properties.
+int append_list(sd_bus_message* message, const char* property, const CpuSet& list) {
+  const std::vector<uint8_t> bytes = bytes_of(list);
   int done = ::sd_bus_message_open_container(message, 'r', "sv");
-  if (done >= 0) done = ::sd_bus_message_append(message, "s", "AllowedCPUs");
+  if (done >= 0) done = ::sd_bus_message_append(message, "s", property);
   if (done >= 0) done = ::sd_bus_message_open_container(message, 'v', "ay");
   if (done >= 0) done = ::sd_bus_message_append_array(message, 'y', bytes.data(), bytes.size());
   if (done >= 0) done = ::sd_bus_message_close_container(message);
@@ -227,7 +230,8 @@ std::string Units::why_not(Deadline deadline) {
   return "the system's D-Bus does not answer";
 }
 
-Result<void> Units::start_scope(const std::string& name, pid_t process, const CpuSet& cpus, Deadline deadline) {
+Result<void> Units::start_scope(const std::string& name, pid_t process, const CpuSet& cpus, const MemoryNodes& nodes,
+                                Deadline deadline) {
   sd_bus* bus = TRY(connection(deadline));
   const Message message = TRY(new_call(bus, name, "StartTransientUnit"));
   int done = ::sd_bus_message_append(message.get(), "ss", name.c_str(), "fail");
@@ -237,7 +241,8 @@ Result<void> Units::start_scope(const std::string& name, pid_t process, const Cp
                                    "s", kSlice, "CollectMode", "s", "inactive-or-failed", "PIDs", "au", 1U,
                                    static_cast<uint32_t>(process));
   }
-  if (done >= 0) done = append_allowed_cpus(message.get(), cpus);
+  if (done >= 0) done = append_list(message.get(), kCpus, cpus);
+  if (done >= 0 && !nodes.empty()) done = append_list(message.get(), kMemoryNodes, nodes);
   if (done >= 0) done = ::sd_bus_message_close_container(message.get());
   if (done >= 0) done = ::sd_bus_message_append(message.get(), "a(sa(sv))", 0);
   if (done < 0) return refused(name, done, nullptr);
@@ -262,12 +267,20 @@ Result<bool> Units::is_active(const std::string& unit, Deadline deadline) {
 }
 
 Result<void> Units::set_allowed_cpus(const std::string& unit, const CpuSet& cpus, Deadline deadline) {
+  return set_list(unit, kCpus, cpus, deadline);
+}
+
+Result<void> Units::set_memory_nodes(const std::string& unit, const MemoryNodes& nodes, Deadline deadline) {
+  return set_list(unit, kMemoryNodes, nodes, deadline);
+}
+
+Result<void> Units::set_list(const std::string& unit, const char* property, const CpuSet& list, Deadline deadline) {
   sd_bus* bus = TRY(connection(deadline));
   const Message message = TRY(new_call(bus, unit, "SetUnitProperties"));
   constexpr int kRuntime = 1;
   int done = ::sd_bus_message_append(message.get(), "sb", unit.c_str(), kRuntime);
   if (done >= 0) done = ::sd_bus_message_open_container(message.get(), 'a', "(sv)");
-  if (done >= 0) done = append_allowed_cpus(message.get(), cpus);
+  if (done >= 0) done = append_list(message.get(), property, list);
   if (done >= 0) done = ::sd_bus_message_close_container(message.get());
   if (done < 0) return refused(unit, done, nullptr);
   TRY(send(bus, message, unit, deadline));
@@ -315,7 +328,8 @@ Result<std::optional<Unit>> Units::find(const std::string& name, Deadline deadli
   Unit unit;
   unit.cgroup = TRY(text_property(bus, path, interface, "ControlGroup", deadline));
   unit.slice = TRY(text_property(bus, path, interface, "Slice", deadline));
-  unit.allowed = TRY(cpus_property(bus, path, interface, "AllowedCPUs", deadline));
+  unit.allowed = TRY(cpus_property(bus, path, interface, kCpus, deadline));
+  unit.memory_nodes = TRY(cpus_property(bus, path, interface, kMemoryNodes, deadline));
   unit.is_delegated = TRY(flag_property(bus, path, interface, "Delegate", deadline));
   return unit;
 }

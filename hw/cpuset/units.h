@@ -25,10 +25,11 @@ inline constexpr const char* kSlice = "nrd.slice";
 using Deadline = std::chrono::steady_clock::time_point;
 
 struct Unit {
-  std::string cgroup{};       // "/system.slice/feed.service"; empty: it does not run
-  std::string slice{};        // "system.slice"; "-.slice": the root
-  CpuSet allowed{};           // AllowedCPUs=; empty: none
-  bool is_delegated = false;  // Delegate=: it manages the cgroups below its own
+  std::string cgroup{};        // "/system.slice/feed.service"; empty: it does not run
+  std::string slice{};         // "system.slice"; "-.slice": the root
+  CpuSet allowed{};            // AllowedCPUs=; empty: none
+  MemoryNodes memory_nodes{};  // AllowedMemoryNodes=; empty: none
+  bool is_delegated = false;   // Delegate=: it manages the cgroups below its own
 };
 
 struct UnitShare {
@@ -48,9 +49,10 @@ class Units {
   // Why systemd cannot be asked on this host; empty: it can, even if it does not answer now.
   std::string why_not(Deadline deadline);
 
-  // A scope below nrd.slice with this process, which may run on `cpus`. Returns when systemd has queued the move. Busy:
-  // no answer by `deadline`.
-  Result<void> start_scope(const std::string& name, pid_t process, const CpuSet& cpus, Deadline deadline);
+  // A scope below nrd.slice with this process, which may run on `cpus`, with memory of `nodes`; empty: of all. Returns
+  // when systemd has queued the move. Busy: no answer by `deadline`.
+  Result<void> start_scope(const std::string& name, pid_t process, const CpuSet& cpus, const MemoryNodes& nodes,
+                           Deadline deadline);
   // Returns when systemd has queued it.
   Result<void> start(const std::string& unit, Deadline deadline);
   // True once it has started: then systemd has written all files of its cgroup, and of those above.
@@ -59,6 +61,8 @@ class Units {
   Result<void> set_allowed_cpus(const std::string& unit, const CpuSet& cpus, Deadline deadline);
   // No AllowedCPUs= any more: its processes may run on `all`.
   Result<void> clear_allowed_cpus(const std::string& unit, const CpuSet& all, Deadline deadline);
+  // AllowedMemoryNodes=, likewise; empty: none.
+  Result<void> set_memory_nodes(const std::string& unit, const MemoryNodes& nodes, Deadline deadline);
   // CPUWeight= and CPUQuota=. nullopt: systemd has no unit of this name.
   Result<std::optional<UnitShare>> share_of(const std::string& unit, Deadline deadline);
   // Likewise, until the host reboots, or until a scope ends.
@@ -71,6 +75,7 @@ class Units {
   Result<std::string> unit_of(const std::string& cgroup, Deadline deadline);
 
  private:
+  Result<void> set_list(const std::string& unit, const char* property, const CpuSet& list, Deadline deadline);
   // Connected, with the bus having let us in. Busy: not by `deadline`.
   Result<sd_bus*> connection(Deadline deadline);
   void disconnect();

@@ -23,6 +23,7 @@ from system_bus import DBusError
 ROOT = "/org/freedesktop/systemd1"
 NOT_SET = 2**64 - 1  # of CPUWeight and CPUQuotaPerSecUSec
 CHANGES = {"StartTransientUnit", "StartUnit", "SetUnitProperties"}
+LISTS = {"AllowedCPUs": "cpuset.cpus", "AllowedMemoryNodes": "cpuset.mems"}
 PERIOD = 100_000  # of cpu.max, in microseconds
 
 
@@ -34,7 +35,7 @@ class Unit:
     properties: dict = dataclasses.field(default_factory=dict)
 
     def is_limited(self):
-        return bool(self.properties.get("AllowedCPUs"))
+        return any(self.properties.get(name) for name in LISTS)
 
     def has_share(self):
         return any(self.properties.get(name, NOT_SET) != NOT_SET for name in ("CPUWeight", "CPUQuotaPerSecUSec"))
@@ -73,7 +74,7 @@ class Systemd:
 
     def add(self, name, pid=None, slice="system.slice", **properties):
         """A service, which runs if it has a process."""
-        unit = self.units[name] = Unit(name, slice=slice, properties={"MainPID": pid or 0, **properties})
+        unit = self.units[name] = Unit(name, slice=slice, properties={**properties, "MainPID": pid or 0})
         if pid and self.sim:
             self.start(name)
             self.move(unit, pid)
@@ -125,8 +126,9 @@ class Systemd:
             enabled = self.read(above, "cgroup.subtree_control").split()
             missing = [f"+{name}" for name, is_wanted in wanted.items() if is_wanted and name not in enabled]
             self.enable(above, missing)
-        if unit.is_limited():
-            self.write(unit.cgroup, "cpuset.cpus", list_of(unit.properties["AllowedCPUs"]))
+        for name, file in LISTS.items():
+            if unit.properties.get(name):
+                self.write(unit.cgroup, file, list_of(unit.properties[name]))
         if os.path.exists(self.path(unit.cgroup, "cpu.weight")):
             self.realize_share(unit)
 
@@ -219,6 +221,6 @@ class Systemd:
             "MainPID": ("u", unit.properties.get("MainPID", 0)),
             "Delegate": ("b", unit.properties.get("Delegate", False)),
         }
-        sets = {key: ("ay", unit.properties.get(key, b"")) for key in ("AllowedCPUs", "CPUAffinity")}
+        sets = {key: ("ay", unit.properties.get(key, b"")) for key in (*LISTS, "CPUAffinity")}
         numbers = {key: ("t", unit.properties.get(key, NOT_SET)) for key in ("CPUWeight", "CPUQuotaPerSecUSec")}
         return "v", ({**states, **sets, **numbers}[property],)

@@ -1,108 +1,13 @@
-"""CPUs of units, scopes and cgroups, and systemd and the kernel where they fail. Cgroups and systemd are simulated."""
+"""CPUs, CPU time and memory of units, scopes and cgroups. Cgroups and systemd are simulated."""
 
-import contextlib
-import itertools
 import os
 import subprocess
-import time
 
 import pytest
 
+from cpu_host import FEED, PATHS, TARGETS, ask, assert_refused, host, share  # noqa: F401
 from cpu_pools import CLEAN, patch, post, words
-from harness import DEADLINE, Node, Refused, wait_for
-from system_bus import SystemBus
-from systemd import NOT_SET, Systemd, list_of
-
-POOLS = """
-[drift]
-interval_seconds = 1
-[os]
-cpus = "0-1"
-[[cpu.pools]]
-name = "fast"
-cpus = "2-6"
-kind = "exclusive"
-[[cpu.pools]]
-name = "common"
-cpus = "10-11"
-kind = "shared"
-"""
-FEED = "/system.slice/feed.service"
-
-
-class Host:
-    """A node on which systemd runs feed.service, and a cgroup of other software has a process."""
-
-    def __init__(self, folder, config=POOLS, start=True):
-        self.node = Node(config, start=False, cgroups=True, systemd=True)
-        self.sim = self.node.sim
-        self.sleepers = []
-        self.systemd = Systemd(self.sim)
-        self.bus = SystemBus(folder, self.systemd.answer)
-        self.node.environment["DBUS_SYSTEM_BUS_ADDRESS"] = self.bus.__enter__()
-        self.feed = self.sleeper()
-        self.systemd.add("feed.service", self.feed)
-        os.mkdir(self.cgroup("/jobs"))
-        self.write("/jobs", "cgroup.procs", str(self.sleeper()))
-        self.write("", "cgroup.subtree_control", "+cpuset +cpu")
-        if start:
-            self.node.start()
-
-    def sleeper(self):
-        self.sleepers.append(subprocess.Popen(["sleep", "1000"]))
-        return self.sleepers[-1].pid
-
-    def cgroup(self, path, file=""):
-        return self.systemd.path(path, file)
-
-    def write(self, path, file, text):
-        self.sim.write(f"/sys/fs/cgroup{path}/{file}", text)
-
-    def read(self, path, file):
-        return self.systemd.read(path, file)
-
-    def cpus(self, path):
-        """Those that its processes may have."""
-        has_file = os.path.exists(self.cgroup(path, "cpuset.cpus.effective"))
-        return self.read(path, "cpuset.cpus.effective") if has_file else self.cpus(path.rpartition("/")[0])
-
-    def property(self, unit, name="AllowedCPUs"):
-        value = self.systemd.units[unit].properties.get(name, b"")
-        return list_of(value) if name == "AllowedCPUs" else value
-
-    def traces(self):
-        """All that nrd could have left on the host."""
-        units = {name: (unit.properties.get("AllowedCPUs", b""), unit.properties.get("CPUWeight", NOT_SET), unit.properties.get("CPUQuotaPerSecUSec", NOT_SET))
-                 for name, unit in self.systemd.units.items() if self.exists(name)}
-        units.pop("nrd.slice", None)  # it stays, and keeps the controller enabled
-        return units, [(self.cpus(path), self.read(path, "cpu.weight"), self.read(path, "cpu.max")) for path in ("/jobs", "/system.slice")], self.cpus(FEED)
-
-    def exists(self, unit):
-        return self.systemd.units[unit].cgroup or self.systemd.units[unit].properties
-
-    def end(self, failed):
-        with contextlib.ExitStack() as stack:
-            for sleeper in self.sleepers:
-                stack.callback(sleeper.wait)
-                stack.callback(sleeper.kill)
-            stack.callback(self.bus.disappear)
-            stack.callback(self.node.__exit__, failed, None, None)
-            self.systemd.mode = "normal"
-
-
-@pytest.fixture
-def host(request, tmp_path):
-    made = Host(tmp_path)
-    yield made
-    made.end(request.node.failed if hasattr(request.node, "failed") else None)
-
-
-TARGETS = {"unit": {"unit": "feed.service"}, "cgroup": {"cgroup": "/jobs"}}
-PATHS = {"unit": FEED, "cgroup": "/jobs"}
-
-
-def ask(target, **cpu):
-    return {"cpu": {"pool": "fast", "count": 2, **cpu}, "cache": {"max": 2, "min": 2}, **TARGETS[target]}
+from harness import wait_for
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -138,10 +43,6 @@ def test_a_command_runs_in_a_scope_that_ends_with_it(host):
     assert host.traces() == before
 
 
-def share(**cpu):
-    return {"cpu": {"pool": "common", "request_milli": 500, "limit_milli": 800, **cpu}}
-
-
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_unit_or_cgroup_gets_cpu_time_and_later_what_it_had(host, target):
     before = host.traces()
@@ -151,201 +52,62 @@ def test_a_unit_or_cgroup_gets_cpu_time_and_later_what_it_had(host, target):
     assert host.traces() == before
 
 
-# systemd fails
+def near(**more):
+    return {"cpu": {"pool": "fast", "count": 2, "memory": "near"}, **more}
 
 
-def assert_refused(host, workload, status, *parts, within=2.5):
-    began = time.monotonic()
-    with pytest.raises(Refused) as refused:
-        post(host.node, workload)
-    assert time.monotonic() - began < within
-    assert refused.value.status == status and all(part in refused.value.text for part in parts), refused.value
-    assert host.node.list() == []
+def test_a_command_gets_memory_near_its_cpus(host):
+    with subprocess.Popen(words(host.node, "--pool", "fast", "--count", "2", "--memory", "near", "--", "sleep", "1000"), env=CLEAN) as command:
+        wait_for(lambda: host.node.list(), "the workload")
+        workload = host.node.list()[0]
+        assert workload["cpu"]["mems"] == workload["cpu"]["enforced"]["mems"] == "0"
+        assert workload["cpu_request"]["memory"] == "near"
+        name = f"nrd-{workload['id']}.scope"
+        assert host.read(f"/nrd.slice/{name}", "cpuset.mems") == host.property(name, "AllowedMemoryNodes") == "0"
+        host.node.delete(workload["id"])
+        assert (host.read(f"/nrd.slice/{name}", "cpuset.mems.effective"), host.property(name, "AllowedMemoryNodes")) == ("0-1", "")
+        command.kill()
 
 
-@pytest.mark.parametrize("workload, parts", [(ask("unit"), ("feed.service runs on CPU 0-15, not on 2-3",)),
-                                             ({**share(), **TARGETS["unit"]}, ("feed.service",))])
-def test_a_success_without_effect_is_an_error(host, workload, parts):
-    before = host.traces()
-    host.systemd.mode = "idle"
-    assert_refused(host, workload, 500, *parts)
-    host.systemd.mode = "normal"
-    wait_for(lambda: host.traces() == before, "the properties to be restored", 5)
-    post(host.node, workload)
+def test_a_cgroup_gets_memory_near_its_cpus_before_it_has_processes(host):
+    os.mkdir(host.cgroup("/new"))
+    workload = post(host.node, near(cgroup="/new"))
+    assert host.read("/new", "cpuset.mems") == workload["cpu"]["enforced"]["mems"] == "0"
+    host.write("/new", "cgroup.procs", str(host.sleeper()))
+    wait_for(lambda: host.node.list()[0]["status"] == "Successful", "the status")
+    host.node.delete(workload["id"])
+    assert host.read("/new", "cpuset.mems.effective") == "0-1"
 
 
-def test_a_command_does_not_start_without_its_scope(host):
-    before = host.traces()
-    for mode in ("idle", "deaf"):
-        host.systemd.mode = mode
-        done = subprocess.run(words(host.node, "--pool", "fast", "--count", "2", "--", "echo", "started"), env=CLEAN, capture_output=True, text=True, timeout=DEADLINE)
-        assert done.returncode != 0 and "systemd does not answer" in done.stderr and "started" not in done.stdout
-        assert host.node.list() == []
-    host.systemd.mode = "normal"
-    assert host.traces() == before
+def test_a_unit_gets_memory_near_its_cpus_before_it_starts(host):
+    host.systemd.add("later.service")
+    workload = post(host.node, near(unit="later.service"))
+    assert host.property("later.service", "AllowedMemoryNodes") == "0"
+    host.systemd.add("later.service", host.sleeper(), **host.systemd.units["later.service"].properties)
+    assert host.read("/system.slice/later.service", "cpuset.mems.effective") == "0"
+    host.node.delete(workload["id"])
+    assert host.read("/system.slice/later.service", "cpuset.mems.effective") == "0-1"
+    assert host.property("later.service", "AllowedMemoryNodes") == host.property("later.service") == ""
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_silent_systemd_is_a_503_in_time_and_nothing_is_kept(host, target):
+def test_memory_of_a_running_target_is_a_conflict_with_its_size(host, target):
     before = host.traces()
-    host.systemd.mode = "deaf"
-    assert_refused(host, ask(target), 503, "systemd does not answer")
-    assert host.node.health()["status"]  # reads wait for nothing
-    host.systemd.mode = "normal"
-    assert host.traces() == before
-    post(host.node, ask(target))
-
-
-def test_the_cgroup_files_decide_what_an_unconfirmed_request_did(host):
-    before = host.traces()
-    host.systemd.mode = "mute"
-    created = post(host.node, ask("unit"))
-    assert host.cpus(FEED) == created["cpu"]["cpus"]
-    host.systemd.mode = "normal"
-    host.node.delete(created["id"])
+    size = "memory" if target == "unit" else "128 MiB of memory"  # systemd has not enabled the controller
+    assert_refused(host, near(**TARGETS[target]), 409, "/cpu/memory: ", f"runs and has {size} of node 0-1, not of 0")
     assert host.traces() == before
 
 
-def test_the_half_that_systemd_did_in_time_is_taken_back(host):
-    before = host.traces()
-    host.systemd.mode = "mute"
-    assert_refused(host, {**share(), **TARGETS["unit"]}, 503, "systemd does not answer")  # its CPUs took the time
-    host.systemd.mode = "normal"
-    wait_for(lambda: host.traces() == before, "the CPUs to be restored", 5)
+def test_memory_of_single_tasks_cannot_be_bound(host):
+    assert_refused(host, near(task_ids=[str(host.feed)]), 422, "/cpu/memory", "single tasks")
 
 
-def test_a_command_runs_in_its_scope_when_systemd_did_not_confirm_it(host):
-    post(host.node, ask("cgroup"))  # the controller is enabled
-    host.systemd.StartUnit("nrd.slice", "fail")
-    host.systemd.mode = "mute"
-    done = subprocess.run(words(host.node, "--pool", "fast", "--count", "2", "--", "echo", "started"), env=CLEAN, capture_output=True, text=True, timeout=DEADLINE)
-    assert (done.returncode, done.stdout) == (0, "started\n"), done
-
-
-def test_a_bus_that_comes_back_is_used_again(host):
-    before = host.traces()
-    first = post(host.node, ask("unit"))
-    host.bus.disappear()
-    with pytest.raises(Refused, match="503"):
-        patch(host.node, first["id"], {"cpu": {"count": 3}})
-    assert host.node.list()[0]["cpu"]["cpus"] == "2-3"
-    host.bus.appear()
-    patch(host.node, first["id"], {"cpu": {"count": 3}})
-    assert host.cpus(FEED) == "2-4"
-    host.node.delete(first["id"])
-    assert host.traces() == before
-
-
-@pytest.mark.parametrize("is_deaf", [True, False])
-def test_the_daemon_starts_with_a_silent_systemd_and_confines_later(tmp_path, is_deaf):
-    host = Host(tmp_path, "[cpu]\nconfine = \"slices\"\n" + POOLS, start=False)
-    try:
-        host.systemd.mode, host.bus.is_deaf = "deaf", is_deaf
-        host.node.start()
-        assert "systemd does not answer" in host.node.health()["hardware_problem"]
-        host.systemd.mode, host.bus.is_deaf = "normal", False
-        host.bus.disconnect()
-        wait_for(lambda: host.cpus("/system.slice") == "0-1,7-9,12-15", "the slices to be confined")
-        wait_for(lambda: host.node.health()["hardware_problem"] == "", "the daemon to recover")
-    finally:
-        host.end(None)
-
-
-# Writes fail
-
-FAULTS = ["errno EIO", "errno EBUSY", "lie"]
-REQUESTS = {"unit": ask("unit"), "cgroup": ask("cgroup"), "unit's share": {**share(), **TARGETS["unit"]}, "cgroup's share": {**share(), **TARGETS["cgroup"]}}
-
-
-def writes_of(host, workload):
-    """How many there are for its creation and its deletion."""
-    host.sim.control("reset")
-    created = post(host.node, workload)
-    for_creation = host.sim.writes()
-    host.node.delete(created["id"])
-    return for_creation, host.sim.writes() - for_creation
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("request_", REQUESTS.values(), ids=REQUESTS.keys())
-def test_a_write_that_fails_takes_all_of_the_request_back(host, request_, fault):
-    host.node.delete(post(host.node, request_)["id"])
-    before = host.traces()
-    refused = 0
-    for nth in range(1, writes_of(host, request_)[0] + 1):
-        host.sim.control("reset")
-        host.sim.control(f"fault write {nth} {fault}")
-        try:
-            created = post(host.node, request_)
-        except Refused as failure:
-            assert failure.status in (500, 503), failure
-            refused += 1
-        else:
-            assert host.cpus(PATHS["unit" if "unit" in request_ else "cgroup"]) == created["cpu"]["cpus"], nth
-            host.node.delete(created["id"])
-        host.sim.control("reset")
-        assert host.node.list() == []
-        wait_for(lambda: host.traces() == before, f"the state before (write {nth})", 5)
-        wait_for(lambda: host.node.health()["hardware_problem"] == "", "the daemon to recover")
-    assert refused > 0
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("request_", REQUESTS.values(), ids=REQUESTS.keys())
-def test_a_write_that_fails_in_a_deletion_leaves_no_trace_in_the_end(host, request_, fault):
-    host.node.delete(post(host.node, request_)["id"])
-    before = host.traces()
-    for nth in range(1, writes_of(host, request_)[1] + 1):
-        created = post(host.node, request_)
-        host.sim.control("reset")
-        host.sim.control(f"fault write {nth} {fault}")
-        with contextlib.suppress(Refused):
-            host.node.delete(created["id"])
-        host.sim.control("reset")
-        with contextlib.suppress(Refused):
-            host.node.delete(created["id"])
-        wait_for(lambda: host.traces() == before, f"no trace (write {nth})", 5)
-
-
-# The daemon is killed
-
-
-def assert_consistent_after_restart(host, request_, before):
-    host.node.wait_dead()
-    host.sim.control("reset")
-    host.node.start()
-    workloads = host.node.list()
-    path = PATHS["unit" if "unit" in request_ else "cgroup"]
-    if workloads:
-        assert host.cpus(path) == workloads[0]["cpu"]["cpus"] and workloads[0]["status"] == "Successful"
-        host.node.delete(workloads[0]["id"])
-    assert host.traces() == before
-
-
-@pytest.mark.parametrize("fault", ["kill-before", "kill-after"])
-@pytest.mark.parametrize("request_", [REQUESTS["cgroup"], REQUESTS["cgroup's share"]], ids=["cpus", "share"])
-def test_a_kill_at_any_write_leaves_a_cgroup_as_it_was_or_as_granted(host, request_, fault):
-    before = host.traces()
-    for nth in itertools.count(1):
-        host.sim.control("reset")
-        host.sim.control(f"fault write {nth} {fault}")
-        with contextlib.suppress(OSError, Refused):
-            host.node.delete(post(host.node, request_)["id"])
-            break  # it had no such write
-        assert_consistent_after_restart(host, request_, before)
-    assert nth > 4
-
-
-@pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("request_", [REQUESTS["unit"], REQUESTS["unit's share"]], ids=["cpus", "share"])
-def test_a_kill_at_any_request_to_systemd_leaves_a_unit_as_it_was_or_as_granted(host, request_, is_done):
-    before = host.traces()
-    for nth in itertools.count(1):
-        host.systemd.changes = 0
-        host.systemd.on_change = lambda count, done: host.node.daemon.kill() if (count, done) == (nth, is_done) else None
-        with contextlib.suppress(OSError, Refused):
-            host.node.delete(post(host.node, request_)["id"])
-            break  # it had no such request
-        host.systemd.on_change = lambda count, done: None
-        assert_consistent_after_restart(host, request_, before)
-    assert nth > 2
+def test_memory_that_is_elsewhere_is_reported_and_not_moved(host):
+    os.mkdir(host.cgroup("/new"))
+    post(host.node, near(cgroup="/new"))
+    host.write("/new", "cgroup.procs", str(host.sleeper()))
+    host.write("/new", "cpuset.mems", "1")
+    wait_for(lambda: host.node.list()[0]["cpu"]["enforced"]["mems"] == "1", "the drift check")
+    assert host.node.list()[0]["status"] != "Successful"
+    post(host.node, ask("unit"))  # other requests succeed
+    assert host.read("/new", "cpuset.mems") == "1"

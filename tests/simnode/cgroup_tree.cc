@@ -11,6 +11,8 @@
 namespace nrd::simnode {
 namespace {
 
+constexpr const char* kMemory = "134217728\n";  // of each cgroup with processes: 128 MiB
+
 enum class Where { Root, Below, Everywhere };
 
 struct FileKind {
@@ -27,6 +29,9 @@ constexpr std::array kFiles{
     FileKind{"cgroup.events", "", Where::Below, 0444},
     FileKind{"cpuset.cpus", "cpuset", Where::Below, 0644},
     FileKind{"cpuset.cpus.effective", "cpuset", Where::Everywhere, 0444},
+    FileKind{"cpuset.mems", "cpuset", Where::Below, 0644},
+    FileKind{"cpuset.mems.effective", "cpuset", Where::Everywhere, 0444},
+    FileKind{"memory.current", "memory", Where::Below, 0444},
     FileKind{"cpuset.cpus.partition", "cpuset", Where::Below, 0644},
     FileKind{"cpu.weight", "cpu", Where::Below, 0644},
     FileKind{"cpu.max", "cpu", Where::Below, 0644},
@@ -92,6 +97,9 @@ int CgroupTree::read(const std::string& path, std::string& content) {
   }
   if (file == "cpuset.cpus") content = list_of(state.cpus) + "\n";
   if (file == "cpuset.cpus.effective") content = list_of(cgroups_.effective(cgroup)) + "\n";
+  if (file == "cpuset.mems") content = list_of(state.mems) + "\n";
+  if (file == "cpuset.mems.effective") content = list_of(cgroups_.effective_mems(cgroup)) + "\n";
+  if (file == "memory.current") content = cgroups_.is_populated(cgroup) ? kMemory : "0\n";
   if (file == "cpuset.cpus.partition") content = cgroups_.partition(cgroup) + "\n";
   if (file == "cpu.weight") content = std::to_string(state.weight) + "\n";
   if (file == "cpu.max") content = state.max + "\n";
@@ -104,6 +112,7 @@ int CgroupTree::write(const std::string& path, std::string_view text, pid_t writ
   if (file == "cgroup.subtree_control") return cgroups_.set_controllers(cgroup, text);
   if (file == "cgroup.procs") return cgroups_.move_process(cgroup, text, writer);
   if (file == "cpuset.cpus") return cgroups_.set_cpus(cgroup, text);
+  if (file == "cpuset.mems") return cgroups_.set_mems(cgroup, text);
   if (file == "cpuset.cpus.partition") return cgroups_.set_partition(cgroup, text);
   if (file == "cpu.weight") return cgroups_.set_weight(cgroup, text);
   if (file == "cpu.max") return cgroups_.set_max(cgroup, text);

@@ -109,6 +109,15 @@ Cpus Cgroups::effective(const std::string& cgroup) const {
   return both.empty() ? of_parent : both;
 }
 
+Cpus Cgroups::effective_mems(const std::string& cgroup) const {
+  Cpus all;
+  for (int node = 0; node < machine_.nodes(); ++node) all.insert(node);
+  if (cgroup.empty()) return all;
+  const Cpus of_parent = effective_mems(parent_cgroup(cgroup));
+  const Cpus both = common(cgroups_.at(cgroup).mems, of_parent);
+  return both.empty() ? of_parent : both;
+}
+
 void Cgroups::adopt_children() {
   std::map<pid_t, std::string> homes;
   for (auto& [name, each] : cgroups_) {
@@ -168,7 +177,7 @@ void Cgroups::reset_controller(const std::string& parent, const std::string& con
   for (auto& [name, each] : cgroups_) {
     if (!is_child(name, parent)) continue;
     const Cgroup fresh;
-    if (controller == "cpuset") each.cpus = fresh.cpus, each.partition = fresh.partition;
+    if (controller == "cpuset") each.cpus = fresh.cpus, each.mems = fresh.mems, each.partition = fresh.partition;
     if (controller == "cpu") each.weight = fresh.weight, each.max = fresh.max;
   }
 }
@@ -203,6 +212,16 @@ int Cgroups::set_cpus(const std::string& cgroup, std::string_view list) {
   }
   if (cpus.empty() && is_populated(cgroup)) return ENOSPC;
   cgroups_.at(cgroup).cpus = std::move(cpus);
+  return 0;
+}
+
+int Cgroups::set_mems(const std::string& cgroup, std::string_view list) {
+  Cpus nodes;
+  if (const std::string_view text = trimmed(list); !text.empty()) {
+    if (const int error = parse_list(text, machine_.nodes(), nodes)) return error;
+  }
+  if (nodes.empty() && !cgroups_.at(cgroup).mems.empty() && is_populated(cgroup)) return ENOSPC;
+  cgroups_.at(cgroup).mems = std::move(nodes);
   return 0;
 }
 

@@ -18,6 +18,7 @@ namespace nrd::simnode {
 struct Cgroup {
   std::set<std::string> controllers{};  // that those directly below it have
   Cpus cpus{};                          // cpuset.cpus; empty: as the parent
+  Cpus mems{};                          // cpuset.mems, NUMA nodes; likewise
   std::string partition = "member";     // as written
   long weight = 100;
   std::string max = "max 100000";  // "QUOTA PERIOD" in microseconds
@@ -33,6 +34,7 @@ class Cgroups {
   bool has_controller(const std::string& cgroup, const std::string& controller) const;
   std::set<std::string> controllers(const std::string& cgroup) const;
   Cpus effective(const std::string& cgroup) const;
+  Cpus effective_mems(const std::string& cgroup) const;
   std::string partition(const std::string& cgroup) const;  // "root invalid (…)"
   std::set<pid_t> processes(const std::string& cgroup);
   bool is_populated(const std::string& cgroup);
@@ -41,6 +43,7 @@ class Cgroups {
   int remove(const std::string& cgroup);
   int set_controllers(const std::string& cgroup, std::string_view changes);  // "+cpuset -cpu"
   int set_cpus(const std::string& cgroup, std::string_view list);
+  int set_mems(const std::string& cgroup, std::string_view list);
   int set_partition(const std::string& cgroup, std::string_view kind);
   int set_weight(const std::string& cgroup, std::string_view number);
   int set_max(const std::string& cgroup, std::string_view text);

@@ -131,6 +131,16 @@ def test_processes_start_where_their_parent_is(cgroups):
     assert "a" not in cgroups.files("")
 
 
+def test_memory_comes_from_nodes_of_the_parent(cgroups, process):
+    cgroups.make("a")
+    assert cgroups.read("a", "cpuset.mems.effective") == "0-1"
+    cgroups.write("a", "cpuset.mems", "1")
+    cgroups.write("a", "cgroup.procs", str(process.pid))
+    assert (cgroups.read("a", "cpuset.mems"), cgroups.read("a", "cpuset.mems.effective")) == ("1", "1")
+    assert refuses(errno.ENOSPC, cgroups.write, "a", "cpuset.mems", "\n")
+    assert refuses(errno.ERANGE, cgroups.write, "a", "cpuset.mems", "2")
+
+
 def test_a_partition_takes_its_cpus_from_everything_else(cgroups):
     cgroups.make("a", "b")
     cgroups.write("a", "cpuset.cpus", "4-7")

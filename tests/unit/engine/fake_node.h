@@ -111,6 +111,7 @@ class FakeHardware final : public Hardware {
     for (auto& [clos, group] : observed.rdt.classes) group.tasks = tasks_in(clos);
     std::erase_if(observed.cpuset.targets, [&](const auto& entry) { return !query.targets.contains(entry.first); });
     std::erase_if(observed.cpuset.shares, [&](const auto& entry) { return !query.shares.contains(entry.first); });
+    std::erase_if(observed.cpuset.memory, [&](const auto& entry) { return !query.memory.contains(entry.first); });
     std::erase_if(observed.cpuset.latency, [&](const auto& entry) { return !query.latency.contains(entry.first); });
     observed.cpuset.noise.clear();
     std::erase_if(observed.pstate.cpus.edit(), [&](const auto& entry) { return !frequencies.contains(entry.first); });
@@ -238,6 +239,19 @@ class FakeHardware final : public Hardware {
         if (fails()) return fail(ErrorCode::Hardware, "target did not take its share");
         found->second = share;
       }
+    }
+    for (const auto& [target, own] : wanted.cpuset.restored_memory) {
+      const auto found = tree.cpuset.memory.find(target);
+      if (found == tree.cpuset.memory.end() || found->second.own == own) continue;
+      if (fails()) return fail(ErrorCode::Hardware, "target did not get its memory back");
+      found->second.own = own;
+      found->second.nodes = own.empty() ? facts.cpuset.memory_nodes : own;
+    }
+    for (const auto& [target, nodes] : wanted.cpuset.memory) {
+      const auto found = tree.cpuset.memory.find(target);
+      if (found == tree.cpuset.memory.end() || found->second.nodes == nodes) continue;
+      if (fails() || found->second.is_used) return fail(ErrorCode::Hardware, "target did not take its memory");
+      found->second.nodes = found->second.own = nodes;
     }
     for (const auto* limits : {&wanted.cpuset.restored_latency, &wanted.cpuset.latency}) {
       for (const auto& [cpu, limit] : *limits) {

@@ -221,6 +221,7 @@ inline Observed as_seen(Observed tree, const Observed& seen) {
     std::erase_if(group.ways, [&](const auto& entry) { return !known->second.ways.contains(entry.first); });
     std::erase_if(group.bandwidth, [&](const auto& entry) { return !known->second.bandwidth.contains(entry.first); });
   }
+  std::erase_if(tree.cpuset.memory, [&](const auto& entry) { return !seen.cpuset.memory.contains(entry.first); });
   std::erase_if(tree.cpuset.shares, [&](const auto& entry) { return !seen.cpuset.shares.contains(entry.first); });
   std::erase_if(tree.cpuset.latency, [&](const auto& entry) { return !seen.cpuset.latency.contains(entry.first); });
   tree.cpuset.noise = seen.cpuset.noise;

@@ -107,10 +107,10 @@ TEST_CASE("the document of a workload in a CPU pool") {
   CHECK(
       row.document.find(
           R"("cpu":{"pool":"fast","count":2,"cores":null,"cpus":null,"request_milli":null,"limit_milli":null,)"
-          R"("near":["eth1"],"strict":true,"apart":["7"],"level":"l3","among":null,"enforce":null},"near_cpus":["4-6"],"runs_caller":null,"unit":null,"cgroup":null,"cgroup_owner":null,"quota_uid":1001})") !=
+          R"("near":["eth1"],"strict":true,"apart":["7"],"level":"l3","among":null,"enforce":null,"memory":null},"near_cpus":["4-6"],"runs_caller":null,"unit":null,"cgroup":null,"cgroup_owner":null,"quota_uid":1001})") !=
       std::string::npos);
   CHECK(row.document.find(R"("cpu":{"pool":"fast","exclusive":"4-5","idle_siblings":"36-37","zone":"node 0, l3 1",)"
-                          R"("reason":"nearest to eth1","has_scope":null}})") != std::string::npos);
+                          R"("memory_nodes":null,"reason":"nearest to eth1","has_scope":null}})") != std::string::npos);
   CHECK(from_row(row).value() == workload);
   store::WorkloadRow halved = row;
   halved.document = replaced(row.document, R"("cpu":{"pool":"fast","count")", R"("cpus":{"pool":"fast","count")");

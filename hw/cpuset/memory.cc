@@ -1,0 +1,93 @@
+#include "hw/cpuset/memory.h"
+
+#include <utility>
+
+#include "base/file.h"
+#include "base/number.h"
+#include "hw/cpuset/cgroup.h"
+
+namespace nrd::cpuset {
+namespace {
+
+constexpr const char* kOwn = "cpuset.mems";
+
+// Zero: it is not accounted.
+Result<uint64_t> bytes_of(const std::string& cgroup) {
+  const std::optional<std::string> text = TRY(text_of_file(cgroup, "memory.current"));
+  return parse_number<uint64_t>(trimmed(text.value_or(""))).value_or(0);
+}
+
+Result<void> check_nodes(const Target& target, const std::string& cgroup, const MemoryNodes& wanted) {
+  const std::optional<MemoryNodes> effective = TRY(effective_memory_nodes(cgroup));
+  if (!effective || *effective == wanted) return {};  // none: it has ended
+  return fail(ErrorCode::Hardware, target.name + " has memory of node " + effective->to_string() + ", not of " +
+                                       wanted.to_string() + "; check cpuset.mems of " + parent_of(cgroup));
+}
+
+}  // namespace
+
+Result<MemoryNodes> MemoryBinding::nodes() {
+  const std::optional<std::string> list = TRY(read_one_line("/sys/devices/system/node/has_memory"));
+  return MemoryNodes::parse(trimmed(list.value_or("0")));
+}
+
+// As last known while systemd does not answer.
+Result<std::optional<MemoryBinding::Place>> MemoryBinding::find(const Target& target, Deadline deadline) {
+  if (target.kind == Target::Kind::Cgroup) {
+    const std::optional<MemoryNodes> own = TRY(own_memory_nodes(target.name));
+    return own ? std::optional(Place{.cgroup = target.name, .own = *own}) : std::nullopt;
+  }
+  const Result<std::optional<Unit>> unit = units_.find(target.name, deadline);
+  const auto known = known_.find(target.name);
+  if (!unit && known != known_.end()) return known->second;
+  const std::optional<Unit> found = TRY(unit);
+  if (found) return known_[target.name] = Place{.cgroup = found->cgroup, .own = found->memory_nodes};
+  known_.erase(target.name);
+  // Before its start.
+  return target.kind == Target::Kind::Scope ? std::optional(Place()) : std::nullopt;
+}
+
+Result<std::optional<Memory>> MemoryBinding::observe(const Target& target, Deadline deadline) {
+  const std::optional<Place> place = TRY(find(target, deadline));
+  if (!place) return std::nullopt;
+  Memory memory{.nodes = place->own, .own = place->own};
+  const std::string cgroup = place->cgroup.empty() ? "/" : place->cgroup;
+  const std::optional<MemoryNodes> effective = TRY(effective_memory_nodes(cgroup));
+  if (!place->cgroup.empty() || memory.nodes.empty()) memory.nodes = effective.value_or(MemoryNodes());
+  memory.is_used = !place->cgroup.empty() && is_populated(cgroup);
+  if (memory.is_used) memory.bytes = TRY(bytes_of(cgroup));
+  return memory;
+}
+
+Result<void> MemoryBinding::set(const Target& target, const MemoryNodes& nodes, Deadline deadline) {
+  if (target.kind == Target::Kind::Cgroup) return write_to_file(target.name, kOwn, nodes.to_string());
+  known_.erase(target.name);
+  return units_.set_memory_nodes(target.name, nodes, deadline);
+}
+
+Result<void> MemoryBinding::bind(const Target& target, const MemoryNodes& nodes, Deadline deadline) {
+  const std::optional<Memory> memory = TRY(observe(target, deadline));
+  if (!memory || memory->nodes == nodes) return {};
+  const std::optional<Place> place = TRY(find(target, deadline));
+  const std::string cgroup = place ? place->cgroup : "";
+  if (!memory->is_used) TRY(set(target, nodes, deadline));
+  return cgroup.empty() ? Result<void>() : check_nodes(target, cgroup, nodes);
+}
+
+Result<void> MemoryBinding::release(const Target& target, const MemoryNodes& own, Deadline deadline) {
+  const std::optional<Place> place = TRY(find(target, deadline));
+  if (!place || place->own == own) return {};
+  const bool is_used = !place->cgroup.empty() && is_populated(place->cgroup);
+  if (!is_used && !own.empty()) return set(target, own, deadline);
+  if (!place->cgroup.empty()) {
+    // Clearing alone would have no effect on a cgroup that exists, as with CPUs.
+    const std::optional<MemoryNodes> all = TRY(effective_memory_nodes(parent_of(place->cgroup)));
+    TRY(set(target, all.value_or(MemoryNodes()), deadline));
+    TRY(check_nodes(target, place->cgroup, all.value_or(MemoryNodes())));
+  }
+  const Result<void> cleared = set(target, {}, deadline);
+  // A cgroup with processes keeps a list: the kernel refuses an empty one.
+  return target.kind == Target::Kind::Cgroup ? Result<void>() : cleared;
+}
+
+}  // namespace nrd::cpuset

@@ -1,0 +1,43 @@
+// Memory nodes of scopes, units and cgroups: cpuset.mems (Documentation/admin-guide/cgroup-v2.rst). The kernel moves
+// what a cgroup has in memory inside the write, which may take seconds, so that of a target with processes is never
+// changed to fewer nodes.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "hw/cpuset/types.h"
+#include "hw/cpuset/units.h"
+
+namespace nrd::cpuset {
+
+class MemoryBinding {
+ public:
+  explicit MemoryBinding(Units& units) : units_(units) {}
+
+  // Nodes of the host that have memory.
+  static Result<MemoryNodes> nodes();
+  // nullopt: there is no such target, or it has no cpuset that could be enabled.
+  Result<std::optional<Memory>> observe(const Target& target, Deadline deadline);
+  // A scope must have been started with them. Hardware: it has other ones after the write, or processes that keep it
+  // from being changed. Nothing happens if the target is gone.
+  Result<void> bind(const Target& target, const MemoryNodes& nodes, Deadline deadline);
+  // What it had before; all nodes of the parent if it has processes, which might have to move for less.
+  Result<void> release(const Target& target, const MemoryNodes& own, Deadline deadline);
+
+ private:
+  // Its cgroup and AllowedMemoryNodes=. nullopt: there is no such target.
+  struct Place {
+    std::string cgroup{};
+    MemoryNodes own{};
+  };
+  Result<std::optional<Place>> find(const Target& target, Deadline deadline);
+  Result<void> set(const Target& target, const MemoryNodes& nodes, Deadline deadline);
+
+  Units& units_;
+  std::map<std::string, Place> known_;  // units, as systemd last reported
+};
+
+}  // namespace nrd::cpuset

@@ -1,0 +1,119 @@
+"""A host whose cgroups and systemd are simulated, with CPU pools, a service and a cgroup of other software.
+
+Tests have it as fixture `host`.
+"""
+
+import contextlib
+import os
+import subprocess
+import time
+
+import pytest
+
+from cpu_pools import post
+from harness import Node, Refused
+from system_bus import SystemBus
+from systemd import LISTS, NOT_SET, Systemd, list_of
+
+POOLS = """
+[drift]
+interval_seconds = 1
+[os]
+cpus = "0-1"
+[[cpu.pools]]
+name = "fast"
+cpus = "2-6"
+kind = "exclusive"
+[[cpu.pools]]
+name = "common"
+cpus = "10-11"
+kind = "shared"
+"""
+FEED = "/system.slice/feed.service"
+
+
+class Host:
+    """A node on which systemd runs feed.service, and a cgroup of other software has a process."""
+
+    def __init__(self, folder, config=POOLS, start=True):
+        self.node = Node(config, start=False, cgroups=True, systemd=True)
+        self.sim = self.node.sim
+        self.sleepers = []
+        self.systemd = Systemd(self.sim)
+        self.bus = SystemBus(folder, self.systemd.answer)
+        self.node.environment["DBUS_SYSTEM_BUS_ADDRESS"] = self.bus.__enter__()
+        self.feed = self.sleeper()
+        self.systemd.add("feed.service", self.feed)
+        os.mkdir(self.cgroup("/jobs"))
+        self.write("/jobs", "cgroup.procs", str(self.sleeper()))
+        self.write("", "cgroup.subtree_control", "+cpuset +cpu +memory")
+        if start:
+            self.node.start()
+
+    def sleeper(self):
+        self.sleepers.append(subprocess.Popen(["sleep", "1000"]))
+        return self.sleepers[-1].pid
+
+    def cgroup(self, path, file=""):
+        return self.systemd.path(path, file)
+
+    def write(self, path, file, text):
+        self.sim.write(f"/sys/fs/cgroup{path}/{file}", text)
+
+    def read(self, path, file):
+        return self.systemd.read(path, file)
+
+    def cpus(self, path):
+        """Those that its processes may have."""
+        has_file = os.path.exists(self.cgroup(path, "cpuset.cpus.effective"))
+        return self.read(path, "cpuset.cpus.effective") if has_file else self.cpus(path.rpartition("/")[0])
+
+    def property(self, unit, name="AllowedCPUs"):
+        return list_of(self.systemd.units[unit].properties.get(name, b""))
+
+    def traces(self):
+        """All that nrd could have left on the host."""
+        units = {name: (*(unit.properties.get(each, b"") for each in LISTS), unit.properties.get("CPUWeight", NOT_SET), unit.properties.get("CPUQuotaPerSecUSec", NOT_SET))
+                 for name, unit in self.systemd.units.items() if self.exists(name)}
+        units.pop("nrd.slice", None)  # it stays, and keeps the controller enabled
+        return units, [(self.cpus(path), self.read(path, "cpu.weight"), self.read(path, "cpu.max"), self.read(path, "cpuset.mems.effective")) for path in ("/jobs", "/system.slice")], self.cpus(FEED)
+
+    def exists(self, unit):
+        return self.systemd.units[unit].cgroup or self.systemd.units[unit].properties
+
+    def end(self, failed):
+        with contextlib.ExitStack() as stack:
+            for sleeper in self.sleepers:
+                stack.callback(sleeper.wait)
+                stack.callback(sleeper.kill)
+            stack.callback(self.bus.disappear)
+            stack.callback(self.node.__exit__, failed, None, None)
+            self.systemd.mode = "normal"
+
+
+@pytest.fixture
+def host(request, tmp_path):
+    made = Host(tmp_path)
+    yield made
+    made.end(request.node.failed if hasattr(request.node, "failed") else None)
+
+
+TARGETS = {"unit": {"unit": "feed.service"}, "cgroup": {"cgroup": "/jobs"}}
+PATHS = {"unit": FEED, "cgroup": "/jobs"}
+
+
+def ask(target, **cpu):
+    return {"cpu": {"pool": "fast", "count": 2, **cpu}, "cache": {"max": 2, "min": 2}, **TARGETS[target]}
+
+
+def share(**cpu):
+    return {"cpu": {"pool": "common", "request_milli": 500, "limit_milli": 800, **cpu}}
+
+
+def assert_refused(host, workload, status, *parts, within=2.5):
+    began = time.monotonic()
+    with pytest.raises(Refused) as refused:
+        post(host.node, workload)
+    assert time.monotonic() - began < within
+    assert refused.value.status == status and all(part in refused.value.text for part in parts), refused.value
+    assert host.node.list() == []

@@ -1,0 +1,133 @@
+// Memory near the CPUs of workloads.
+#include "engine/model/cpu_memory.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/unit/engine/cpu_pool_fixture.h"
+
+using namespace nrd;
+using namespace nrd::testing;
+
+namespace {
+
+using cpuset::Memory;
+using cpuset::Target;
+
+const Target kUnit{.kind = Target::Kind::Unit, .name = "feed.service", .task = {}};
+const Target kCgroup{.kind = Target::Kind::Cgroup, .name = "/pod", .task = {}};
+const CpuSet kBoth{0, 1};
+
+// Two NUMA nodes with memory. feed.service is stopped, /pod has a process.
+struct MemoryFixture : CpuPoolFixture {
+  MemoryFixture() {
+    hardware.facts.cpuset.memory_nodes = kBoth;
+    hardware.tree.cpuset.targets[kUnit] = {.cpus = everywhere};
+    hardware.tree.cpuset.groups[kUnit] = {.available = everywhere};
+    hardware.tree.cpuset.memory[kUnit] = {.nodes = kBoth};
+    hardware.tree.cpuset.targets[kCgroup] = {.cpus = everywhere};
+    hardware.tree.cpuset.groups[kCgroup] = {.available = everywhere, .processes = {a_process(10)}};
+    hardware.tree.cpuset.memory[kCgroup] = {.nodes = kBoth, .is_used = true, .bytes = (200 << 20) + 1};
+    start();
+  }
+  const Memory& memory() const { return hardware.tree.cpuset.memory.at(kUnit); }
+};
+
+Spec near(const char* cpus) {
+  Spec spec = for_cpus({.pool = "fast", .cpus = *CpuSet::parse(cpus), .memory = CpuRequest::Memory::Near});
+  spec.unit = kUnit.name;
+  return spec;
+}
+
+Error refusal_of(CpuPoolFixture& fixture, const Spec& spec) {
+  const auto made = fixture.create(spec);
+  REQUIRE_FALSE(made);
+  return made.error();
+}
+
+}  // namespace
+
+TEST_CASE(
+    "memory comes from the NUMA nodes of the CPUs, after a restart too, and afterwards from where it came before") {
+  for (const auto& [cpus, nodes] : {std::pair{"2-3", CpuSet{0}}, {"12", CpuSet{1}}, {"6,10", kBoth}}) {
+    CAPTURE(cpus);
+    MemoryFixture fixture;
+    fixture.hardware.tree.cpuset.memory[kUnit] = {.nodes = CpuSet{1}, .own = CpuSet{1}};
+    const Observed before = fixture.hardware.tree;
+    const auto workload = fixture.create(near(cpus));
+    REQUIRE(workload);
+    CHECK(workload->grant.cpu->memory_nodes == nodes);
+    CHECK(fixture.memory().nodes == nodes);
+    CHECK(is_applied(fixture.state(), *workload));
+    fixture.start();
+    CHECK(fixture.memory().nodes == nodes);
+    REQUIRE(fixture.remove(workload->id));
+    CHECK(fixture.hardware.tree == before);
+    CHECK(fixture.store.baselines().memory.empty());
+  }
+}
+
+TEST_CASE("memory that cannot be bound is refused at its member, and nothing has changed") {
+  MemoryFixture fixture;
+  const Observed before = fixture.hardware.tree;
+  Spec running = near("2");
+  running.unit.clear();
+  running.cgroup = kCgroup.name;
+  const Error conflict = refusal_of(fixture, running);
+  CHECK(conflict.code == ErrorCode::Conflict);
+  CHECK(conflict.field == "/cpu/memory");
+  CHECK(conflict.message.find("/pod runs and has 201 MiB of memory of node 0-1, not of 0") != std::string::npos);
+  Spec task = near("2");
+  task.unit.clear();
+  task.tasks = {a_process(20)};
+  CHECK(refusal_of(fixture, task).code == ErrorCode::Unsupported);
+  fixture.hardware.facts.cpuset.memory_nodes = CpuSet{1};
+  fixture.start();
+  CHECK(refusal_of(fixture, near("2")).message.find("no memory") != std::string::npos);
+  CHECK(fixture.hardware.tree == before);
+}
+
+TEST_CASE("memory of what runs is not moved: a change of its CPUs to other nodes is a conflict") {
+  MemoryFixture fixture;
+  const auto workload = fixture.create(near("2-3"));
+  REQUIRE(workload);
+  fixture.hardware.tree.cpuset.memory[kUnit].is_used = true;
+  fixture.writer->repair();
+  const auto patch = [](const char* cpus) {
+    return SpecPatch{.cpu = members<CpuRequest>(R"({"cpus": ")" + std::string(cpus) + R"("})")};
+  };
+  CHECK(fixture.patch(workload->id, patch("4-5")));
+  const auto refused = fixture.patch(workload->id, patch("12"));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().field == "/cpu/memory");
+  CHECK(fixture.memory().nodes == CpuSet{0});
+}
+
+TEST_CASE("memory that other software bound elsewhere is reported and stops no other request") {
+  MemoryFixture fixture;
+  const auto workload = fixture.create(near("2-3"));
+  REQUIRE(workload);
+  fixture.hardware.tree.cpuset.memory[kUnit] = {.nodes = CpuSet{1}, .own = CpuSet{1}, .is_used = true};
+  fixture.writer->repair();
+  CHECK(fixture.memory().nodes == CpuSet{1});
+  CHECK_FALSE(is_applied(fixture.state(), fixture.state().workloads.at(workload->id)));
+  CHECK(fixture.create(for_cpus({.pool = "fast", .count = 1}, {a_process(20)})));
+  // It has ended.
+  fixture.hardware.tree.cpuset.memory[kUnit].is_used = false;
+  fixture.writer->repair();
+  CHECK(fixture.memory().nodes == CpuSet{0});
+}
+
+TEST_CASE("a failed write leaves the memory of a unit as it was") {
+  for (uint64_t point = 1;; ++point) {
+    CAPTURE(point);
+    MemoryFixture fixture;
+    const Observed before = fixture.hardware.tree;
+    fixture.hardware.fail_at_write = fixture.hardware.writes + point;
+    if (fixture.create(near("2-3"))) {
+      CHECK(point > 2);
+      break;
+    }
+    CHECK(fixture.hardware.tree == before);
+    CHECK(fixture.store.baselines().memory.empty());
+  }
+}
