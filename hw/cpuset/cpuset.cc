@@ -1,6 +1,8 @@
 #include "hw/cpuset/cpuset.h"
 
+#include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -104,7 +106,13 @@ Result<Observed> Cpuset::observe_until(const Query& query, Deadline deadline) {
 
 std::vector<Conflict> Cpuset::conflicts(const PoolUse& use) {
   if (use.pooled.empty()) return {};
-  if (!search_.valid()) search_ = std::async(std::launch::async, [use] { return find_conflicts(use); });
+  if (!search_.valid()) {
+    search_ = std::async(std::launch::async, [use, &services = pinned_services_] {
+      std::vector<Conflict> found = find_conflicts(use);
+      std::ranges::move(affinity_conflicts(services.find(), use), std::back_inserter(found));
+      return found;
+    });
+  }
   if (search_.wait_for(kSearchPatience) == std::future_status::ready) found_ = search_.get();
   return found_;
 }

@@ -13,6 +13,7 @@
 #include "hw/cpuset/memory.h"
 #include "hw/cpuset/noise.h"
 #include "hw/cpuset/partition.h"
+#include "hw/cpuset/pinned_services.h"
 #include "hw/cpuset/scopes.h"
 #include "hw/cpuset/shares.h"
 #include "hw/cpuset/topology.h"
@@ -53,6 +54,7 @@ class Cpuset {
   MemoryBinding memory_{units_};
   Noise noise_;
   Partition partition_{units_};
+  PinnedServices pinned_services_;  // only for the search
   std::future<std::vector<Conflict>> search_;
   std::vector<Conflict> found_;
 };

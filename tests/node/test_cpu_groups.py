@@ -5,9 +5,10 @@ import subprocess
 
 import pytest
 
-from cpu_host import FEED, PATHS, TARGETS, ask, assert_refused, host, share  # noqa: F401
+from cpu_host import FEED, PATHS, TARGETS, Host, ask, assert_refused, host, share  # noqa: F401
 from cpu_pools import CLEAN, patch, post, words
 from harness import wait_for
+from systemd import bits_of
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -96,6 +97,21 @@ def test_memory_of_a_running_target_is_a_conflict_with_its_size(host, target):
     size = "memory" if target == "unit" else "128 MiB of memory"  # systemd has not enabled the controller
     assert_refused(host, near(**TARGETS[target]), 409, "/cpu/memory: ", f"runs and has {size} of node 0-1, not of 0")
     assert host.traces() == before
+
+
+def test_a_service_with_an_affinity_of_pool_cpus_is_a_conflict(tmp_path):
+    host = Host(tmp_path, start=False)
+    try:
+        host.systemd.add("pinned.service", CPUAffinity=bits_of([0, 3]))
+        host.systemd.add("shared.service", CPUAffinity=bits_of([10]))
+        host.systemd.add("near.service", slice="nrd.slice", CPUAffinity=bits_of([3]))
+        host.node.start()
+        wait_for(lambda: host.node.call("GET", "/v1/cpus")["conflicts"] == [{
+            "source": "unit", "name": "pinned.service", "cpus": "3",
+            "text": "pinned.service is configured to run on CPU 3 (CPUAffinity=0,3)",
+            "remedy": "remove CPU 3 from CPUAffinity= of pinned.service, or create a workload for it"}], "the conflict")
+    finally:
+        host.end(None)
 
 
 def test_memory_of_single_tasks_cannot_be_bound(host):
