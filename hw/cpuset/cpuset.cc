@@ -19,9 +19,8 @@ namespace {
 // What a request may spend on systemd's answers; others wait meanwhile.
 constexpr std::chrono::milliseconds kPatience{800};
 
-// For a while after it has not answered: what was begun has to be undone, and others have waited already.
-constexpr std::chrono::milliseconds kPatienceAfterSilence{50};
-constexpr std::chrono::seconds kSilence{1};
+// To undo what was begun before it did not answer in time: that request has had its time.
+constexpr std::chrono::milliseconds kPatienceToUndo{50};
 
 // For what confines the rest of the host, which no request changes.
 constexpr std::chrono::seconds kLongPatience{5};
@@ -62,14 +61,12 @@ Result<Node> Cpuset::discover() {
 }
 
 Deadline Cpuset::patience_end(std::chrono::milliseconds patience) const {
-  const auto now = std::chrono::steady_clock::now();
-  return now + (now < silent_until_ ? kPatienceAfterSilence : patience);
+  return std::chrono::steady_clock::now() + (is_undoing_ ? kPatienceToUndo : patience);
 }
 
 Result<Observed> Cpuset::observe(const Query& query) {
   Result<Observed> observed = observe_until(query, patience_end(kPatience));
-  if (!observed && observed.error().code == ErrorCode::Busy)
-    silent_until_ = std::chrono::steady_clock::now() + kSilence;
+  is_undoing_ = false;
   return observed;
 }
 
@@ -124,7 +121,7 @@ Result<std::map<std::string, CpuSet>> Cpuset::pinned_services() {
 
 Result<void> Cpuset::converge(const Setting& wanted) {
   Result<void> done = converge_targets(wanted);
-  if (!done && done.error().code == ErrorCode::Busy) silent_until_ = std::chrono::steady_clock::now() + kSilence;
+  is_undoing_ = !done && done.error().code == ErrorCode::Busy;
   return done;
 }
 

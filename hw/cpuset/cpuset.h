@@ -45,7 +45,7 @@ class Cpuset {
   Result<void> release(const Target& target, const Masks& before, Deadline deadline);
   Result<void> free(const Target& target, const Masks& before, Deadline deadline);
 
-  Deadline silent_until_{};  // systemd has not answered in time just now
+  bool is_undoing_ = false;  // systemd did not answer converge() in time; until the next that it does, or observe()
   Topology topology_;
   Units units_;
   Scopes scopes_{units_};
