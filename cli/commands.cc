@@ -128,7 +128,7 @@ Outcome<> print_workload(const Result<Answer>& answer, Output output) {
 
 Outcome<> check_request(const NewWorkload& wanted) {
   const bool has_tasks = !wanted.tasks.empty() || !wanted.unit.empty() || !wanted.cgroup.empty();
-  if (wanted.cpus.empty() && !has_tasks && !wanted.resources.contains("cpu")) {
+  if (wanted.cpus.empty() && !has_tasks && !asks_for_pooled_cpus(wanted)) {
     return stop(kUsage, "no CPUs or tasks given; use --cpus, --count or --task-ids (nrdctl workload create --help)");
   }
   if (asks_something(wanted)) return {};

@@ -109,8 +109,11 @@ std::string legend(const json::Value& workloads, const std::map<std::string, cha
 std::string whom(const json::Value& workload) {
   const json::Value& cpu = part(workload, "cpu");
   const std::string cpus = cpu.is_object() ? text_of(cpu, "cpus") : texts_of(part(workload, "core_ids"));
+  std::string pools;
+  for (const json::Value& each : cpu.items())
+    pools += (pools.empty() ? "CPUs " : ", ") + text_of(each, "cpus") + " of pool " + text_of(each, "pool");
   const std::string tasks = texts_of(part(workload, "task_ids"));
-  std::string text = cpus == "-" ? "" : "CPUs " + cpus;
+  std::string text = !pools.empty() ? pools : cpus == "-" ? "" : "CPUs " + cpus;
   if (cpu.is_object()) text += " of pool " + text_of(cpu, "pool");
   if (tasks != "-") text += (text.empty() ? "tasks " : ", tasks ") + tasks;
   for (const char* group : {"unit", "cgroup"}) {

@@ -119,7 +119,7 @@ std::string legend_of(const json::Value& workloads, const std::map<std::string, 
     if (letter == letters.end()) continue;
     const json::Value& cpu = part(workload, "cpu");
     const std::string name = text_or_nothing(workload, "name");
-    const std::string reason = text_or_nothing(cpu, "reason");
+    const std::string reason = text_or_nothing(cpu.items().empty() ? cpu : cpu.items().front(), "reason");
     text += "  " + coloured(letter->second, colour) + "  workload " + letter->first +
             (name.empty() ? "" : " (" + name + ")") + ": " + whom(workload) + (reason.empty() ? "" : ", " + reason) +
             "\n";

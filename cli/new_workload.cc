@@ -9,12 +9,14 @@
 #include <type_traits>
 
 #include "base/json/writer.h"
+#include "base/number.h"
 #include "engine/model/workload_fields.h"
 
 namespace nrd::cli {
 namespace {
 
 constexpr std::string_view kMba = "mba";  // below `rdt`
+constexpr const char* kCpu = "cpu";
 
 template <typename T>
 ResourceOption::Argument argument_of(const json::Option& option) {
@@ -34,6 +36,45 @@ void add_options(std::vector<ResourceOption>& options, const char* part) {
     options.push_back({part, field.name, field.option, argument_of<Type>(field.option)});
   };
   std::apply([&](const auto&... field) { (add(field), ...); }, json::kFields<Part>);
+}
+
+// "500m" are thousandths of a CPU, "2" are CPUs.
+struct PoolRequest {
+  std::string pool{};
+  std::string member{};  // empty: no number
+  std::string number{};
+};
+
+std::optional<PoolRequest> parse_pool(const std::string& text) {
+  const size_t equals = text.find('=');
+  PoolRequest request{.pool = text.substr(0, equals)};
+  if (equals == std::string::npos) return request;
+  request.number = text.substr(equals + 1);
+  request.member = request.number.ends_with('m') ? "request_milli" : "count";
+  if (request.number.ends_with('m')) request.number.pop_back();
+  const bool is_valid = !request.pool.empty() && parse_number<uint32_t>(request.number);
+  return is_valid ? std::optional(request) : std::nullopt;
+}
+
+// The members of an item of `cpu`; `options`: JSON by member, of the first.
+void write_pool(json::Writer& w, const std::optional<PoolRequest>& request,
+                const std::map<std::string, std::string>& options) {
+  w.begin_object();
+  if (request) w.key("pool").string(request->pool);
+  if (request && !request->member.empty()) w.key(request->member).raw(request->number);
+  for (const auto& [member, value] : options) w.key(member).raw(value);
+  w.end_object();
+}
+
+// An object, or a list of one for each pool.
+void write_cpu(json::Writer& w, const NewWorkload& wanted) {
+  static const std::map<std::string, std::string> kNone;
+  const auto found = wanted.resources.find(kCpu);
+  const auto& options = found == wanted.resources.end() ? kNone : found->second;
+  if (wanted.pools.size() > 1) w.begin_array();
+  if (wanted.pools.empty()) write_pool(w, std::nullopt, options);
+  for (size_t i = 0; i < wanted.pools.size(); ++i) write_pool(w, parse_pool(wanted.pools[i]), i == 0 ? options : kNone);
+  if (wanted.pools.size() > 1) w.end_array();
 }
 
 // The last value of a key counts.
@@ -64,9 +105,16 @@ const std::vector<ResourceOption>& resource_options() {
   return options;
 }
 
+bool is_pool_request(const std::string& text) { return parse_pool(text).has_value(); }
+
+bool asks_for_pooled_cpus(const NewWorkload& wanted) {
+  return !wanted.pools.empty() || wanted.resources.contains(kCpu);
+}
+
 // Memory bandwidth requires ways; `shared_domain` requires another member of `pstate`.
 bool asks_something(const NewWorkload& wanted) {
   if (!wanted.policy.empty()) return true;
+  if (!wanted.pools.empty()) return true;
   return std::ranges::any_of(wanted.resources, [](const auto& part) {
     const auto& [name, members] = part;
     return name != kMba && (members.size() > 1 || !members.contains("shared_domain"));
@@ -78,7 +126,9 @@ std::string workload_request(const NewWorkload& wanted, const std::string& owner
   w.begin_object();
   if (!wanted.cpus.empty()) w.key("core_ids").begin_array().string(wanted.cpus).end_array();
   if (!wanted.tasks.empty()) json::write(w.key("task_ids"), wanted.tasks);
+  if (asks_for_pooled_cpus(wanted)) write_cpu(w.key(kCpu), wanted);
   for (const auto& [part, members] : wanted.resources) {
+    if (part == kCpu) continue;
     if (part == kMba) w.key("rdt").begin_object();
     w.key(part).begin_object();
     for (const auto& [member, value] : members) w.key(member).raw(value);

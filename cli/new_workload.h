@@ -21,6 +21,7 @@ struct NewWorkload {
   std::string cgroup;              // "/x/y"
   // JSON by part and member: {"cache", {"max", "3"}}. The parts are `cpu`, `cache`, `l2`, `mba` and `pstate`.
   std::map<std::string, std::map<std::string, std::string>> resources;
+  std::vector<std::string> pools;    // "fast", "fast=2", "common=500m"
   uint32_t ways = 0;                 // a guarantee: max and min of the cache
   std::vector<std::string> removed;  // parts that an update removes: "cache"; "mba" is that of rdt
   std::string id;
@@ -45,6 +46,10 @@ struct ResourceOption {
 // From the description of the parts (engine/model/workload_fields.h).
 const std::vector<ResourceOption>& resource_options();
 
+// False if it is neither the name of a pool nor one with a number.
+bool is_pool_request(const std::string& text);
+// True if the request names CPUs of pools.
+bool asks_for_pooled_cpus(const NewWorkload& wanted);
 // True if the request names ways, a frequency or a policy, not only CPUs.
 bool asks_something(const NewWorkload& wanted);
 // The body of the POST; `owner`: JSON of the owning process, empty: none.

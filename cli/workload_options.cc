@@ -43,9 +43,21 @@ void declare_resources(CLI::App& app, NewWorkload& wanted) {
   CLI::Option* cpus = app.add_option("--cpus", wanted.cpus, "CPU list, such as 4-7,12");
   CLI::Option* ways = app.add_option("--ways", wanted.ways, "exact number of exclusive L3 cache ways (guarantee)");
   std::map<std::string_view, CLI::Option*> options;
+  constexpr std::string_view kPool = "--pool";  // not of one part: there may be several
   for (const ResourceOption& each : resource_options()) {
+    if (each.option.flag == kPool) continue;
     options[each.option.flag] = declare_resource(app, each, wanted);
   }
+  options[kPool] =
+      app.add_option("--pool", wanted.pools,
+                     "CPU pool to take CPUs from, such as fast, fast=2, common=500m (thousandths of a CPU); "
+                     "may be left out if there is one; repeatable")
+          ->allow_extra_args(false)
+          ->check(CLI::Validator(
+              [](const std::string& text) {
+                return is_pool_request(text) ? "" : text + ": expected POOL, POOL=CPUS or POOL=MILLIm";
+              },
+              ""));
   for (const char* bound : {"--min", "--max"}) options.at(bound)->excludes(ways);
   for (const char* pooled : {"--pool", "--count", "--cores", "--pool-cpus", "--near"})
     options.at(pooled)->excludes(cpus);

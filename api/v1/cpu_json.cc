@@ -80,6 +80,31 @@ void render_memory(json::Writer& w, const NodeState& state, const Workload& work
   }
 }
 
+void render_enforced(json::Writer& w, const NodeState& state, const Workload& workload) {
+  const CpuSet effective = effective_cpus(state, workload);
+  if (effective.empty()) return;
+  w.key("enforced").begin_object();
+  const auto [by, name] = enforcement_of(workload);
+  w.key("by").string(by);
+  if (!name.empty()) w.key("name").string(name);
+  w.key("effective").string(effective.to_string());
+  render_share(w, state, workload);
+  render_memory(w, state, workload);
+  w.end_object();
+}
+
+// Of a request after the first.
+Result<CpuRequest> parse_further(const Value& item, const std::string& at) {
+  const auto request = TRY(json::parse_members<CpuRequest>(item.is_object() ? without_read_only(item) : item, at));
+  for (const char* member : {"near", "strict", "apart", "level", "among", "enforce", "memory"}) {
+    if (json::has(request, member))
+      return fail_at(ErrorCode::BadRequest, at + "/" + member, "counts for all pools", "this in the first item");
+  }
+  CpuRequest further;
+  json::assign(request, further);
+  return further;
+}
+
 }  // namespace
 
 Result<Change<json::Partial<CpuRequest>>> parse_cpu(const Value& object, const std::string& at) {
@@ -90,29 +115,47 @@ Result<Change<json::Partial<CpuRequest>>> parse_cpu(const Value& object, const s
   return request.given == 0 ? Change<json::Partial<CpuRequest>>() : Change<json::Partial<CpuRequest>>(request);
 }
 
+Result<void> parse_cpu_list(const Value& list, SpecPatch& patch) {
+  const std::vector<Value>& items = list.items();
+  if (items.empty() || items.size() > kMostCpuPools)
+    return fail_at(ErrorCode::BadRequest, "/cpu", "has " + std::to_string(items.size()) + " items",
+                   "1 to " + std::to_string(kMostCpuPools));
+  patch.cpu = TRY(parse_cpu(items.front(), "/cpu/0"));
+  if (!patch.cpu) return fail_at(ErrorCode::BadRequest, "/cpu/0", "is empty", "an item with count, for example");
+  std::vector<CpuRequest> further;
+  for (size_t i = 1; i < items.size(); ++i) {
+    CpuRequest request = TRY(parse_further(items[i], "/cpu/" + std::to_string(i)));
+    further.push_back(std::move(request));
+  }
+  patch.further_cpus = std::move(further);
+  return {};
+}
+
 void render_cpu(json::Writer& w, const NodeState& state, const Workload& workload) {
-  const CpuGrant& grant = *workload.grant.cpu;
-  const CpuSet allowed = allowed_cpus(state, workload).value_or(CpuSet());
-  w.begin_object();
-  w.key("pool").string(grant.pool);
-  w.key("cpus").string((grant.exclusive | allowed).to_string());
-  w.key("exclusive").string(grant.exclusive.to_string());
-  w.key("shared").string((allowed - grant.exclusive).to_string());
-  w.key("idle_siblings").string(grant.idle_siblings.to_string());
-  if (!grant.memory_nodes.empty()) w.key("mems").string(grant.memory_nodes.to_string());
-  w.key("zone").string(grant.zone);
-  w.key("reason").string(grant.reason);
-  if (const CpuSet effective = effective_cpus(state, workload); !effective.empty()) {
-    w.key("enforced").begin_object();
-    const auto [by, name] = enforcement_of(workload);
-    w.key("by").string(by);
-    if (!name.empty()) w.key("name").string(name);
-    w.key("effective").string(effective.to_string());
-    render_share(w, state, workload);
-    render_memory(w, state, workload);
+  const std::span<const CpuGrant> grants = cpu_grants_of(workload);
+  if (grants.size() > 1) w.begin_array();
+  for (const CpuGrant& grant : grants) {
+    const CpuSet allowed = allowed_cpus(state, grant);
+    w.begin_object();
+    w.key("pool").string(grant.pool);
+    w.key("cpus").string((grant.exclusive | allowed).to_string());
+    w.key("exclusive").string(grant.exclusive.to_string());
+    w.key("shared").string((allowed - grant.exclusive).to_string());
+    w.key("idle_siblings").string(grant.idle_siblings.to_string());
+    if (!grant.memory_nodes.empty()) w.key("mems").string(grant.memory_nodes.to_string());
+    w.key("zone").string(grant.zone);
+    w.key("reason").string(grant.reason);
+    if (&grant == &grants.front()) render_enforced(w, state, workload);
     w.end_object();
   }
-  w.end_object();
+  if (grants.size() > 1) w.end_array();
+}
+
+void render_cpu_request(json::Writer& w, const Workload& workload) {
+  const std::vector<const CpuRequest*> requests = cpu_requests_of(workload.spec);
+  if (requests.size() > 1) w.begin_array();
+  for (const CpuRequest* request : requests) json::render_members(w, *request);
+  if (requests.size() > 1) w.end_array();
 }
 
 }  // namespace nrd::v1

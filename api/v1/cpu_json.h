@@ -13,7 +13,11 @@ namespace nrd::v1 {
 // Accepts a response's object as well, of which it takes pool and cpus. An empty object says nothing.
 Result<Change<json::Partial<CpuRequest>>> parse_cpu(const json::Value& object, const std::string& at);
 
-// The grant of `workload`, which has one, and where its tasks run.
+// Requests for several pools: [{"pool": "fast", "count": 2}, {"pool": "common", "request_milli": 500}].
+Result<void> parse_cpu_list(const json::Value& list, SpecPatch& patch);
+
+// The grant of `workload`, which has one, and where its tasks run; a list of grants if it has CPUs of several pools.
 void render_cpu(json::Writer& w, const NodeState& state, const Workload& workload);
+void render_cpu_request(json::Writer& w, const Workload& workload);
 
 }  // namespace nrd::v1

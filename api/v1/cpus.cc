@@ -114,7 +114,8 @@ void render_members(json::Writer& w, const NodeState& state, const CpuPool& pool
   w.begin_array();
   for (const auto& [id, workload] : state.workloads) {
     const bool is_member =
-        (workload.grant.cpu && workload.grant.cpu->pool == pool.name) || cpus_of(workload).intersects(pool.cpus);
+        std::ranges::any_of(cpu_grants_of(workload), [&](const CpuGrant& grant) { return grant.pool == pool.name; }) ||
+        cpus_of(workload).intersects(pool.cpus);
     if (is_member) w.string(id_text(workload));
   }
   w.end_array();

@@ -236,7 +236,9 @@ Result<void> parse_parts(const Value& body, const NodeState& state, Null null, S
   if (const Value* l2 = body.find("l2")) {
     TRY(parse_part({{"/l2", l2}}, null, patch.l2, parse_some<L2Request>));
   }
-  if (const Value* cpu = body.find("cpu")) TRY(parse_part({{"/cpu", cpu}}, null, patch.cpu, parse_cpu));
+  const Value* cpu = body.find("cpu");
+  if (cpu && cpu->kind() == Value::Kind::Array) return parse_cpu_list(*cpu, patch);
+  if (cpu) TRY(parse_part({{"/cpu", cpu}}, null, patch.cpu, parse_cpu));
   return {};
 }
 

@@ -81,12 +81,11 @@ http::Response with_workload(int status, const NodeState& state, const Workload&
 }
 
 // "COS2, CPUs 4-5 of pool fast, cache 0: 600, cache 1: 3, frequency of CPUs 4-5"
-std::string grant_text(const Grant& grant) {
+std::string grant_text(const Workload& workload) {
+  const Grant& grant = workload.grant;
   std::string text = grant.has_class() ? cos_name(grant.clos) : "no class";
-  if (grant.cpu) {
-    const CpuSet& own = grant.cpu->exclusive;
-    text += (own.empty() ? ", in pool " : ", CPUs " + own.to_string() + " of pool ") + grant.cpu->pool;
-  }
+  for (const CpuGrant& cpu : cpu_grants_of(workload))
+    text += (cpu.exclusive.empty() ? ", in pool " : ", CPUs " + cpu.exclusive.to_string() + " of pool ") + cpu.pool;
   for (const auto& [cache, ways] : grant.ways) {
     text += std::string(cache.is_secondary_l2 ? ", L2 cache " : ", cache ") + std::to_string(cache.value) + ": " +
             ways.hex();
@@ -102,7 +101,7 @@ http::Response with_audit(http::Response response, const Workload& workload, boo
   response.audit.emplace_back("WORKLOAD", id_text(workload));
   if (!spec.uuid.empty()) response.audit.emplace_back("UUID", spec.uuid);
   if (!spec.name.empty()) response.audit.emplace_back("NAME", spec.name);
-  response.audit.emplace_back("GRANTED", grant_text(workload.grant));
+  response.audit.emplace_back("GRANTED", grant_text(workload));
   if (is_forced) response.audit.emplace_back("FORCED", "origin " + workload.origin);
   return response;
 }

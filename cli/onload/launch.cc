@@ -106,7 +106,7 @@ class Launcher {
 
   Outcome<> create_workload() {
     if (!asks_something(wanted_.workload)) return {};
-    const bool is_pooled = wanted_.workload.resources.contains("cpu");
+    const bool is_pooled = asks_for_pooled_cpus(wanted_.workload);
     if (wanted_.workload.cpus.empty() && !is_pooled) {
       return stop(kUsage, "cache ways and frequencies require --cpus, or --pool and --count");
     }
@@ -126,15 +126,20 @@ class Launcher {
   Outcome<> set_cpu_variables(const Answer& answer) {
     const json::Value workload = TRY(parsed(answer.body));
     const json::Value& cpu = part(workload, "cpu");
-    const CpuSet exclusive = TRY(cpus_in(cpu, "exclusive"));
-    const CpuSet shared = TRY(cpus_in(cpu, "shared"));
+    CpuSet exclusive = TRY(cpus_in(cpu, "exclusive"));
+    CpuSet shared = TRY(cpus_in(cpu, "shared"));
+    for (const json::Value& each : cpu.items()) {
+      exclusive |= TRY(cpus_in(each, "exclusive"));
+      shared |= TRY(cpus_in(each, "shared"));
+    }
     environment_["NRD_WORKLOAD"] = text_in(part(workload, "id"));
     environment_["NRD_CPUS"] = exclusive.to_string();
     environment_["NRD_CPUS_SHARED"] = shared.to_string();
     environment_["EXCLUSIVE_CPUS"] = listed(exclusive);
     environment_["SHARED_CPUS"] = listed(shared);
-    environment_["CPU_POOLS"] = exclusive.empty() ? "shared" : "exclusive";
-    if (text_in(part(part(cpu, "enforced"), "by")) == "scope") run_anywhere_within();
+    environment_["CPU_POOLS"] = exclusive.empty() ? "shared" : shared.empty() ? "exclusive" : "exclusive&shared";
+    const json::Value& first = cpu.items().empty() ? cpu : cpu.items().front();
+    if (text_in(part(part(first, "enforced"), "by")) == "scope") run_anywhere_within();
     return {};
   }
 

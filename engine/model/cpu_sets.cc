@@ -51,12 +51,18 @@ CpuSet free_cpus_of(const NodeState& state, const CpuPool& pool, std::optional<W
   return free;
 }
 
+CpuSet allowed_cpus(const NodeState& state, const CpuGrant& grant) {
+  const CpuSet& online = state.facts.rdt.online;
+  if (!grant.exclusive.empty()) return grant.exclusive & online;
+  const CpuPool* pool = pool_of(state, grant);
+  return pool ? pool->cpus & online : CpuSet();
+}
+
 std::optional<CpuSet> allowed_cpus(const NodeState& state, const Workload& workload) {
   if (!workload.grant.cpu) return std::nullopt;
-  const CpuSet& online = state.facts.rdt.online;
-  if (!workload.grant.cpu->exclusive.empty()) return workload.grant.cpu->exclusive & online;
-  const CpuPool* pool = pool_of(state, *workload.grant.cpu);
-  return pool ? pool->cpus & online : CpuSet();
+  CpuSet allowed;
+  for (const CpuGrant& grant : cpu_grants_of(workload)) allowed |= allowed_cpus(state, grant);
+  return allowed;
 }
 
 std::optional<Target> group_target(const Spec& spec) {

@@ -17,6 +17,8 @@ CpuSet free_cpus_of(const NodeState& state, const CpuPool& pool, std::optional<W
 // The online CPUs where the tasks of `workload` may run; nullopt: it was granted no CPUs of a pool. Empty: all of them
 // are offline.
 std::optional<CpuSet> allowed_cpus(const NodeState& state, const Workload& workload);
+// Those of one of its pools.
+CpuSet allowed_cpus(const NodeState& state, const CpuGrant& grant);
 // True if `target`, as last observed, has ended.
 bool is_gone(const NodeState& state, const cpuset::Target& target);
 // The unit or cgroup that runs there; nullopt: tasks, or nothing.

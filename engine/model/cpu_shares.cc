@@ -34,17 +34,29 @@ uint64_t milli_of(const Share& share) { return share.quota_us * kThousandths / s
 uint64_t requested_milli(const NodeState& state, const CpuPool& pool, std::optional<WorkloadId> self) {
   uint64_t milli = 0;
   for (const auto& [id, workload] : state.workloads) {
-    if (id != self && workload.grant.cpu && workload.grant.cpu->pool == pool.name)
-      milli += workload.spec.cpu->request_milli;
+    if (id == self) continue;
+    const std::vector<const CpuRequest*> requests = cpu_requests_of(workload.spec);
+    const std::span<const CpuGrant> grants = cpu_grants_of(workload);
+    for (size_t i = 0; i < std::min(requests.size(), grants.size()); ++i) {
+      if (grants[i].pool == pool.name) milli += requests[i]->request_milli;
+    }
   }
   return milli;
 }
 
+// One cgroup has all its CPUs: exclusive ones count whole.
 std::optional<Share> share_of(const Workload& workload) {
-  const std::optional<CpuRequest>& request = workload.spec.cpu;
-  if (!request || request->request_milli == 0 || is_enforced_by_runtime(workload)) return std::nullopt;
-  Share share{.weight = weight_of(request->request_milli)};
-  if (request->limit_milli > 0) limit(share, request->limit_milli);
+  uint32_t requested = 0, limit_milli = 0;
+  bool is_limited = true;
+  for (const CpuRequest* request : cpu_requests_of(workload.spec)) {
+    requested += request->request_milli;
+    limit_milli += request->limit_milli;
+    if (request->request_milli > 0 && request->limit_milli == 0) is_limited = false;
+  }
+  if (requested == 0 || is_enforced_by_runtime(workload)) return std::nullopt;
+  const uint32_t whole = kThousandths * static_cast<uint32_t>(cpus_of(workload).size());
+  Share share{.weight = weight_of(requested + whole)};
+  if (is_limited) limit(share, limit_milli + whole);
   return share;
 }
 

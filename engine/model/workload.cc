@@ -20,6 +20,11 @@ void change_part(const Change<json::Partial<T>>& change, std::optional<T>& part)
 
 void change_cpu(const SpecPatch& patch, Spec& spec) {
   if (!patch.cpu) return;
+  if (patch.further_cpus || !*patch.cpu) {
+    spec.cpu.reset();
+    spec.near_cpus.clear();
+    spec.further_cpus = patch.further_cpus.value_or(std::vector<CpuRequest>());
+  }
   if (const auto& request = *patch.cpu; !request || json::has(*request, "near")) spec.near_cpus = patch.near_cpus;
   if (*patch.cpu && spec.cpu) {
     const auto& request = **patch.cpu;
@@ -68,6 +73,18 @@ bool requests_same(Spec a, Spec b) {
     if (spec->cgroup_owner) spec->cgroup_owner->has_come = false;
   }
   return a == b;
+}
+
+std::vector<const CpuRequest*> cpu_requests_of(const Spec& spec) {
+  std::vector<const CpuRequest*> requests;
+  if (spec.cpu) requests.push_back(&*spec.cpu);
+  for (const CpuRequest& request : spec.further_cpus) requests.push_back(&request);
+  return requests;
+}
+
+std::span<const CpuGrant> cpu_grants_of(const Workload& workload) {
+  if (!workload.grant.cpu_by_pool.empty()) return workload.grant.cpu_by_pool;
+  return workload.grant.cpu ? std::span(&*workload.grant.cpu, 1) : std::span<const CpuGrant>();
 }
 
 CpuSet reserved_cpus_of(const Workload& workload) {

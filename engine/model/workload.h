@@ -6,6 +6,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -135,9 +136,10 @@ struct Spec {
   std::optional<L2Request> l2{};
   std::string name{};  // chosen by the client, unique; empty: none
   Labels labels{};
-  std::optional<CpuRequest> cpu{};  // instead of core_ids
-  std::vector<CpuSet> near_cpus{};  // CPUs near each device of cpu->near, when it was requested
-  bool runs_caller = false;         // its owner asked for its own CPUs, over a Unix socket (nrdctl run)
+  std::optional<CpuRequest> cpu{};         // instead of core_ids
+  std::vector<CpuSet> near_cpus{};         // CPUs near each device of cpu->near, when it was requested
+  std::vector<CpuRequest> further_cpus{};  // of other pools: only how many; the other members of `cpu` count for all
+  bool runs_caller = false;                // its owner asked for its own CPUs, over a Unix socket (nrdctl run)
   // The user with the role `run` whose quota has its CPUs of pools; nullopt: no client with this role took them.
   std::optional<uid_t> quota_uid{};
   bool asks_for_ways() const { return cache || l2; }  // and therefore for a class of service
@@ -161,7 +163,8 @@ struct SpecPatch {
   // Likewise; another number replaces count, cores, cpus and request_milli. Set together with `near_cpus`.
   Change<json::Partial<CpuRequest>> cpu{};
   std::vector<CpuSet> near_cpus{};
-  std::optional<std::vector<Task>> tasks{};  // set together with `task_cpus`; empty: removes all
+  std::optional<std::vector<CpuRequest>> further_cpus{};  // with `cpu`, both of which then replace what there was
+  std::optional<std::vector<Task>> tasks{};               // set together with `task_cpus`; empty: removes all
   CpuSet task_cpus{};
   std::optional<std::string> name{};                                   // empty: removes it
   Change<std::map<std::string, std::optional<std::string>>> labels{};  // keeps those not given; nullopt removes one
@@ -200,7 +203,8 @@ struct Grant {
   std::map<CacheId, WayMask> ways;  // only the caches of its CPUs and tasks, of each level requested
   std::map<CpuId, pstate::FrequencySetting> frequencies;  // of its CPUs; governor and epp are empty where unchanged
   std::map<CacheId, rdt::Bandwidth> bandwidth{};          // on the L3 caches of `ways`; empty: not limited
-  std::optional<CpuGrant> cpu{};
+  std::optional<CpuGrant> cpu{};                          // of all its pools; `pool`, `zone` and `reason` of the first
+  std::vector<CpuGrant> cpu_by_pool{};                    // in the order of the requests, if there are several
   bool has_class() const { return pool != Pool::None; }
   friend bool operator==(const Grant&, const Grant&) = default;
 };
@@ -220,6 +224,10 @@ struct Workload {
 inline const CpuSet& cpus_of(const Workload& workload) {
   return workload.grant.cpu ? workload.grant.cpu->exclusive : workload.spec.cpus;
 }
+inline constexpr size_t kMostCpuPools = 8;  // of a workload
+// One for each pool.
+std::vector<const CpuRequest*> cpu_requests_of(const Spec& spec);
+std::span<const CpuGrant> cpu_grants_of(const Workload& workload);
 // True if a container runtime limits its tasks, so that nrd writes nothing for them.
 inline bool is_enforced_by_runtime(const Workload& workload) {
   return workload.spec.cpu && workload.spec.cpu->enforce == CpuRequest::Enforce::Runtime;

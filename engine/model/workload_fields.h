@@ -234,9 +234,10 @@ inline constexpr auto json::kFields<Spec> = std::tuple(
     Field("frequency", &Spec::frequency), Field("owner", &Spec::owner), Field("onload", &Spec::onload),
     Field("tasks", &Spec::tasks).or_default(), Field("task_cpus", &Spec::task_cpus).or_default(),
     Field("name", &Spec::name).or_default(), Field("labels", &Spec::labels).or_default(), Field("cpu", &Spec::cpu),
-    Field("near_cpus", &Spec::near_cpus).or_default(), Field("runs_caller", &Spec::runs_caller).or_default(),
-    Field("unit", &Spec::unit).or_default(), Field("cgroup", &Spec::cgroup).or_default(),
-    Field("cgroup_owner", &Spec::cgroup_owner), Field("quota_uid", &Spec::quota_uid));
+    Field("near_cpus", &Spec::near_cpus).or_default(), Field("further_cpus", &Spec::further_cpus).or_default(),
+    Field("runs_caller", &Spec::runs_caller).or_default(), Field("unit", &Spec::unit).or_default(),
+    Field("cgroup", &Spec::cgroup).or_default(), Field("cgroup_owner", &Spec::cgroup_owner),
+    Field("quota_uid", &Spec::quota_uid));
 
 template <>
 inline constexpr auto json::kFields<pstate::FrequencySetting> =
@@ -258,12 +259,10 @@ struct json::Codec<std::map<CpuId, pstate::FrequencySetting>> {
 };
 
 template <>
-inline constexpr auto json::kFields<Grant> = std::tuple(Field("pool", &Grant::pool),
-                                                        Field("clos", &Grant::clos).or_default(),
-                                                        Field("ways", &Grant::ways).or_default(),
-                                                        Field("frequencies", &Grant::frequencies).or_default(),
-                                                        Field("bandwidth", &Grant::bandwidth).or_default(),
-                                                        Field("cpu", &Grant::cpu));
+inline constexpr auto json::kFields<Grant> = std::tuple(
+    Field("pool", &Grant::pool), Field("clos", &Grant::clos).or_default(), Field("ways", &Grant::ways).or_default(),
+    Field("frequencies", &Grant::frequencies).or_default(), Field("bandwidth", &Grant::bandwidth).or_default(),
+    Field("cpu", &Grant::cpu), Field("cpu_by_pool", &Grant::cpu_by_pool).or_default());
 
 // Without what are columns.
 template <>

@@ -76,8 +76,8 @@ Result<void> check_number(const CpuPool& pool, const CpuRequest& request) {
 size_t least_cpus(const CpuRequest& request) { return request.count + request.cores + request.cpus.size(); }
 
 // What shared pools and their members have of CPU time.
-Result<void> check_share(const NodeState& state, const CpuPool& pool, const Workload& workload, bool has_scope) {
-  const CpuRequest& request = *workload.spec.cpu;
+Result<void> check_share(const NodeState& state, const CpuPool& pool, const Workload& workload,
+                         const CpuRequest& request, bool has_scope) {
   if (request.limit_milli > 0 && request.limit_milli < request.request_milli)
     return fail_at(ErrorCode::BadRequest, "/cpu/limit_milli", "is less than request_milli",
                    "at least " + std::to_string(request.request_milli));
@@ -124,8 +124,7 @@ Result<void> check_memory(const NodeState& state, Workload workload, const CpuGr
   return {};
 }
 
-Result<CpuGrant> join(const CpuPool& pool, const Spec& spec) {
-  const CpuRequest& request = *spec.cpu;
+Result<CpuGrant> join(const CpuPool& pool, const Spec& spec, const CpuRequest& request) {
   const char* member = request.count > 0 ? "/cpu/count" : request.cores > 0 ? "/cpu/cores" : "/cpu/cpus";
   if (request.count > 0 || request.cores > 0 || !request.cpus.empty()) {
     return fail_at(ErrorCode::BadRequest, member, "pool " + pool.name + " is shared: its members run on all its CPUs",
@@ -145,53 +144,117 @@ bool has_scope(const NodeState& state, const Workload* before, const Spec& spec)
   return spec.runs_caller && state.facts.cpuset.no_scopes.empty();
 }
 
+// What all requests of a workload have in common.
+struct Planning {
+  const NodeState& state;
+  const Workload& workload;
+  const Workload* before;  // as it is; nullptr: it is new
+  const CpuQuotaCheck& quota;
+  bool has_scope;
+};
+
+CpuSet current_cpus(const Planning& planning, const CpuPool& pool) {
+  if (!planning.before) return {};
+  for (const CpuGrant& grant : cpu_grants_of(*planning.before)) {
+    if (grant.pool == pool.name) return grant.exclusive & planning.state.facts.rdt.online;
+  }
+  return {};
+}
+
+// `others`: CPUs that it gets for the requests before this one.
+Result<CpuGrant> plan_request(const Planning& planning, const CpuRequest& request, const CpuPool& pool, size_t others) {
+  const auto& [state, workload, before, quota, has_scope] = planning;
+  if (pool.kind == CpuPool::Kind::Shared) {
+    CpuGrant grant = TRY(join(pool, workload.spec, request));
+    TRY(quota.check(pool, request, others));
+    TRY(check_share(state, pool, workload, request, has_scope));
+    grant.memory_nodes = memory_near(state, pool.cpus);
+    return grant;
+  }
+  TRY(check_number(pool, request));
+  // Before the placement, so that what a refusal says would fit is also permitted.
+  TRY(quota.check(pool, request, others + least_cpus(request)));
+  const CpuRequest& first = *workload.spec.cpu;
+  std::vector<Apart> apart = TRY(apart_from(state, first));
+  const CpuSet free = free_cpus_of(state, pool, workload.id);
+  CpuRequest placed = request;
+  placed.strict = first.strict;
+  placed.level = first.level;
+  const Situation situation{.tree = *state.cpu_zones,
+                            .pool = pool,
+                            .free = first.among.empty() ? free : free & first.among,
+                            .current = current_cpus(planning, pool),
+                            .near = workload.spec.near_cpus,
+                            .apart = std::move(apart)};
+  CpuGrant grant = TRY(place(situation, placed));
+  TRY(quota.check(pool, request, others + grant.exclusive.size()));
+  grant.memory_nodes = memory_near(state, grant.exclusive);
+  return grant;
+}
+
+// At the member of the request that is wrong: "/cpu/1/count".
+Error in_list(Error error, size_t index) {
+  constexpr std::string_view kField = "/cpu";
+  if (error.field.starts_with(kField)) error.field.insert(kField.size(), "/" + std::to_string(index));
+  return error;
+}
+
+Result<CpuGrant> plan_one(const Planning& planning, const CpuRequest& request, const std::vector<CpuGrant>& others) {
+  const CpuPool* pool = TRY(requested_pool(planning.state, request));
+  size_t cpus = 0;
+  for (const CpuGrant& other : others) {
+    if (other.pool == pool->name)
+      return fail_at(ErrorCode::BadRequest, "/cpu/pool", "pool " + pool->name + " occurs twice",
+                     "one request for each pool");
+    cpus += other.exclusive.size();
+  }
+  return plan_request(planning, request, *pool, cpus);
+}
+
+CpuGrant sum_of(const std::vector<CpuGrant>& grants) {
+  CpuGrant sum = grants.front();
+  for (const CpuGrant& grant : grants) {
+    sum.exclusive |= grant.exclusive;
+    sum.idle_siblings |= grant.idle_siblings;
+    sum.memory_nodes |= grant.memory_nodes;
+  }
+  return sum;
+}
+
 }  // namespace
 
-Result<std::optional<CpuGrant>> plan_cpus(const NodeState& state, const Workload& workload,
-                                          const std::optional<LocalUser>& quota_user) {
+Result<CpuGrants> plan_cpus(const NodeState& state, const Workload& workload,
+                            const std::optional<LocalUser>& quota_user) {
   const Spec& spec = workload.spec;
   const auto present = state.workloads.find(workload.id);
   const Workload* before = present == state.workloads.end() ? nullptr : &present->second;
   const CpuQuotaCheck quota(state, before, quota_user);
   if (!spec.cpu) {
     TRY(quota.check_core_ids(spec.cpus));
-    return std::nullopt;
+    return CpuGrants();
   }
   TRY(check_request(spec));
-  if (before && before->grant.cpu && before->spec.cpu == spec.cpu) {
-    CpuGrant grant = *before->grant.cpu;
-    grant.has_scope = has_scope(state, before, spec);
-    return grant;
+  const bool is_in_scope = has_scope(state, before, spec);
+  if (before && before->grant.cpu && before->spec.cpu == spec.cpu && before->spec.further_cpus == spec.further_cpus) {
+    CpuGrants kept{.all = before->grant.cpu, .by_pool = before->grant.cpu_by_pool};
+    kept.all->has_scope = is_in_scope;
+    return kept;
   }
-  const CpuPool* pool = TRY(requested_pool(state, *spec.cpu));
-  if (pool->kind == CpuPool::Kind::Shared) {
-    CpuGrant grant = TRY(join(*pool, spec));
-    TRY(quota.check(*pool, *spec.cpu, 0));
-    grant.has_scope = has_scope(state, before, spec);
-    grant.memory_nodes = memory_near(state, pool->cpus);
-    TRY(check_share(state, *pool, workload, grant.has_scope));
-    TRY(check_memory(state, workload, grant));
-    return grant;
+  const Planning planning{
+      .state = state, .workload = workload, .before = before, .quota = quota, .has_scope = is_in_scope};
+  CpuGrants grants;
+  for (const CpuRequest* request : cpu_requests_of(spec)) {
+    Result<CpuGrant> grant = plan_one(planning, *request, grants.by_pool);
+    if (!grant) {
+      return Failure(spec.further_cpus.empty() ? grant.error() : in_list(grant.error(), grants.by_pool.size()));
+    }
+    grants.by_pool.push_back(*std::move(grant));
   }
-  TRY(check_number(*pool, *spec.cpu));
-  // Before the placement, so that what a refusal says would fit is also permitted.
-  TRY(quota.check(*pool, *spec.cpu, least_cpus(*spec.cpu)));
-  const bool keeps_pool = before && before->grant.cpu && before->grant.cpu->pool == pool->name;
-  std::vector<Apart> apart = TRY(apart_from(state, *spec.cpu));
-  const CpuSet free = free_cpus_of(state, *pool, workload.id);
-  const CpuSet& among = spec.cpu->among;
-  const Situation situation{.tree = *state.cpu_zones,
-                            .pool = *pool,
-                            .free = among.empty() ? free : free & among,
-                            .current = keeps_pool ? before->grant.cpu->exclusive & state.facts.rdt.online : CpuSet(),
-                            .near = spec.near_cpus,
-                            .apart = std::move(apart)};
-  CpuGrant grant = TRY(place(situation, *spec.cpu));
-  TRY(quota.check(*pool, *spec.cpu, grant.exclusive.size()));
-  grant.has_scope = has_scope(state, before, spec);
-  grant.memory_nodes = memory_near(state, grant.exclusive);
-  TRY(check_memory(state, workload, grant));
-  return grant;
+  grants.all = sum_of(grants.by_pool);
+  grants.all->has_scope = is_in_scope;
+  if (spec.further_cpus.empty()) grants.by_pool.clear();
+  TRY(check_memory(state, workload, *grants.all));
+  return grants;
 }
 
 }  // namespace nrd::plan

@@ -8,10 +8,15 @@
 
 namespace nrd::plan {
 
-// What `workload` is granted for its request, beside all others of `state`; nullopt if it requests no CPUs of a pool. A
+struct CpuGrants {
+  std::optional<CpuGrant> all{};    // nullopt: it requests no CPUs of a pool
+  std::vector<CpuGrant> by_pool{};  // as in Grant
+};
+
+// What `workload` is granted for its requests, beside all others of `state`: for all of them or none. A
 // workload of `state` whose request is the same keeps what it has. Forbidden if it would exceed the quota of
 // `quota_user`, also by core_ids inside pools.
-Result<std::optional<CpuGrant>> plan_cpus(const NodeState& state, const Workload& workload,
-                                          const std::optional<LocalUser>& quota_user);
+Result<CpuGrants> plan_cpus(const NodeState& state, const Workload& workload,
+                            const std::optional<LocalUser>& quota_user);
 
 }  // namespace nrd::plan

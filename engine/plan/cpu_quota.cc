@@ -1,5 +1,6 @@
 #include "engine/plan/cpu_quota.h"
 
+#include <algorithm>
 #include <set>
 
 namespace nrd::plan {
@@ -55,7 +56,9 @@ Result<CpuQuota> CpuQuotaCheck::quota(const char* field) const {
 Result<void> CpuQuotaCheck::check(const CpuPool& pool, const CpuRequest& request, size_t cpus) const {
   if (!user_ || !state_.config->cpu_quotas) return {};
   const bool takes_more = cpus > number_of(state_, before_);
-  const bool keeps_pool = before_ && before_->grant.cpu && before_->grant.cpu->pool == pool.name;
+  const bool keeps_pool = before_ && std::ranges::any_of(cpu_grants_of(*before_), [&pool](const CpuGrant& grant) {
+                            return grant.pool == pool.name;
+                          });
   if (keeps_pool && !takes_more) return {};
   const CpuQuota permitted = TRY(quota("/cpu/pool"));
   if (!permitted.pools.contains(pool.name)) {

@@ -19,7 +19,7 @@ class CpuQuotaCheck {
       : state_(state), before_(before), user_(user) {}
 
   // Forbidden at /cpu/pool if `user` may not use `pool`, at the requested number if the workload would have `cpus` CPUs
-  // of it and these exceed the quota.
+  // with it and these exceed the quota.
   Result<void> check(const CpuPool& pool, const CpuRequest& request, size_t cpus) const;
   // The same for core_ids inside pools, at /core_ids.
   Result<void> check_core_ids(const CpuSet& cpus) const;

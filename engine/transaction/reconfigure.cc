@@ -1,5 +1,6 @@
 #include "engine/transaction/reconfigure.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -31,12 +32,14 @@ Result<NodeConfig> with_resolved_pools(NodeConfig config, const NodeFacts& facts
 Result<void> Reconfigure::check_granted(const CpuPools& pools) {
   std::string affected;
   for (const auto& [id, workload] : state_.workloads) {
-    if (!workload.grant.cpu) continue;
-    const CpuPool* before = pool_of(state_, *workload.grant.cpu);
-    const CpuPool* after = find_pool(pools, workload.grant.cpu->pool);
-    const bool is_kept =
-        after && reserved_cpus_of(workload).is_subset_of(after->cpus) && (!before || before->kind == after->kind);
-    if (!is_kept) affected += (affected.empty() ? "" : ", ") + id_text(workload);
+    const auto is_kept = [&](const CpuGrant& grant) {
+      const CpuPool* before = pool_of(state_, grant);
+      const CpuPool* after = find_pool(pools, grant.pool);
+      return after && (grant.exclusive | grant.idle_siblings).is_subset_of(after->cpus) &&
+             (!before || before->kind == after->kind);
+    };
+    if (!std::ranges::all_of(cpu_grants_of(workload), is_kept))
+      affected += (affected.empty() ? "" : ", ") + id_text(workload);
   }
   if (affected.empty()) return {};
   return fail_at(ErrorCode::Conflict, "cpu.pools", "cpu.pools: workloads " + affected + " would lose their CPUs",

@@ -127,3 +127,43 @@ def test_memory_that_is_elsewhere_is_reported_and_not_moved(host):
     assert host.node.list()[0]["status"] != "Successful"
     post(host.node, ask("unit"))  # other requests succeed
     assert host.read("/new", "cpuset.mems") == "1"
+
+
+def test_a_unit_gets_cpus_of_several_pools(host):
+    before = host.traces()
+    workload = post(host.node, {"unit": "feed.service", "cpu": [{"pool": "fast", "count": 2}, {"pool": "common", "request_milli": 500}]})
+    assert [(each["pool"], each["cpus"], each["exclusive"], each["shared"]) for each in workload["cpu"]] == [("fast", "2-3", "2-3", ""), ("common", "10-11", "", "10-11")]
+    assert workload["cpu"][0]["enforced"]["effective"] == host.cpus(FEED) == "2-3,10-11" and "enforced" not in workload["cpu"][1]
+    assert workload["cpu_request"] == [{"pool": "fast", "count": 2}, {"pool": "common", "request_milli": 500}]
+    changed = patch(host.node, workload["id"], {"cpu": [{"pool": "common"}, {"pool": "fast", "count": 1}]})
+    assert changed["cpu"][1]["exclusive"] in ("2", "3") and host.cpus(FEED) == changed["cpu"][1]["exclusive"] + ",10-11"
+    host.node.delete(workload["id"])
+    assert host.traces() == before
+
+
+@pytest.mark.parametrize("cpu, status, field", [
+    ([], 400, "/cpu"), ([{}], 400, "/cpu/0"), ([{"count": 1}] * 9, 400, "/cpu"), ([{"pool": "fast", "count": 1}, 7], 400, "/cpu/1"),
+    ([{"pool": "fast", "count": 1}, {"pool": "common", "near": ["node:0"]}], 400, "/cpu/1/near"),
+    ([{"pool": "fast", "count": 1}, {"pool": "common", "count": 1}], 400, "/cpu/1/count"),
+    ([{"pool": "fast", "count": 6}, {"pool": "common"}], 400, "/cpu/0/count"),
+    ([{"pool": "fast", "count": 1}, {"pool": "common", "request_milli": 2001}], 409, "/cpu/1/request_milli"),
+])
+def test_a_list_of_pools_is_refused_at_the_item(host, cpu, status, field):
+    before = host.traces()
+    assert_refused(host, {"unit": "feed.service", "cpu": cpu}, status, field)
+    assert host.traces() == before
+
+
+def test_a_command_has_cpus_of_several_pools(host):
+    script = "echo $NRD_CPUS/$NRD_CPUS_SHARED/$EXCLUSIVE_CPUS/$SHARED_CPUS/$CPU_POOLS; sleep 1000"
+    with subprocess.Popen(words(host.node, "--pool", "fast=2", "--pool", "common=500m", "--", "/bin/sh", "-c", script), env=CLEAN, stdout=subprocess.PIPE, text=True) as command:
+        assert command.stdout.readline() == "2-3/10-11/2,3/10,11/exclusive&shared\n"
+        scope = f"/nrd.slice/nrd-{host.node.list()[0]['id']}.scope"
+        assert (host.cpus(scope), host.read(scope, "cpu.weight")) == ("2-3,10-11", "98")
+        command.kill()
+
+
+@pytest.mark.parametrize("pool", ["fast=", "fast=x", "=2", "common=500n"])
+def test_a_pool_with_a_bad_number_is_a_usage_error(host, pool):
+    done = subprocess.run(words(host.node, "--pool", pool, "--", "true"), env=CLEAN, capture_output=True, text=True)
+    assert (done.returncode, f"{pool}: expected POOL, POOL=CPUS or POOL=MILLIm" in done.stderr) == (2, True), done

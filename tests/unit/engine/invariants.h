@@ -63,9 +63,10 @@ inline void check_cpus(const NodeState& state, const Workload& workload) {
 }
 
 inline void check_workload(const NodeState& state, const NodeShape& shape, const Workload& workload) {
-  const auto& [pool, clos, ways, frequencies, bandwidth, granted_cpus] = workload.grant;
+  const auto& [pool, clos, ways, frequencies, bandwidth, granted_cpus, cpus_by_pool] = workload.grant;
   REQUIRE(frequencies.size() == (workload.spec.frequency ? cpus_of(workload).size() : 0));
   REQUIRE(granted_cpus.has_value() == workload.spec.cpu.has_value());
+  REQUIRE(cpus_by_pool.empty() == workload.spec.further_cpus.empty());
   if (granted_cpus) check_cpus(state, workload);
   for (const auto& [cpu, knobs] : frequencies) {
     const pstate::Cpu& limits = state.facts.pstate.cpus.at(cpu);

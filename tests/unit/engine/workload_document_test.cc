@@ -62,14 +62,14 @@ constexpr const char* kFull =
     R"("onload":{"profiles":["b","a"],"env":[["EF_A","1"],["EF_B",""]],"profiles_win":true,"generation":2,)"
     R"("version":"9.0"},"tasks":[{"id":4711,"process":4711,"start":99,"boot_id":"boot-1"},)"
     R"({"id":4712,"process":4711,"start":99,"boot_id":"boot-1"}],"task_cpus":"0-2",)"
-    R"("name":"feed","labels":[["team","trading"]],"cpu":null,"near_cpus":null,"runs_caller":null,"unit":null,"cgroup":null,"cgroup_owner":null,"quota_uid":null},)"
+    R"("name":"feed","labels":[["team","trading"]],"cpu":null,"near_cpus":null,"further_cpus":null,"runs_caller":null,"unit":null,"cgroup":null,"cgroup_owner":null,"quota_uid":null},)"
     R"("grant":{"pool":"besteffort","clos":2,)"
     R"("ways":[["0","30"],["L2:0","f"],)"
     R"(["7","ffffffff"]],)"
     R"("frequencies":[["4-5",{"min_khz":1200000,"max_khz":3000000,"governor":"powersave","epp":null}],)"
     R"(["9",{"min_khz":1200000,"max_khz":2000000,"governor":null,"epp":"power"}]],)"
     R"("bandwidth":[["0",{"unit":"percent","value":50}],)"
-    R"(["7",{"unit":"eighths_of_gbps","value":2048}]],"cpu":null},)"
+    R"(["7",{"unit":"eighths_of_gbps","value":2048}]],"cpu":null,"cpu_by_pool":null},)"
     R"("created":1700000000123,"updated":1700000000456})";
 
 constexpr const char* kSmall =
@@ -107,10 +107,11 @@ TEST_CASE("the document of a workload in a CPU pool") {
   CHECK(
       row.document.find(
           R"("cpu":{"pool":"fast","count":2,"cores":null,"cpus":null,"request_milli":null,"limit_milli":null,)"
-          R"("near":["eth1"],"strict":true,"apart":["7"],"level":"l3","among":null,"enforce":null,"memory":null},"near_cpus":["4-6"],"runs_caller":null,"unit":null,"cgroup":null,"cgroup_owner":null,"quota_uid":1001})") !=
+          R"("near":["eth1"],"strict":true,"apart":["7"],"level":"l3","among":null,"enforce":null,"memory":null},"near_cpus":["4-6"],"further_cpus":null,"runs_caller":null,"unit":null,"cgroup":null,"cgroup_owner":null,"quota_uid":1001})") !=
       std::string::npos);
   CHECK(row.document.find(R"("cpu":{"pool":"fast","exclusive":"4-5","idle_siblings":"36-37","zone":"node 0, l3 1",)"
-                          R"("memory_nodes":null,"reason":"nearest to eth1","has_scope":null}})") != std::string::npos);
+                          R"("memory_nodes":null,"reason":"nearest to eth1","has_scope":null},"cpu_by_pool":null})") !=
+        std::string::npos);
   CHECK(from_row(row).value() == workload);
   store::WorkloadRow halved = row;
   halved.document = replaced(row.document, R"("cpu":{"pool":"fast","count")", R"("cpus":{"pool":"fast","count")");

@@ -1,0 +1,93 @@
+// Workloads with CPUs of several pools.
+#include <doctest/doctest.h>
+
+#include "engine/model/cpu_sets.h"
+#include "engine/model/cpu_shares.h"
+#include "tests/unit/engine/cpu_pool_fixture.h"
+
+using namespace nrd;
+using namespace nrd::testing;
+
+namespace {
+
+const cpuset::Target kUnit{.kind = cpuset::Target::Kind::Unit, .name = "feed.service", .task = {}};
+
+// Pools: fast 2-7,10-15; common 8-9, shared.
+struct ListFixture : CpuPoolFixture {
+  ListFixture() {
+    hardware.tree.cpuset.targets[kUnit] = {.cpus = everywhere};
+    hardware.tree.cpuset.groups[kUnit] = {.available = everywhere, .processes = {a_process(10)}};
+    hardware.tree.cpuset.shares[kUnit] = {};
+  }
+  const CpuSet& runs() const { return hardware.tree.cpuset.targets.at(kUnit).cpus; }
+};
+
+Spec for_pools(CpuRequest first, std::vector<CpuRequest> further) {
+  Spec spec = for_cpus(std::move(first));
+  spec.further_cpus = std::move(further);
+  spec.unit = kUnit.name;
+  return spec;
+}
+
+Spec fast_and_common(uint32_t count, uint32_t milli, uint32_t limit = 0) {
+  return for_pools({.pool = "fast", .count = count},
+                   {{.pool = "common", .request_milli = milli, .limit_milli = limit}});
+}
+
+}  // namespace
+
+TEST_CASE("a workload runs on the CPUs of all its pools, after a restart too, and afterwards where it ran before") {
+  ListFixture fixture;
+  const Observed before = fixture.hardware.tree;
+  const auto workload = fixture.create(fast_and_common(2, 500, 800));
+  REQUIRE(workload);
+  CHECK(fixture.runs() == *CpuSet::parse("2,4,8-9"));
+  CHECK(cpus_of(*workload) == CpuSet{2, 4});
+  REQUIRE(workload->grant.cpu_by_pool.size() == 2);
+  CHECK(workload->grant.cpu_by_pool[0].pool == "fast");
+  CHECK(allowed_cpus(fixture.state(), workload->grant.cpu_by_pool[1]) == CpuSet{8, 9});
+  CHECK(is_applied(fixture.state(), *workload));
+  // The exclusive CPUs count whole.
+  CHECK(fixture.hardware.tree.cpuset.shares.at(kUnit) == cpuset::Share{.weight = weight_of(2500), .quota_us = 280'000});
+  fixture.start();
+  CHECK(fixture.state().workloads.at(workload->id).grant == workload->grant);
+  CHECK(fixture.runs() == *CpuSet::parse("2,4,8-9"));
+  CHECK(requested_milli(fixture.state(), fixture.state().config->cpu_pools[1]) == 500);
+  REQUIRE(fixture.remove(workload->id));
+  CHECK(fixture.hardware.tree == before);
+}
+
+TEST_CASE("a change keeps the granted CPUs - an object changes the first pool, a list replaces all, null removes all") {
+  ListFixture fixture;
+  const auto workload = fixture.create(fast_and_common(2, 500));
+  REQUIRE(workload);
+  const auto more = fixture.patch(workload->id, {.cpu = members<CpuRequest>(R"({"count": 3})")});
+  REQUIRE(more);
+  CHECK(fixture.runs() == *CpuSet::parse("2,4,6,8-9"));
+  SpecPatch list{.cpu = members<CpuRequest>(R"({"pool": "fast", "count": 1})")};
+  list.further_cpus = std::vector<CpuRequest>();
+  const auto alone = fixture.patch(workload->id, list);
+  REQUIRE(alone);
+  CHECK(alone->grant.cpu_by_pool.empty());
+  CHECK(cpus_of(*alone).size() == 1);
+  CHECK(cpus_of(*alone).is_subset_of(*CpuSet::parse("2,4,6")));
+  list.further_cpus = std::vector<CpuRequest>{{.pool = "common"}};
+  REQUIRE(fixture.patch(workload->id, list));
+  CHECK(fixture.runs() == (cpus_of(*alone) | CpuSet{8, 9}));
+}
+
+TEST_CASE("all pools or none: a refusal names the item, and nothing has changed") {
+  ListFixture fixture;
+  const Observed before = fixture.hardware.tree;
+  const auto refusal = [&fixture](const Spec& spec) {
+    const auto made = fixture.create(spec);
+    REQUIRE_FALSE(made);
+    return made.error();
+  };
+  CHECK(refusal(fast_and_common(2, 2001)).field == "/cpu/1/request_milli");
+  CHECK(refusal(fast_and_common(7, 500)).field == "/cpu/0/count");
+  CHECK(refusal(for_pools({.pool = "fast", .count = 1}, {{.pool = "fast", .count = 1}})).field == "/cpu/1/pool");
+  CHECK(refusal(for_pools({.pool = "fast", .count = 1}, {{.pool = "slow"}})).field == "/cpu/1/pool");
+  CHECK(fixture.hardware.tree == before);
+  CHECK(fixture.state().workloads.empty());
+}
