@@ -208,7 +208,8 @@ Setting without_applied(Setting setting, const Observed& observed) {
   const auto& memory = observed.cpuset.memory;
   std::erase_if(setting.cpuset.memory, [&memory](const auto& entry) {
     const auto found = memory.find(entry.first);
-    return found != memory.end() && found->second.nodes == entry.second;
+    if (found == memory.end() || found->second.nodes != entry.second) return false;
+    return found->second.is_used || found->second.own == entry.second;
   });
   std::erase_if(setting.cpuset.restored_memory, [&memory](const auto& entry) {
     const auto found = memory.find(entry.first);

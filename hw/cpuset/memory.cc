@@ -67,7 +67,7 @@ Result<void> MemoryBinding::set(const Target& target, const MemoryNodes& nodes, 
 
 Result<void> MemoryBinding::bind(const Target& target, const MemoryNodes& nodes, Deadline deadline) {
   const std::optional<Memory> memory = TRY(observe(target, deadline));
-  if (!memory || memory->nodes == nodes) return {};
+  if (!memory || (memory->nodes == nodes && (memory->is_used || memory->own == nodes))) return {};
   const std::optional<Place> place = TRY(find(target, deadline));
   const std::string cgroup = place ? place->cgroup : "";
   if (!memory->is_used) TRY(set(target, nodes, deadline));

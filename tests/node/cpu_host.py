@@ -25,6 +25,10 @@ name = "fast"
 cpus = "2-6"
 kind = "exclusive"
 [[cpu.pools]]
+name = "wide"
+cpus = "7-8"
+kind = "exclusive"
+[[cpu.pools]]
 name = "common"
 cpus = "10-11"
 kind = "shared"

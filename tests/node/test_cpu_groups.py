@@ -70,6 +70,14 @@ def test_a_command_gets_memory_near_its_cpus(host):
         command.kill()
 
 
+def test_memory_of_all_nodes_is_bound_as_well(host):
+    os.mkdir(host.cgroup("/new"))
+    workload = post(host.node, {"cgroup": "/new", "cpu": {"pool": "wide", "cpus": "7,8", "memory": "near"}})
+    assert host.read("/new", "cpuset.mems") == workload["cpu"]["mems"] == "0-1"
+    host.node.delete(workload["id"])
+    assert host.read("/new", "cpuset.mems") == ""
+
+
 def test_a_cgroup_gets_memory_near_its_cpus_before_it_has_processes(host):
     os.mkdir(host.cgroup("/new"))
     workload = post(host.node, near(cgroup="/new"))
