@@ -319,7 +319,10 @@ Result<void> check(const NodeState& state, const Workload& workload, std::option
 
 std::set<CacheId> caches_of(const rdt::Node& node, const Workload& workload) {
   const Spec& spec = workload.spec;
-  const bool is_limited = workload.grant.cpu && !workload.grant.cpu->exclusive.empty();  // then its tasks are, too
+  const std::span<const CpuGrant> grants = cpu_grants_of(workload);
+  // To exclusive CPUs, as are its tasks then.
+  const bool is_limited =
+      !grants.empty() && std::ranges::none_of(grants, [](const CpuGrant& grant) { return grant.exclusive.empty(); });
   const CpuSet used = is_limited ? cpus_of(workload) : spec.cpus | spec.task_cpus;
   std::set<CacheId> touched;
   const auto add_touched = [&](const std::map<CacheId, CpuSet>& caches) {

@@ -139,7 +139,8 @@ def test_memory_that_is_elsewhere_is_reported_and_not_moved(host):
 
 def test_a_unit_gets_cpus_of_several_pools(host):
     before = host.traces()
-    workload = post(host.node, {"unit": "feed.service", "cpu": [{"pool": "fast", "count": 2}, {"pool": "common", "request_milli": 500}]})
+    workload = post(host.node, {"unit": "feed.service", "cpu": [{"pool": "fast", "count": 2}, {"pool": "common", "request_milli": 500}], "cache": {"max": 2, "min": 2}})
+    assert set(workload["granted_ways"]) == {"0", "1"}  # wherever its tasks may run
     assert [(each["pool"], each["cpus"], each["exclusive"], each["shared"]) for each in workload["cpu"]] == [("fast", "2-3", "2-3", ""), ("common", "10-11", "", "10-11")]
     assert workload["cpu"][0]["enforced"]["effective"] == host.cpus(FEED) == "2-3,10-11" and "enforced" not in workload["cpu"][1]
     assert workload["cpu_request"] == [{"pool": "fast", "count": 2}, {"pool": "common", "request_milli": 500}]
