@@ -154,7 +154,9 @@ namespace {
 Outcome<std::vector<json::Value>> exported(const Client& client) {
   std::vector<json::Value> workloads;
   for (const auto& [id, workload] : TRY(known_workloads(client))) {
-    if (part(workload, "core_ids").items().empty()) {
+    const bool has_cpus = !part(workload, "core_ids").items().empty() || workload.find("cpu_request") ||
+                          workload.find("unit") || workload.find("cgroup");
+    if (!has_cpus || (workload.find("cpu_request") && !part(workload, "task_ids").items().empty())) {
       print_error("workload " + id + " left out: it has tasks and no CPUs");
       continue;
     }

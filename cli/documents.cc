@@ -16,8 +16,9 @@ namespace {
 constexpr size_t kLongestFile = size_t{16} << 20;
 
 // `rdt.cache` and `plugins.pstate` repeat `cache` and `pstate`.
-constexpr std::array<std::string_view, 10> kRequested = {"id",  "core_ids", "policy", "cache", "l2",
-                                                         "rdt", "pstate",   "uuid",   "name",  "labels"};
+constexpr std::array<std::string_view, 12> kRequested = {"id",   "core_ids", "policy", "cache", "l2",   "rdt",
+                                                         "unit", "cgroup",   "pstate", "uuid",  "name", "labels"};
+constexpr std::array<std::string_view, 2> kOfOwner = {"cgroup", "within_seconds"};
 constexpr std::array<std::string_view, 4> kOfOnload = {"profile", "profiles", "env", "force"};
 
 std::string standard_input() {
@@ -100,6 +101,9 @@ json::Value request_in(const json::Value& workload) {
       members.push_back({"rdt", std::move(mba)});
     }
   }
+  if (const json::Value* cpu = workload.find("cpu_request")) members.push_back({"cpu", *cpu});
+  if (const json::Value owner = only(part(workload, "owner"), kOfOwner); !owner.members().empty())
+    members.push_back({"owner", owner});
   if (const json::Value* onload = workload.find("onload")) members.push_back({"onload", only(*onload, kOfOnload)});
   return json::Value::object(std::move(members));
 }

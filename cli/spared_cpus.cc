@@ -15,9 +15,18 @@ namespace {
 
 bool is_number(const std::string& text) { return !text.empty() && text.find_first_not_of("0123456789") == text.npos; }
 
+// Its CPUs of one pool.
+CpuSet exclusive_in(const json::Value& cpu) {
+  return CpuSet::parse(text_or_nothing(cpu, "exclusive")).value_or(CpuSet());
+}
+
 Outcome<CpuSet> cpus_of_one(const json::Value& workload) {
+  const json::Value& cpu = part(workload, "cpu");
+  CpuSet cpus = exclusive_in(cpu);
+  for (const json::Value& each : cpu.items()) cpus |= exclusive_in(each);
   std::vector<std::string> items;
   for (const json::Value& item : part(workload, "core_ids").items()) items.push_back(text_in(item));
+  if (items.empty()) return cpus;
   return parse_core_ids(items).map_error([&](const Error& error) {
     return Stop{kRefused, "workload " + text_of(workload, "id") + ": " + error.message};
   });
@@ -53,6 +62,7 @@ std::vector<std::string> processes_of(const json::Value& workload) {
 
 std::set<std::string> cgroups_of(const json::Value& workload) {
   std::set<std::string> cgroups;
+  if (const std::string own = text_or_nothing(workload, "cgroup"); !own.empty()) cgroups.insert(own);
   for (const std::string& process : processes_of(workload)) {
     if (!is_number(process)) continue;
     const auto text = read_file("/proc/" + process + "/cgroup");
@@ -124,7 +134,8 @@ Outcome<> export_tuned(const Client& client, Output) {
   profile.cpus = TRY(cpus_of(workloads));
   std::set<std::string> all;
   for (const json::Value& workload : workloads.items()) {
-    if (part(workload, "core_ids").items().empty()) continue;
+    const CpuSet cpus = TRY(cpus_of_one(workload));
+    if (cpus.empty()) continue;
     // PIDs are those of this host over the Unix socket only.
     const std::set<std::string> cgroups = client.is_local() ? cgroups_of(workload) : std::set<std::string>();
     all.insert(cgroups.begin(), cgroups.end());

@@ -7,8 +7,12 @@ import pytest
 
 from cpu_host import FEED, PATHS, TARGETS, Host, ask, assert_refused, host, share  # noqa: F401
 from cpu_pools import CLEAN, patch, post, words
-from harness import wait_for
+from harness import NRDCTL, wait_for
 from systemd import bits_of
+
+
+def nrdctl(host, *words):
+    return subprocess.run([NRDCTL, "--socket", host.node.socket, *words], env=CLEAN, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -176,3 +180,19 @@ def test_a_command_has_cpus_of_several_pools(host):
 def test_a_pool_with_a_bad_number_is_a_usage_error(host, pool):
     done = subprocess.run(words(host.node, "--pool", pool, "--", "true"), env=CLEAN, capture_output=True, text=True)
     assert (done.returncode, f"{pool}: expected POOL, POOL=CPUS or POOL=MILLIm" in done.stderr) == (2, True), done
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("cpu", [{"pool": "fast", "count": 2}, [{"pool": "fast", "count": 2, "memory": "any"}, {"pool": "common", "request_milli": 500}]])
+def test_an_exported_workload_of_pools_is_applied_again(host, tmp_path, target, cpu):
+    workload = post(host.node, {**TARGETS[target], "cpu": cpu, "name": "feed", "owner": {"cgroup": True}})
+    document = tmp_path / "feed.yaml"
+    document.write_text(nrdctl(host, "export"))
+    assert nrdctl(host, "diff", "-f", str(document)) == ""
+    host.node.delete(workload["id"])
+    nrdctl(host, "apply", "-f", str(document))
+    same = ("cpu", "cpu_request", "owner", "name", target)
+    assert [host.node.list()[0][key] for key in same] == [workload[key] for key in same]
+    exclusive = host.node.list()[0]["cpu"]
+    exclusive = (exclusive[0] if isinstance(cpu, list) else exclusive)["exclusive"]
+    assert nrdctl(host, "export", "irqbalance") == f"IRQBALANCE_BANNED_CPULIST={exclusive}\n"
+    assert f"isolated_cores={exclusive}\n" in nrdctl(host, "export", "tuned")

@@ -11,6 +11,9 @@ TEST_CASE("the CPUs of workloads are those that their lists leave") {
   const auto workloads = json::parse(R"([{"id": "1", "core_ids": ["0-7", "^2-3"]}, {"id": "2", "task_ids": ["4711"]},
                                          {"id": "3", "core_ids": ["9"]}])");
   CHECK(cpus_of(*workloads)->to_string() == "0-1,4-7,9");
+  const auto pooled = json::parse(
+      R"([{"id": "5", "cpu": {"exclusive": "2-3"}}, {"id": "6", "cpu": [{"exclusive": "6"}, {"exclusive": ""}]}])");
+  CHECK(cpus_of(*pooled)->to_string() == "2-3,6");
   const auto wrong = cpus_of(*json::parse(R"([{"id": "4", "core_ids": ["x"]}])"));
   REQUIRE_FALSE(wrong);
   CHECK(wrong.error().error.starts_with("workload 4: "));
