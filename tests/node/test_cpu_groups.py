@@ -168,7 +168,7 @@ def test_a_list_of_pools_is_refused_at_the_item(host, cpu, status, field):
 
 
 def test_a_command_has_cpus_of_several_pools(host):
-    script = "echo $NRD_CPUS/$NRD_CPUS_SHARED/$EXCLUSIVE_CPUS/$SHARED_CPUS/$CPU_POOLS; sleep 1000"
+    script = "echo $NRD_CPUS/$NRD_CPUS_SHARED/$EXCLUSIVE_CPUS/$SHARED_CPUS/$CPU_POOLS; exec sleep 1000"
     with subprocess.Popen(words(host.node, "--pool", "fast=2", "--pool", "common=500m", "--", "/bin/sh", "-c", script), env=CLEAN, stdout=subprocess.PIPE, text=True) as command:
         assert command.stdout.readline() == "2-3/10-11/2,3/10,11/exclusive&shared\n"
         scope = f"/nrd.slice/nrd-{host.node.list()[0]['id']}.scope"

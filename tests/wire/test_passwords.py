@@ -276,7 +276,7 @@ def misbehaving():
 class Misbehaving(Accounts):
     def __init__(self, users):
         super().__init__(users)
-        self._write("script", "#!/bin/sh\ncase $PAM_USER in crash) kill -SEGV $PPID;; hang) sleep 1000;; esac\n", 0o755)
+        self._write("script", "#!/bin/sh\ncase $PAM_USER in crash) kill -SEGV $PPID;; hang) sleep 1111;; esac\n", 0o755)
         self._write("pam.d/misbehaves", f"auth required pam_exec.so quiet {self.path('script')}\n"
                                         "auth required pam_unix.so\naccount required pam_unix.so\n", 0o644)
 
@@ -305,12 +305,12 @@ def test_a_hanging_module_is_killed_with_its_children_and_delays_no_others(misbe
 
 
 def hanging():
-    """Processes "sleep 1000" of the misbehaving script."""
+    """Processes "sleep 1111" of the misbehaving script, which no other test starts."""
     count = 0
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/cmdline", "rb") as file:
-                count += file.read() == b"sleep\x001000\x00"
+                count += file.read() == b"sleep\x001111\x00"
         except OSError:
             pass
     return count
