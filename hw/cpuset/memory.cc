@@ -47,15 +47,20 @@ Result<std::optional<MemoryBinding::Place>> MemoryBinding::find(const Target& ta
   return target.kind == Target::Kind::Scope ? std::optional(Place()) : std::nullopt;
 }
 
+Result<Memory> MemoryBinding::read(const Place& place) {
+  Memory memory{.nodes = place.own, .own = place.own};
+  const std::string cgroup = place.cgroup.empty() ? "/" : place.cgroup;
+  const std::optional<MemoryNodes> effective = TRY(effective_memory_nodes(cgroup));
+  if (!place.cgroup.empty() || memory.nodes.empty()) memory.nodes = effective.value_or(MemoryNodes());
+  memory.is_used = !place.cgroup.empty() && is_populated(cgroup);
+  if (memory.is_used) memory.bytes = TRY(bytes_of(cgroup));
+  return memory;
+}
+
 Result<std::optional<Memory>> MemoryBinding::observe(const Target& target, Deadline deadline) {
   const std::optional<Place> place = TRY(find(target, deadline));
   if (!place) return std::nullopt;
-  Memory memory{.nodes = place->own, .own = place->own};
-  const std::string cgroup = place->cgroup.empty() ? "/" : place->cgroup;
-  const std::optional<MemoryNodes> effective = TRY(effective_memory_nodes(cgroup));
-  if (!place->cgroup.empty() || memory.nodes.empty()) memory.nodes = effective.value_or(MemoryNodes());
-  memory.is_used = !place->cgroup.empty() && is_populated(cgroup);
-  if (memory.is_used) memory.bytes = TRY(bytes_of(cgroup));
+  Memory memory = TRY(read(*place));
   return memory;
 }
 
@@ -66,12 +71,12 @@ Result<void> MemoryBinding::set(const Target& target, const MemoryNodes& nodes, 
 }
 
 Result<void> MemoryBinding::bind(const Target& target, const MemoryNodes& nodes, Deadline deadline) {
-  const std::optional<Memory> memory = TRY(observe(target, deadline));
-  if (!memory || (memory->nodes == nodes && (memory->is_used || memory->own == nodes))) return {};
   const std::optional<Place> place = TRY(find(target, deadline));
-  const std::string cgroup = place ? place->cgroup : "";
-  if (!memory->is_used) TRY(set(target, nodes, deadline));
-  return cgroup.empty() ? Result<void>() : check_nodes(target, cgroup, nodes);
+  if (!place) return {};
+  const Memory memory = TRY(read(*place));
+  if (memory.nodes == nodes && (memory.is_used || memory.own == nodes)) return {};
+  if (!memory.is_used) TRY(set(target, nodes, deadline));
+  return place->cgroup.empty() ? Result<void>() : check_nodes(target, place->cgroup, nodes);
 }
 
 Result<void> MemoryBinding::release(const Target& target, const MemoryNodes& own, Deadline deadline) {

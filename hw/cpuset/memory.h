@@ -34,6 +34,7 @@ class MemoryBinding {
     MemoryNodes own{};
   };
   Result<std::optional<Place>> find(const Target& target, Deadline deadline);
+  static Result<Memory> read(const Place& place);
   Result<void> set(const Target& target, const MemoryNodes& nodes, Deadline deadline);
 
   Units& units_;
