@@ -18,7 +18,7 @@ using cpuset::Zone;
 
 constexpr const char* kAllowed =
     "a network interface, block device or PCI address of this node, node:N, cpu:N or workload:ID";
-constexpr std::array kDeviceFolders{"/sys/class/net/", "/sys/class/block/", "/sys/bus/pci/devices/"};
+constexpr std::array<const char*, 3> kDeviceFolders{"/sys/class/net/", "/sys/class/block/", "/sys/bus/pci/devices/"};
 
 Failure unknown(const std::string& field, const std::string& message) {
   return fail_at(ErrorCode::BadRequest, field, message, kAllowed);
@@ -45,7 +45,8 @@ CpuSet around(const std::vector<Zone>& zones, const CpuSet& cpus) {
 Result<CpuSet> of_node(const NodeState& state, const std::string& field, const std::string& number) {
   const auto id = parse_number<uint32_t>(number);
   for (const Zone& zone : state.facts.cpuset.zones) {
-    if (zone.level == Level::Node && id == zone.id) return zone.cpus;
+    const CpuSet online = zone.cpus & state.facts.rdt.online;
+    if (zone.level == Level::Node && id == zone.id && !online.empty()) return online;
   }
   return unknown(field, "there is no NUMA node " + number + " with CPUs");
 }
@@ -53,21 +54,21 @@ Result<CpuSet> of_node(const NodeState& state, const std::string& field, const s
 Result<CpuSet> of_cpu(const NodeState& state, const std::string& field, const std::string& number) {
   const auto id = parse_number<uint32_t>(number);
   if (!id || !state.facts.rdt.possible.contains(CpuId{*id})) return unknown(field, "there is no CPU " + number);
-  return around(state.facts.cpuset.zones, CpuSet{*id});
+  return around(state.facts.cpuset.zones, CpuSet{*id}) & state.facts.rdt.online;
 }
 
 Result<CpuSet> of_workload(const NodeState& state, const std::string& field, const std::string& id) {
   const Workload* found = workload_with_id(state, id);
   if (!found) return unknown(field, "there is no workload " + id);
-  if (!cpus_of(*found).empty()) return around(state.facts.cpuset.zones, cpus_of(*found));
+  if (!cpus_of(*found).empty()) return around(state.facts.cpuset.zones, cpus_of(*found)) & state.facts.rdt.online;
   return unknown(field, "workload " + id + " has no CPUs of its own");
 }
 
 // The devices above a network interface or a disk tell where it is attached; one without any of them is virtual.
-Result<CpuSet> of_device(const std::string& field, const std::string& name) {
+Result<CpuSet> of_device(const std::string& root, const std::string& field, const std::string& name) {
   for (const char* folder : kDeviceFolders) {
     std::error_code error;
-    std::filesystem::path place = std::filesystem::canonical(folder + name, error);
+    std::filesystem::path place = std::filesystem::canonical(root + folder + name, error);
     if (error) continue;
     for (; place.has_relative_path(); place = place.parent_path()) {
       const std::optional<std::string> list = TRY(read_file((place / "local_cpulist").string()));
@@ -81,7 +82,8 @@ Result<CpuSet> of_device(const std::string& field, const std::string& name) {
   return unknown(field, "there is no device " + name);
 }
 
-Result<CpuSet> find_one(const NodeState& state, const std::string& field, const std::string& name) {
+Result<CpuSet> find_one(const NodeState& state, const std::string& root, const std::string& field,
+                        const std::string& name) {
   if (const auto number = after(name, "node:")) return of_node(state, field, *number);
   if (const auto number = after(name, "cpu:")) return of_cpu(state, field, *number);
   if (const auto id = after(name, "workload:")) return of_workload(state, field, *id);
@@ -89,15 +91,16 @@ Result<CpuSet> find_one(const NodeState& state, const std::string& field, const 
   const bool is_name = !name.empty() && name.size() <= kLongest && name != "." && name != ".." &&
                        name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
   if (!is_name) return unknown(field, "is not the name of a device");
-  return of_device(field, name);
+  return of_device(root, field, name);
 }
 
 }  // namespace
 
-Result<std::vector<CpuSet>> find_near(const NodeState& state, const std::vector<std::string>& names) {
+Result<std::vector<CpuSet>> find_near(const NodeState& state, const std::vector<std::string>& names,
+                                      const std::string& root) {
   std::vector<CpuSet> near;
   for (size_t i = 0; i < names.size(); ++i) {
-    near.push_back(TRY(find_one(state, "/cpu/near/" + std::to_string(i), names[i])));
+    near.push_back(TRY(find_one(state, root, "/cpu/near/" + std::to_string(i), names[i])));
   }
   return near;
 }

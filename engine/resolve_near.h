@@ -17,7 +17,8 @@ namespace nrd {
 //   workload:7  the same for each of its CPUs
 //   eth1, nvme0n1, 0000:17:00.0   local_cpulist of the network interface, block device or PCI device in sysfs
 //
-// An error names the item: "/cpu/near/1".
-Result<std::vector<CpuSet>> find_near(const NodeState& state, const std::vector<std::string>& names);
+// An error names the item: "/cpu/near/1". `root`: of the file system; empty: the host's.
+Result<std::vector<CpuSet>> find_near(const NodeState& state, const std::vector<std::string>& names,
+                                      const std::string& root = "");
 
 }  // namespace nrd

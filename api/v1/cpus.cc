@@ -65,10 +65,12 @@ void render_cpus(json::Writer& w, const NodeState& state) {
 void render_zones(json::Writer& w, const NodeState& state) {
   w.begin_array();
   for (const cpuset::Zone& zone : state.facts.cpuset.zones) {
+    const CpuSet online = zone.cpus & state.facts.rdt.online;
+    if (online.empty()) continue;
     w.begin_object();
     w.key("level").string(json::name_of(zone.level));
     w.key("id").number(zone.id);
-    w.key("cpus").string(zone.cpus.to_string());
+    w.key("cpus").string(online.to_string());
     w.end_object();
   }
   w.end_array();

@@ -21,8 +21,9 @@ std::optional<Memory> observed_memory(const NodeState& state, const Target& targ
 
 MemoryNodes memory_near(const NodeState& state, const CpuSet& cpus) {
   MemoryNodes nodes;
+  const CpuSet online = cpus & state.facts.rdt.online;
   for (const cpuset::Zone& zone : state.facts.cpuset.zones) {
-    if (zone.level == cpuset::Level::Node && zone.cpus.intersects(cpus)) nodes.add(CpuId{zone.id});
+    if (zone.level == cpuset::Level::Node && zone.cpus.intersects(online)) nodes.add(CpuId{zone.id});
   }
   return nodes & state.facts.cpuset.memory_nodes;
 }

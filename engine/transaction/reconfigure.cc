@@ -22,6 +22,10 @@ bool changes_hardware(const NodeConfig& before, const NodeConfig& after) {
 
 Result<NodeConfig> with_resolved_pools(NodeConfig config, const NodeFacts& facts) {
   const PoolSite site{.possible = facts.rdt.possible, .isolated = facts.rdt.isolated, .zones = facts.cpuset.zones};
+  if (!config.cpu_pools.empty() && site.zones.empty())
+    return fail_at(ErrorCode::Hardware, "cpu.pools",
+                   "cpu.pools: the topology of the CPUs cannot be read (journal: NO_TOPOLOGY)",
+                   "no pools on this node");
   config.cpu_pools = TRY(resolve_cpu_pools(std::move(config.cpu_pools), config.groups, site));
   TRY(check_cpu_pools(config.cpu_pools, config.groups, site));
   TRY(check_confinement(config, facts));

@@ -32,6 +32,13 @@ const CpuRequest* cpu_request_of(const Command& command) {
   return patch && patch->patch.cpu && *patch->patch.cpu ? &(*patch->patch.cpu)->values : nullptr;
 }
 
+// False while the topology is read again, for a CPU that came online for the first time.
+bool has_zones_of_all(const NodeFacts& facts) {
+  CpuSet known;
+  for (const cpuset::Zone& zone : facts.cpuset.zones) known |= zone.cpus;
+  return facts.rdt.online.is_subset_of(known) || known.empty();
+}
+
 // A client-chosen id read as a number; 0: it is none.
 uint64_t number_of(const std::string& given_id) {
   // Numbers that a client's double represents exactly. All above remain for ids that nrd assigns.
@@ -99,7 +106,7 @@ bool Transaction::has_partition_changed() const {
 
 bool Transaction::serve_hotplug(const CpuSet& changed) {
   drift_.repair(changed);
-  return sync_.is_in_sync() &&
+  return sync_.is_in_sync() && has_zones_of_all(state_.facts) &&
          std::ranges::all_of(state_.workloads, [this](const auto& entry) { return is_applied(state_, entry.second); });
 }
 

@@ -44,8 +44,7 @@ Result<std::vector<Pinned>> pinned_by(const Target& target, const Masks& masks) 
 }  // namespace
 
 Result<Node> Cpuset::discover() {
-  std::vector<Zone> zones = TRY(topology_.zones());
-  Node node{.zones = std::move(zones),
+  Node node{.zones = topology_.zones(online_cpus()),
             .no_scopes = {},
             .no_cgroups = why_no_cpusets(),
             .no_slices = {},

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <utility>
 
 #include "base/errno_text.h"
 #include "base/file.h"
+#include "base/log.h"
 
 namespace nrd::cpuset {
 namespace {
@@ -52,11 +54,6 @@ CpuSet cpus_in(hwloc_const_bitmap_t bitmap) {
   return cpus;
 }
 
-std::string online_cpus() {
-  const Result<std::optional<std::string>> online = read_one_line("/sys/devices/system/cpu/online");
-  return online ? online->value_or("") : "";
-}
-
 }  // namespace
 
 Result<std::vector<Zone>> read_zones() {
@@ -75,22 +72,39 @@ Result<std::vector<Zone>> read_zones() {
   return zones;
 }
 
-Topology::Read Topology::read() {
-  std::string online = online_cpus();
+CpuSet online_cpus() {
+  const Result<std::optional<std::string>> online = read_one_line("/sys/devices/system/cpu/online");
+  const Result<CpuSet> cpus = CpuSet::parse(trimmed(online ? online->value_or("") : ""));
+  return cpus ? *cpus : CpuSet();
+}
+
+Topology::Found Topology::read() {
+  CpuSet online = online_cpus();
   return {.online = std::move(online), .zones = read_zones()};
 }
 
 // Debian's hwloc otherwise loads whatever plugins are installed, those of graphics cards too.
-Topology::Topology() {
+Topology::Topology(std::function<Found()> read) : read_(std::move(read)) {
   ::setenv("HWLOC_PLUGINS_PATH", "/nonexistent", 1);
-  first_ = std::async(std::launch::async, read);
+  pending_ = std::async(std::launch::async, read_);
 }
 
-Result<std::vector<Zone>> Topology::zones() {
-  if (!first_.valid() && online_cpus() == online_) return zones_;
-  Read found = first_.valid() ? first_.get() : read();
-  zones_ = TRY(std::move(found.zones));
-  online_ = std::move(found.online);
+void Topology::take(Found found) {
+  known_ = std::move(found.online);
+  is_first_ = false;
+  if (found.zones) {
+    zones_ = *std::move(found.zones);
+    return;
+  }
+  const char* follows = zones_.empty() ? "CPU pools are not available" : "CPUs that came online belong to no zone";
+  log::warning("NO_TOPOLOGY", found.zones.error().message + "; " + follows, {{"DETAIL", found.zones.error().detail}});
+}
+
+const std::vector<Zone>& Topology::zones(const CpuSet& online) {
+  const bool is_ready =
+      pending_.valid() && (is_first_ || pending_.wait_for(std::chrono::seconds(0)) == std::future_status::ready);
+  if (is_ready) take(pending_.get());
+  if (!pending_.valid() && !online.is_subset_of(known_)) pending_ = std::async(std::launch::async, read_);
   return zones_;
 }
 

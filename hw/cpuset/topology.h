@@ -1,6 +1,7 @@
 // What CPUs share, read from sysfs by hwloc.
 #pragma once
 
+#include <functional>
 #include <future>
 #include <string>
 #include <vector>
@@ -13,23 +14,33 @@ namespace nrd::cpuset {
 // Packages, dies, NUMA nodes with CPUs, L3 and L2 caches, and cores of the online CPUs; by level, then by first CPU.
 Result<std::vector<Zone>> read_zones();
 
-// They change only as CPUs go online and offline, and reading takes 6 to 45 ms for 80 to 144 CPUs.
+// They are constant, but those of a CPU are known only once it has been online. Reading takes 6 to 45 ms for 80 to 144
+// CPUs, so it is done again only for an unknown CPU, and on a thread of its own.
 class Topology {
  public:
-  // Before other threads start: hwloc reads its settings from the environment. Begins to read.
-  Topology();
-  Result<std::vector<Zone>> zones();
-
- private:
-  struct Read {
-    std::string online{};  // as of before
+  struct Found {
+    CpuSet online{};  // as of before
     Result<std::vector<Zone>> zones;
   };
-  static Read read();
+  static Found read();
 
-  std::future<Read> first_;
-  std::string online_;
+  // Before other threads start: hwloc reads its settings from the environment. Begins to read.
+  explicit Topology(std::function<Found()> read = Topology::read);
+  // Waits for the first time only; none if that fails. `online`: may have unknown CPUs, which are in no zone until they
+  // have been read.
+  const std::vector<Zone>& zones(const CpuSet& online);
+
+ private:
+  void take(Found found);
+
+  const std::function<Found()> read_;
+  std::future<Found> pending_;
+  CpuSet known_;  // CPUs that were online at the last reading
+  bool is_first_ = true;
   std::vector<Zone> zones_;
 };
+
+// Empty if the kernel does not tell.
+CpuSet online_cpus();
 
 }  // namespace nrd::cpuset
