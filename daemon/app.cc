@@ -106,7 +106,8 @@ Result<void> run(const Options& options) {
   block_signals();
   allow_many_files();
 
-  const ResolvedNode node = TRY(resolve_node(config));
+  const auto at_its_line = [&options](Error error) { return with_position(options.loaded, std::move(error)); };
+  const ResolvedNode node = TRY(resolve_node(config).map_error(at_its_line));
 
   // Lock the store before touching the hardware, so that a second daemon fails first.
   const Result<std::unique_ptr<store::Store>> store = store::Store::open(config.state_directory);
@@ -134,7 +135,7 @@ Result<void> run(const Options& options) {
                                                             watchers.notify();
                                                             if (auto* files = declared_now.load()) files->note_change();
                                                           }});
-  if (!engine) return Failure(engine.error());
+  if (!engine) return Failure(at_its_line(engine.error()));
   std::unique_ptr<Onload> onload = TRY(Onload::start(config, **engine, *owners, stored, clock));
   const StopBefore stop_before{*owners, cpu_events.get()};  // its callbacks use objects that are destroyed after this
   if (cpu_events) cpu_events->watch([&engine] { (*engine)->refresh_cpus(); });
@@ -153,6 +154,7 @@ Result<void> run(const Options& options) {
   const auto state = (*engine)->state();
   for (const std::string& missing : state->facts.rdt.missing) log::warning("CAPABILITY_MISSING", missing);
   log_policies(node.policies);
+  log_warnings(*state);
   const std::string status = std::to_string(state->workloads.size()) + " workloads";
   log::notice("READY", "ready, " + status, {{"VERSION", kVersion}});
   notify_ready(status);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/http/endpoints.h"
+#include "base/number.h"
 #include "daemon/config_document.h"
 #include "daemon/config_keys.h"
 #include "daemon/cpu_quota_values.h"
@@ -44,6 +45,18 @@ Result<void> check_access(const Config& config) {
   return {};
 }
 
+// Where the value is wrong. A list is read in order: its first bad table is the last of the shortest list that is
+// refused.
+size_t line_of_problem(const ConfigKey& key, const ConfigEntry& entry) {
+  std::vector<json::Value> items;
+  for (const size_t line : entry.items) {
+    items.push_back(entry.value.items()[items.size()]);
+    Config unused;
+    if (!key.parse(json::Value::array(items), unused).empty()) return line;
+  }
+  return entry.line;
+}
+
 Result<void> read_section(LoadedConfig& loaded, const ConfigSection& section, const std::string& name) {
   if (const Problem problem = unknown_section(section.name); !problem.empty())
     return at_line(name, section.line, problem);
@@ -54,8 +67,8 @@ Result<void> read_section(LoadedConfig& loaded, const ConfigSection& section, co
     const ConfigKey* key = find_key(full);
     if (key == nullptr) return at_line(name, entry.line, unknown_key(section.name, entry.key));
     const Problem problem = key->parse(entry.value, loaded.config);
-    if (!problem.empty()) return at_line(name, entry.line, full + ": " + problem);
-    loaded.origins[full] = {.source = Origin::Source::File, .file = name, .line = entry.line};
+    if (!problem.empty()) return at_line(name, line_of_problem(*key, entry), full + ": " + problem);
+    loaded.origins[full] = {.source = Origin::Source::File, .file = name, .line = entry.line, .items = entry.items};
   }
   return {};
 }
@@ -108,14 +121,18 @@ Result<void> check(const Config& config) {
 
 Error with_position(const LoadedConfig& loaded, Error error) {
   const auto is_of_file = [](const auto& entry) { return entry.second.source == Origin::Source::File; };
-  auto found = loaded.origins.find(error.field);
+  const size_t slash = error.field.find('/');
+  auto found = loaded.origins.find(error.field.substr(0, slash));
   if (found == loaded.origins.end() || !is_of_file(*found)) {
     const std::string section = error.field.substr(0, error.field.find('.')) + ".";
     found = std::ranges::find_if(
         loaded.origins, [&](const auto& entry) { return is_of_file(entry) && entry.first.starts_with(section); });
   }
   if (error.field.empty() || found == loaded.origins.end()) return error;
-  error.message = found->second.file + ":" + std::to_string(found->second.line) + ": " + error.message;
+  const Origin& origin = found->second;
+  const auto item = slash == std::string::npos ? std::nullopt : parse_number<size_t>(error.field.substr(slash + 1));
+  const size_t line = item && *item < origin.items.size() ? origin.items[*item] : origin.line;
+  error.message = origin.file + ":" + std::to_string(line) + ": " + error.message;
   return error;
 }
 

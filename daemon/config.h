@@ -101,6 +101,7 @@ struct Origin {
   Source source = Source::Default;
   std::string file;  // of Source::File
   size_t line = 0;
+  std::vector<size_t> items{};  // lines of the tables of a list
   friend bool operator==(const Origin&, const Origin&) = default;
 };
 
@@ -128,6 +129,7 @@ Result<void> check(const Config& config);
 Result<void> check(const LoadedConfig& loaded);
 
 // Adds file and line to an error of a key or section (Error::field), if a file sets it or another key of the section.
+// The field "cpu.pools/1" is the second table of the list.
 Error with_position(const LoadedConfig& loaded, Error error);
 
 }  // namespace nrd::daemon

@@ -29,6 +29,13 @@ json::Value value_of(const toml::node& node, size_t depth = 0) {
   return json::Value::null();
 }
 
+std::vector<size_t> lines_of_tables(const toml::node& node) {
+  std::vector<size_t> lines;
+  if (!node.is_array_of_tables()) return lines;
+  for (const toml::node& item : *node.as_array()) lines.push_back(item.source().begin.line);
+  return lines;
+}
+
 }  // namespace
 
 Failure at_line(const std::string& name, size_t line, const std::string& problem) {
@@ -49,7 +56,8 @@ Result<std::vector<ConfigSection>> read_document(const std::string& text, const 
         .name = std::string(key.str()), .line = node.source().begin.line, .is_table = node.is_table(), .entries = {}});
     if (!section.is_table) continue;
     for (const auto& [word, value] : *node.as_table()) {
-      section.entries.push_back({std::string(word.str()), value_of(value), value.source().begin.line});
+      section.entries.push_back(
+          {std::string(word.str()), value_of(value), value.source().begin.line, lines_of_tables(value)});
     }
   }
   return sections;

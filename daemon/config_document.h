@@ -16,6 +16,7 @@ struct ConfigEntry {
   std::string key;
   json::Value value;
   size_t line = 0;
+  std::vector<size_t> items{};  // lines of the tables of a list: of each [[cpu.pools]]
 };
 
 // [name] with its keys.

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "daemon/accounts.h"
 #include "daemon/cpu_quota_values.h"
+#include "engine/model/cpu_noise.h"
 
 namespace nrd::daemon {
 namespace {
@@ -47,6 +48,10 @@ Result<ResolvedNode> resolve_node(const Config& config) {
 void log_policies(const FoundPolicies& found) {
   if (!found.policies) return log::notice("NO_POLICIES", "no policies for this CPU model");
   log::notice("POLICIES", std::to_string(found.policies->size()) + " policies", {{"SECTION", found.section}});
+}
+
+void log_warnings(const NodeState& state) {
+  for (const std::string& sentence : cpu_warnings(state)) log::warning("CPU_POOL_WARNING", sentence);
 }
 
 }  // namespace nrd::daemon

@@ -17,5 +17,6 @@ struct ResolvedNode {
 Result<ResolvedNode> resolve_node(const Config& config);
 
 void log_policies(const FoundPolicies& found);
+void log_warnings(const NodeState& state);
 
 }  // namespace nrd::daemon

@@ -189,6 +189,7 @@ Result<v1::ReloadReport> Reloader::take(const Parts& parts, ReloadMode mode, con
   log::set_lowest(config.log_level);
   const bool are_same = policies && node.policies.policies && *policies == *node.policies.policies;
   if (!are_same && policies != node.policies.policies) log_policies(node.policies);
+  log_warnings(*parts.engine.state());
   present_ = std::move(found.effective);
   view_.set(std::make_shared<const v1::ConfigView>(view_of(present_)));
   return report;

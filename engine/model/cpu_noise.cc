@@ -44,6 +44,21 @@ CpuSet without(const CpuSet& cpus, const CpuSet& low_noise, const CpuSet& online
   return left.intersects(online) ? left : online - low_noise;
 }
 
+// Offline CPUs, and a core that is divided between pools: that is known only once its CPUs have been online.
+std::vector<std::string> pool_warnings(const NodeState& state) {
+  std::vector<std::string> warnings;
+  for (const CpuPool& pool : state.config->cpu_pools) {
+    const CpuSet offline = pool.cpus - state.facts.rdt.online;
+    if (!offline.empty())
+      warnings.push_back("CPU pool " + pool.name + " cannot use CPU " + offline.to_string() + ", which is offline");
+  }
+  const PoolSite site{
+      .possible = state.facts.rdt.possible, .isolated = state.facts.rdt.isolated, .zones = state.facts.cpuset.zones};
+  const Result<void> checked = check_cpu_pools(state.config->cpu_pools, state.config->groups, site);
+  if (!checked) warnings.push_back(checked.error().message);
+  return warnings;
+}
+
 }  // namespace
 
 CpuSet cpus_with_latency(const NodeState& state) {
@@ -113,7 +128,7 @@ std::map<cpuset::NoiseSource, NoiseClaim> unclaimed_noise(const NodeState& state
 }
 
 std::vector<std::string> cpu_warnings(const NodeState& state) {
-  std::vector<std::string> warnings;
+  std::vector<std::string> warnings = pool_warnings(state);
   for (const CpuPool& pool : state.config->cpu_pools) {
     if (!pool.latency_us || can_limit(state)) continue;
     warnings.push_back("latency_us of CPU pool " + pool.name +

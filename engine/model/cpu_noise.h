@@ -25,7 +25,7 @@ std::map<cpuset::NoiseSource, NoiseClaim> unclaimed_noise(const NodeState& state
 CpuSet unreadable_latency(const NodeState& state, const Setting& setting);
 // True if the CPUs of `workload`, as last observed, have the limit of their pool.
 bool has_its_latency(const NodeState& state, const Workload& workload);
-// Keys of pools without effect on this node, one sentence each.
+// What is wrong with pools but no error, one sentence each: offline CPUs, keys without effect on this node.
 std::vector<std::string> cpu_warnings(const NodeState& state);
 
 }  // namespace nrd

@@ -7,21 +7,25 @@
 namespace nrd {
 namespace {
 
-Failure refused(const CpuPool& pool, const std::string& problem, const std::string& allowed) {
-  return fail_at(ErrorCode::BadRequest, "cpu.pools", "cpu.pools: pool " + pool.name + ": " + problem, allowed);
+// `pool`: one of `pools`. The field has its index, which leads to its line in the configuration.
+Failure refused(const CpuPools& pools, const CpuPool& pool, const std::string& problem, const std::string& allowed) {
+  return fail_at(ErrorCode::BadRequest, "cpu.pools/" + std::to_string(&pool - pools.data()),
+                 "cpu.pools: pool " + pool.name + ": " + problem, allowed);
 }
 
-Result<void> check_exist(const CpuPool& pool, const CpuSet& possible) {
+Result<void> check_exist(const CpuPools& pools, const CpuPool& pool, const CpuSet& possible) {
   const CpuSet unknown = pool.cpus - possible;
   if (unknown.empty()) return {};
-  return refused(pool, "CPU " + unknown.to_string() + " does not exist; this node has CPUs " + possible.to_string(),
+  return refused(pools, pool,
+                 "CPU " + unknown.to_string() + " does not exist; this node has CPUs " + possible.to_string(),
                  "CPUs of " + possible.to_string());
 }
 
-Result<void> check_not_reserved(const CpuPool& pool, const ReservedCpus& reserved) {
+Result<void> check_not_reserved(const CpuPools& pools, const CpuPool& pool, const ReservedCpus& reserved) {
   for (const auto& [key, cpus] : {std::pair{"os.cpus", &reserved.os}, std::pair{"infra.cpus", &reserved.infra}}) {
     const CpuSet both = *cpus & pool.cpus;
-    if (!both.empty()) return refused(pool, "CPU " + both.to_string() + " is also in " + key, "CPUs of one of them");
+    if (!both.empty())
+      return refused(pools, pool, "CPU " + both.to_string() + " is also in " + key, "CPUs of one of them");
   }
   return {};
 }
@@ -30,7 +34,7 @@ Result<void> check_disjoint(const CpuPools& pools, const CpuPool& pool) {
   for (const CpuPool& other : pools) {
     const CpuSet both = other.cpus & pool.cpus;
     if (other.name == pool.name || both.empty()) continue;
-    return refused(pool, "CPU " + both.to_string() + " is also in pool " + other.name, "each CPU in one pool");
+    return refused(pools, pool, "CPU " + both.to_string() + " is also in pool " + other.name, "each CPU in one pool");
   }
   return {};
 }
@@ -43,7 +47,7 @@ Result<void> check_siblings(const CpuPools& pools, const CpuPool& pool, const st
     for (const CpuPool& other : pools) {
       const CpuSet both = core.cpus & other.cpus;
       if (other.name == pool.name || both.empty()) continue;
-      return refused(pool,
+      return refused(pools, pool,
                      "its CPU " + (core.cpus & pool.cpus).to_string() + " shares a core with CPU " + both.to_string() +
                          " of pool " + other.name,
                      "all threads of a core in one pool, or threads = \"any\"");
@@ -64,9 +68,10 @@ Result<CpuPools> resolve_cpu_pools(CpuPools pools, const ReservedCpus& reserved,
     if (pool.source == CpuPool::Source::Rest) pool.cpus = site.possible - taken;
     if (!pool.cpus.empty()) continue;
     if (pool.source == CpuPool::Source::Isolated)
-      return refused(pool, "cpus is \"isolated\", but the kernel isolates no CPU: its command line has no isolcpus=",
+      return refused(pools, pool,
+                     "cpus is \"isolated\", but the kernel isolates no CPU: its command line has no isolcpus=",
                      "a list of CPUs, or isolcpus= on the kernel's command line");
-    return refused(pool, "cpus is \"rest\", but all CPUs are in other pools, os.cpus or infra.cpus",
+    return refused(pools, pool, "cpus is \"rest\", but all CPUs are in other pools, os.cpus or infra.cpus",
                    "at least one CPU");
   }
   return pools;
@@ -75,14 +80,14 @@ Result<CpuPools> resolve_cpu_pools(CpuPools pools, const ReservedCpus& reserved,
 Result<void> check_cpu_pools(const CpuPools& pools, const ReservedCpus& reserved, const PoolSite& site) {
   CpuSet pooled;
   for (const CpuPool& pool : pools) {
-    TRY(check_exist(pool, site.possible));
-    TRY(check_not_reserved(pool, reserved));
+    TRY(check_exist(pools, pool, site.possible));
+    TRY(check_not_reserved(pools, pool, reserved));
     TRY(check_disjoint(pools, pool));
     TRY(check_siblings(pools, pool, site.zones));
     pooled |= pool.cpus;
   }
   if (pools.empty() || !site.possible.is_subset_of(pooled)) return {};
-  return refused(pools.back(), "the pools have all CPUs, so the operating system would have none",
+  return refused(pools, pools.back(), "the pools have all CPUs, so the operating system would have none",
                  "at least one CPU in no pool");
 }
 

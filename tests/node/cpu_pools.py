@@ -43,3 +43,10 @@ def post(node, workload):
 
 def patch(node, id, changes):
     return node.call("PATCH", f"/v1/workloads/{id}", changes)
+
+
+def put(node, path, text):
+    """A file that only this daemon sees: its folder is a tmpfs of the node."""
+    os.makedirs(os.path.dirname(node.sim.path(path)), exist_ok=True)
+    with open(node.sim.path(path), "w") as file:
+        file.write(text)

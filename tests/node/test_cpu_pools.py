@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from cpu_pools import CLEAN, LARGE, POOLS, patch, post, run, words
+from cpu_pools import CLEAN, LARGE, POOLS, patch, post, put, run, words
 from harness import DEADLINE, NRDCTL, Node, Refused, cpus_of, wait_for
 
 
@@ -191,13 +191,6 @@ def test_a_dry_run_says_what_would_change(node):
     assert node.list() == []
     sleeper.kill()
     sleeper.wait()
-
-
-def put(node, path, text):
-    """A file that only this daemon sees: its folder is a tmpfs of the node."""
-    os.makedirs(os.path.dirname(node.sim.path(path)), exist_ok=True)
-    with open(node.sim.path(path), "w") as file:
-        file.write(text)
 
 
 def test_other_software_on_cpus_of_pools_is_reported(tmp_path):

@@ -120,3 +120,29 @@ TEST_CASE("pools that contradict themselves or each other are refused with key a
     CHECK(has(found, "nrd.toml:"));
   }
 }
+
+TEST_CASE("a bad pool is refused with the line of its own section") {
+  const std::string first = kFast;  // lines 1 to 4
+  for (const auto& [text, line] :
+       {std::pair{first + "size = 3\n", 1}, std::pair{first + "[[cpu.pools]]\ncpus = \"8\"\nkind = \"shared\"\n", 5},
+        std::pair{first + "\n\n[[cpu.pools]]\nname = \"b\"\ncpus = \"7-8\"\nkind = \"shared\"\n", 7},
+        std::pair{first + kRest + "[[cpu.pools]]\nname = \"b\"\ncpus = \"rest\"\nkind = \"shared\"\n", 9}}) {
+    CAPTURE(text);
+    CHECK(problem_of(text).starts_with("nrd.toml:" + std::to_string(line) + ": cpu.pools: "));
+  }
+}
+
+TEST_CASE("an error of one pool that the node finds gets the line of its section") {
+  daemon::LoadedConfig loaded;
+  REQUIRE(daemon::parse_onto(loaded, kFast + ("\n" + kRest), "nrd.toml"));
+  const auto placed = [&loaded](const char* field) {
+    return daemon::with_position(loaded, {.code = ErrorCode::BadRequest, .field = field, .message = "no"}).message;
+  };
+  CHECK(placed("cpu.pools/0") == "nrd.toml:1: no");
+  CHECK(placed("cpu.pools/1") == "nrd.toml:6: no");
+  CHECK(placed("cpu.pools/2") == "nrd.toml:1: no");
+  CHECK(placed("cpu.pools") == "nrd.toml:1: no");
+  // A later file replaces the list, and its lines.
+  REQUIRE(daemon::parse_onto(loaded, "\n" + kRest, "late.toml"));
+  CHECK(placed("cpu.pools/0") == "late.toml:2: no");
+}

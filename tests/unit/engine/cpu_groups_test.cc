@@ -148,6 +148,22 @@ TEST_CASE("a unit that cannot have its CPUs is refused, and nothing has changed"
   CHECK(code_of(for_unit("other.service")) == ErrorCode::Unsupported);
 }
 
+TEST_CASE("without the cpuset controller a cgroup is refused with the reason, and a task is limited by affinity") {
+  UnitFixture fixture;
+  fixture.hardware.facts.cpuset.no_cgroups = "the cpuset controller is not in cgroup version 2";
+  fixture.writer->repair();
+  Spec cgroup = for_cpus({.pool = "fast", .count = 1});
+  cgroup.cgroup = "/jobs";
+  const auto refused = fixture.create(cgroup);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::Unsupported);
+  CHECK(refused.error().field == "/cgroup");
+  CHECK(refused.error().message == "the cpuset controller is not in cgroup version 2");
+  CHECK(refused.error().allowed == "task_ids");
+  REQUIRE(fixture.create(for_cpus({.pool = "fast", .count = 1}, {a_process(10)})));
+  CHECK(fixture.runs_on(10) == "2");
+}
+
 TEST_CASE("a failed write leaves a unit where it was") {
   for (uint64_t point = 1;; ++point) {
     CAPTURE(point);

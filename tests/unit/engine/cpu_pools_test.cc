@@ -1,6 +1,7 @@
 // CPUs of pools through the engine: what is granted, where tasks run, and what is left of it afterwards.
 #include <doctest/doctest.h>
 
+#include "engine/model/cpu_noise.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/plan/dry_run.h"
 #include "tests/unit/engine/cpu_pool_fixture.h"
@@ -280,18 +281,22 @@ TEST_CASE("pools are checked against the node") {
   struct Row {
     CpuPools pools;
     const char* problem;
+    const char* field = "cpu.pools/0";
   };
   Fixture fixture;
-  for (const auto& [pools, problem] : {Row{{{.name = "a", .cpus = CpuSet{99}}}, "CPU 99 does not exist"},
-                                       Row{{{.name = "a", .cpus = CpuSet{1}}}, "CPU 1 is also in os.cpus"},
-                                       Row{{{.name = "a", .cpus = CpuSet{2}}, {.name = "b", .cpus = CpuSet{3}}},
-                                           "its CPU 2 shares a core with CPU 3 of pool b"}}) {
+  for (const auto& [pools, problem, field] : {Row{{{.name = "a", .cpus = CpuSet{99}}}, "CPU 99 does not exist"},
+                                              Row{{{.name = "b", .cpus = CpuSet{3}}, {.name = "a", .cpus = CpuSet{1}}},
+                                                  "CPU 1 is also in os.cpus",
+                                                  "cpu.pools/1"},
+                                              Row{{{.name = "a", .cpus = CpuSet{2}}, {.name = "b", .cpus = CpuSet{3}}},
+                                                  "its CPU 2 shares a core with CPU 3 of pool b"}}) {
     NodeConfig config;
     config.groups.os = CpuSet{0, 1};
     config.cpu_pools = pools;
     const auto refused = fixture.writer->reconfigure(config, ReloadMode::Check);
     REQUIRE_FALSE(refused);
     CHECK(refused.error().message.find(problem) != std::string::npos);
+    CHECK(refused.error().field == field);
   }
   NodeConfig all;
   all.cpu_pools = {{.name = "a", .cpus = CpuSet::first(16)}};
@@ -343,4 +348,39 @@ TEST_CASE("a pool of isolated CPUs or of the rest needs some") {
   const auto refused = fixture.writer->reconfigure(overlapping, ReloadMode::Check);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message.find("CPU 5 is also in pool") != std::string::npos);
+}
+
+TEST_CASE("a node whose topology cannot be read starts without pools, and refuses them with the reason") {
+  NodeConfig pools = with_pools().node;
+  TransactionFixture fixture(with_threads(), {});
+  fixture.hardware.facts.cpuset.zones.clear();
+  fixture.start();
+  const auto refused = fixture.writer->reconfigure(pools, ReloadMode::Check);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::Hardware);
+  CHECK(refused.error().message == "cpu.pools: the topology of the CPUs cannot be read (journal: NO_TOPOLOGY)");
+}
+
+TEST_CASE("offline CPUs of pools, and a divided core that was offline, are warnings") {
+  Fixture fixture;
+  CHECK(cpu_warnings(fixture.state()).empty());
+  for (const uint32_t cpu : {6U, 7U, 9U}) fixture.hardware.facts.rdt.online.remove(CpuId{cpu});
+  fixture.writer->repair();
+  CHECK(cpu_warnings(fixture.state()) ==
+        std::vector<std::string>{"CPU pool fast cannot use CPU 6-7, which is offline",
+                                 "CPU pool common cannot use CPU 9, which is offline"});
+  fixture.hardware.facts.rdt.online = fixture.everywhere;
+  fixture.hardware.facts.cpuset.zones.push_back({.level = cpuset::Level::Core, .id = 99, .cpus = CpuSet{7, 8}});
+  fixture.writer->repair();
+  CHECK(cpu_warnings(fixture.state()) ==
+        std::vector<std::string>{"cpu.pools: pool fast: its CPU 7 shares a core with CPU 8 of pool common"});
+}
+
+TEST_CASE("hotplug is not complete before the topology of a new CPU is known") {
+  Fixture fixture;
+  const std::vector<cpuset::Zone> known = fixture.hardware.facts.cpuset.zones;
+  for (cpuset::Zone& zone : fixture.hardware.facts.cpuset.zones) zone.cpus.remove(CpuId{15});
+  CHECK_FALSE(fixture.writer->serve_hotplug(CpuSet{15}));
+  fixture.hardware.facts.cpuset.zones = known;
+  CHECK(fixture.writer->serve_hotplug(CpuSet{15}));
 }
