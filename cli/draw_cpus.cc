@@ -133,6 +133,20 @@ std::string text_of_pool(const json::Value& pool) {
          (text_of(pool, "kind") == "shared" ? "" : ", free " + (free.empty() ? "none" : free)) + "\n";
 }
 
+// Below their pool: they have no CPUs of their own, and so no letter.
+std::string text_of_members(const json::Value& pool, const json::Value& workloads) {
+  std::string text;
+  if (text_of(pool, "kind") != "shared") return text;
+  for (const json::Value& member : part(pool, "workloads").items()) {
+    const std::string id = text_in(member);
+    const auto workload =
+        std::ranges::find(workloads.items(), id, [](const json::Value& each) { return text_or_nothing(each, "id"); });
+    const std::string name = workload == workloads.items().end() ? "" : text_or_nothing(*workload, "name");
+    text += "      workload " + id + (name.empty() ? "" : " (" + name + ")") + "\n";
+  }
+  return text;
+}
+
 std::string text_of_conflict(const json::Value& conflict) {
   return "  ! " + text_of(conflict, "text") + "\n      " + text_of(conflict, "remedy") + "\n";
 }
@@ -177,7 +191,7 @@ std::string draw_cpus(const CpuDrawing& of, Colour colour) {
   for (const CpuSet& block : blocks_of(zones, all))
     text += title_of(zones, block) + "\n" + draw_cores(cores_in(zones, block), glyphs, colour);
   text += "\n" + legend_of(of.workloads, letters, colour);
-  for (const json::Value& pool : of.pools.items()) text += text_of_pool(pool);
+  for (const json::Value& pool : of.pools.items()) text += text_of_pool(pool) + text_of_members(pool, of.workloads);
   text += text_of_confinement(part(of.cpus, "confine"));
   for (const json::Value& conflict : part(of.cpus, "conflicts").items()) text += text_of_conflict(conflict);
   return text;

@@ -8,6 +8,8 @@
 //   A  workload 1: pool fast, CPUs 4,6, nearest to eth1
 //   …
 //   pool fast: exclusive, CPUs 4-19, free 8-11
+//   pool common: shared, CPUs 20-23
+//       workload 3 (feed)
 //   ! other software that also decides about these CPUs
 //       what to do about it
 //

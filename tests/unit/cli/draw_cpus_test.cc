@@ -72,3 +72,31 @@ TEST_CASE("a check is a list of what was found, each with its remedy") {
   CHECK(cli::draw_check(parsed(R"({"pool": "fast", "cpus": "2-7", "disturbances": []})")) ==
         "pool fast, CPUs 2-7\n  nothing found\n");
 }
+
+TEST_CASE("members of a shared pool are listed below it") {
+  const json::Value cpus =
+      parsed(R"({"zones": [], "cpus": [{"cpu": 4, "use": "shared", "pool": "common", "workload": null}]})");
+  const json::Value pools =
+      parsed(R"([{"name": "common", "kind": "shared", "cpus": "4", "free": "4", "workloads": ["3", "db"]},
+      {"name": "fast", "kind": "exclusive", "cpus": "5", "free": "", "workloads": ["7"]}])");
+  const json::Value workloads = parsed(R"([{"id": "3", "name": "feed", "cpu": {"pool": "common", "cpus": "4"}},
+      {"id": "db", "cpu": {"pool": "common", "cpus": "4"}}])");
+  CHECK(cli::draw_cpus({cpus, pools, workloads}, cli::Colour::No)
+            .ends_with("  pool common: shared, CPUs 4\n"
+                       "      workload 3 (feed)\n"
+                       "      workload db\n"
+                       "  pool fast: exclusive, CPUs 5, free none\n"));
+}
+
+TEST_CASE("workloads have colours, neighbours different ones, and free CPUs none") {
+  const json::Value cpus = parsed(R"({"zones": [], "cpus": [
+      {"cpu": 0, "use": "other"}, {"cpu": 1, "use": "exclusive", "workload": "1"}, {"cpu": 2, "use": "exclusive", "workload": "2"},
+      {"cpu": 3, "use": "idle_sibling"}, {"cpu": 4, "use": "free"}, {"cpu": 5, "use": "offline"}]})");
+  const json::Value none = parsed("[]");
+  const json::Value workloads = parsed(R"([{"id": "1", "cpu": {"pool": "fast", "cpus": "1"}}])");
+  const std::string drawn = cli::draw_cpus({cpus, none, workloads}, cli::Colour::Yes);
+  CHECK(drawn.starts_with("CPUs\n       0  \x1b[37mo\x1b[0m \x1b[36mA\x1b[0m \x1b[31mB\x1b[0m \x1b[37m-\x1b[0m . x\n"));
+  CHECK(drawn.find("  \x1b[36mA\x1b[0m  workload 1: ") != std::string::npos);
+  const std::string plain = cli::draw_cpus({cpus, none, workloads}, cli::Colour::No);
+  CHECK(plain.find('\x1b') == std::string::npos);
+}
