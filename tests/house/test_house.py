@@ -234,6 +234,23 @@ def test_each_row_of_the_security_document_names_a_test_or_says_that_there_is_no
     assert [row for table in shown for row in table[2:] if not re.search(r"`(?:test_|tests/|wire/|node/)|^no test", row[-1])] == []
 
 
+def test_the_security_document_lists_every_file_of_cgroups_that_is_written():
+    row = next(line for line in read("docs/security.md").splitlines() if line.startswith("| ProtectControlGroups=no"))
+    written = set()
+    for path in sources():
+        if not path.startswith("hw/cpuset/") or not path.endswith(".cc"):
+            continue
+        text = read(path)
+        names = dict(re.findall(r'constexpr const char\* (\w+) = "([^"]*)";', text))
+        # The last two are the functions themselves.
+        for name in re.findall(r"\bwrite_to(?:_file)?\([^,;{]*, ([^,;{]+),", text):
+            if name not in ("const char* name", "const char* file", "file"):
+                written.add(name.strip('"') if name.startswith('"') else names[name])
+        writes = re.search(r"O_WRONLY|O_RDWR|ofstream|write_file", text)
+        assert not writes or path in ("hw/cpuset/cgroup.cc", "hw/cpuset/knob_file.cc"), path
+    assert written == {name for name in re.findall(r"`([\w.]+)`", row) if re.match(r"cpu(set)?\.", name)}, written
+
+
 def test_links_and_source_paths_of_documents_exist():
     documents = [os.path.relpath(path, ROOT) for pattern in ("*.md", "docs/**/*.md") for path in glob.glob(os.path.join(ROOT, pattern), recursive=True)]
     assert len(documents) > 20
