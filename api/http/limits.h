@@ -22,10 +22,10 @@ constexpr std::chrono::seconds kLingerDeadline{1};   // lingering close, after t
 
 // Connections.
 constexpr size_t kConnectionLimit = 1024;          // TCP and TLS
-constexpr size_t kUnixConnectionLimit = 64;        // in addition, so that root can always connect
+constexpr size_t kUnixConnectionLimit = 256;       // in addition, so that root can always connect
 constexpr size_t kRootReserve = 8;                 // of the Unix socket, for root only
 constexpr size_t kConnectionsPerAddress = 256;     // an IPv6 client counts by its /64
-constexpr size_t kConnectionsPerUser = 32;         // of the Unix socket
+constexpr size_t kConnectionsPerUser = 128;        // of the Unix socket
 constexpr size_t kUnreadLimit = size_t{32} << 20;  // bytes of unsent responses, all clients together
 
 }  // namespace nrd::http
