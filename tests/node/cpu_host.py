@@ -92,6 +92,7 @@ class Host:
                 stack.callback(sleeper.kill)
             stack.callback(self.bus.disappear)
             stack.callback(self.node.__exit__, failed, None, None)
+            stack.callback(self.systemd.end)
             self.systemd.mode = "normal"
 
 

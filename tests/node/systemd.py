@@ -65,6 +65,7 @@ class Systemd:
         self.changes = 0
         self.units = {}
         self.folder = tempfile.TemporaryDirectory(prefix="systemd-")
+        self.shell = None  # in the node
         for name in ("system.slice", "user.slice", "nrd.slice"):
             self.units[name] = Unit(name)
         self.units["init.scope"] = Unit("init.scope")
@@ -79,6 +80,10 @@ class Systemd:
             self.start(name)
             self.move(unit, pid)
         return unit
+
+    def end(self):
+        if self.shell:
+            self.shell.communicate()
 
     # What happens to cgroups. Errors are ignored, as systemd does.
 
@@ -114,7 +119,10 @@ class Systemd:
         membership = os.path.join(self.folder.name, str(pid))
         with open(membership, "w") as file:
             file.write(f"0::{unit.cgroup}\n")
-        subprocess.run(self.sim.inside(["mount", "--bind", membership, f"/proc/{pid}/cgroup"]), check=True)
+        if not self.shell:  # starting one for each process would take longer than nrd waits
+            self.shell = subprocess.Popen(self.sim.inside(["sh"]), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        print(f"mount --bind {membership} /proc/{pid}/cgroup; echo", file=self.shell.stdin, flush=True)
+        self.shell.stdout.readline()
 
     def realize(self, unit):
         if not unit.cgroup:
@@ -173,6 +181,7 @@ class Systemd:
         return None if self.mode == "mute" else answer
 
     def StartTransientUnit(self, name, _mode, properties, _auxiliary):
+        self.collect()
         if name in self.units:
             raise DBusError("org.freedesktop.systemd1.UnitExists", f"Unit {name} was already loaded.")
         given = {key: value for key, (_, value) in properties}

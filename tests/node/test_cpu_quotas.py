@@ -29,7 +29,7 @@ class Unix(http.client.HTTPConnection):
         self.sock.connect(sys.argv[1])
 for line in sys.stdin:
     method, path, body = json.loads(line)
-    if method == "POST": body["owner"] = {"pid": os.getpid()}
+    if method == "POST": body.setdefault("owner", {"pid": os.getpid()})
     connection = Unix("localhost")
     connection.request(method, path, json.dumps(body), {"Content-Type": "application/json", "Accept": "application/json"})
     answer = connection.getresponse()
