@@ -39,8 +39,8 @@ FEED = "/system.slice/feed.service"
 class Host:
     """A node on which systemd runs feed.service, and a cgroup of other software has a process."""
 
-    def __init__(self, folder, config=POOLS, start=True):
-        self.node = Node(config, start=False, cgroups=True, systemd=True)
+    def __init__(self, folder, config=POOLS, start=True, **shape):
+        self.node = Node(config, start=False, cgroups=True, systemd=True, **shape)
         self.sim = self.node.sim
         self.sleepers = []
         self.systemd = Systemd(self.sim)
@@ -49,6 +49,7 @@ class Host:
         self.feed = self.sleeper()
         self.systemd.add("feed.service", self.feed)
         os.mkdir(self.cgroup("/jobs"))
+        os.mkdir(self.cgroup("/idle"))  # without processes
         self.write("/jobs", "cgroup.procs", str(self.sleeper()))
         self.write("", "cgroup.subtree_control", "+cpuset +cpu +memory")
         if start:
@@ -80,7 +81,7 @@ class Host:
         units = {name: (*(unit.properties.get(each, b"") for each in LISTS), unit.properties.get("CPUWeight", NOT_SET), unit.properties.get("CPUQuotaPerSecUSec", NOT_SET))
                  for name, unit in self.systemd.units.items() if self.exists(name)}
         units.pop("nrd.slice", None)  # it stays, and keeps the controller enabled
-        return units, [(self.cpus(path), self.read(path, "cpu.weight"), self.read(path, "cpu.max"), self.read(path, "cpuset.mems.effective")) for path in ("/jobs", "/system.slice")], self.cpus(FEED)
+        return units, [(self.cpus(path), self.read(path, "cpu.weight"), self.read(path, "cpu.max"), self.read(path, "cpuset.mems.effective")) for path in ("/jobs", "/idle", "/system.slice")], self.cpus(FEED)
 
     def exists(self, unit):
         return self.systemd.units[unit].cgroup or self.systemd.units[unit].properties

@@ -173,6 +173,12 @@ int Cgroups::remove(const std::string& cgroup) {
   return 0;
 }
 
+int Cgroups::vanish(const std::string& cgroup) {
+  if (cgroup.empty() || !cgroups_.contains(cgroup)) return ENOENT;
+  std::erase_if(cgroups_, [&](const auto& entry) { return (entry.first + "/").starts_with(cgroup + "/"); });
+  return 0;
+}
+
 void Cgroups::reset_controller(const std::string& parent, const std::string& controller) {
   for (auto& [name, each] : cgroups_) {
     if (!is_child(name, parent)) continue;

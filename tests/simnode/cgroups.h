@@ -41,6 +41,7 @@ class Cgroups {
 
   int make(const std::string& cgroup);
   int remove(const std::string& cgroup);
+  int vanish(const std::string& cgroup);  // with all below it; their processes are the root's
   int set_controllers(const std::string& cgroup, std::string_view changes);  // "+cpuset -cpu"
   int set_cpus(const std::string& cgroup, std::string_view list);
   int set_mems(const std::string& cgroup, std::string_view list);

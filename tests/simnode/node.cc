@@ -63,7 +63,10 @@ void Node::reboot() {
   compute_files();
 }
 
-int Node::vanish(const std::string& group) { return resctrl_tree_.remove_folder(group, 0); }
+int Node::vanish(const std::string& group) {
+  const auto cgroup = below("/sys/fs/cgroup", group);
+  return cgroup ? cgroups_.vanish(*cgroup) : resctrl_tree_.remove_folder(group, 0);
+}
 
 void Node::remount(MbUnit unit) {
   resctrl_permissions.reset();
