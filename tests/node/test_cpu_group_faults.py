@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from cpu_host import FEED, PATHS, POOLS, TARGETS, Host, ask, assert_refused, host, share  # noqa: F401
+from cpu_host import FEED, POOLS, TARGETS, Host, ask, assert_refused, host, share  # noqa: F401
 from cpu_pools import CLEAN, patch, post, words
 from harness import DEADLINE, Refused, wait_for
 
@@ -102,7 +102,12 @@ def test_the_daemon_starts_with_a_silent_systemd_and_confines_later(tmp_path, is
 # Writes fail
 
 FAULTS = ["errno EIO", "errno EBUSY", "lie"]
-REQUESTS = {"unit": ask("unit"), "cgroup": ask("cgroup"), "unit's share": {**share(), **TARGETS["unit"]}, "cgroup's share": {**share(), **TARGETS["cgroup"]}}
+MEMORY = {"cgroup": "/idle", "cpu": {"pool": "fast", "count": 2, "memory": "near"}}
+REQUESTS = {"cgroup's memory": MEMORY, "unit": ask("unit"), "cgroup": ask("cgroup"), "unit's share": {**share(), **TARGETS["unit"]}, "cgroup's share": {**share(), **TARGETS["cgroup"]}}
+
+
+def path_of(request):
+    return FEED if "unit" in request else request["cgroup"]
 
 
 def writes_of(host, workload):
@@ -129,7 +134,7 @@ def test_a_write_that_fails_takes_all_of_the_request_back(host, request_, fault)
             assert failure.status in (500, 503), failure
             refused += 1
         else:
-            assert host.cpus(PATHS["unit" if "unit" in request_ else "cgroup"]) == created["cpu"]["cpus"], nth
+            assert host.cpus(path_of(request_)) == created["cpu"]["cpus"], nth
             host.node.delete(created["id"])
         host.sim.control("reset")
         assert host.node.list() == []
@@ -163,15 +168,14 @@ def assert_consistent_after_restart(host, request_, before):
     host.sim.control("reset")
     host.node.start()
     workloads = host.node.list()
-    path = PATHS["unit" if "unit" in request_ else "cgroup"]
     if workloads:
-        assert host.cpus(path) == workloads[0]["cpu"]["cpus"] and workloads[0]["status"] == "Successful"
+        assert host.cpus(path_of(request_)) == workloads[0]["cpu"]["cpus"] and workloads[0]["status"] == "Successful"
         host.node.delete(workloads[0]["id"])
     assert host.traces() == before
 
 
 @pytest.mark.parametrize("fault", ["kill-before", "kill-after"])
-@pytest.mark.parametrize("request_", [REQUESTS["cgroup"], REQUESTS["cgroup's share"]], ids=["cpus", "share"])
+@pytest.mark.parametrize("request_", [REQUESTS["cgroup"], REQUESTS["cgroup's share"], MEMORY], ids=["cpus", "share", "memory"])
 def test_a_kill_at_any_write_leaves_a_cgroup_as_it_was_or_as_granted(host, request_, fault):
     before = host.traces()
     for nth in itertools.count(1):
