@@ -56,7 +56,7 @@ class PoolNode(RdtNode):
 
 @pytest.fixture(scope="module")
 def node(tmp_path_factory):
-    with Machine(tmp_path_factory.mktemp("share"), cpu=Shape()) as vm:
+    with Machine(tmp_path_factory.mktemp("share"), cpu=Shape(), kernel=os.environ.get("NRD_VM_SERIES", "6.1")) as vm:
         vm.run(["modprobe", "msr"])
         node = PoolNode(vm, CONFIG)
         node.mount()
