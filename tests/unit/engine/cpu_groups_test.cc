@@ -125,6 +125,26 @@ TEST_CASE("a workload ends with a limited cgroup that is removed before it has h
   CHECK(fixture.store.baselines().cpu_sets.empty());
 }
 
+TEST_CASE("a request writes to no target whose CPUs it does not change") {
+  UnitFixture fixture;
+  REQUIRE(fixture.create(for_unit()));
+  REQUIRE(fixture.create(for_cpus({.pool = "common"}, {a_process(20)})));
+  auto& targets = fixture.hardware.tree.cpuset.targets;
+  const cpuset::Target task{.kind = cpuset::Target::Kind::Task, .name = {}, .task = a_process(20)};
+  targets[a_unit()] = {.cpus = CpuSet{5}};  // other software, which a write would undo
+  targets[task] = {.cpus = CpuSet{5}};
+  const auto other = fixture.create(for_cpus({.pool = "fast", .count = 1}, {a_process(30)}));
+  REQUIRE(other);
+  CHECK(fixture.runs_on(30) == other->grant.cpu->exclusive.to_string());
+  REQUIRE(fixture.patch(other->id, {.cpu = members<CpuRequest>(R"({"count": 2})")}));
+  REQUIRE(fixture.remove(other->id));
+  CHECK(targets.at(a_unit()).cpus == CpuSet{5});
+  CHECK(targets.at(task).cpus == CpuSet{5});
+  fixture.writer->repair();  // the drift check does it
+  CHECK(targets.at(a_unit()).cpus.to_string() == "2,4");
+  CHECK(targets.at(task).cpus.to_string() == "8-9");
+}
+
 TEST_CASE("a workload without a unit and without a cgroup cannot end with it") {
   UnitFixture fixture;
   Spec spec = for_cpus({.pool = "fast", .count = 1}, {a_process(10)});
