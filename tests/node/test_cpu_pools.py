@@ -172,7 +172,7 @@ def test_a_bad_request_names_its_member(large, cpu, field):
 
 def test_cpus_of_another_workload_are_refused(large):
     post(large, {"cpu": {"pool": "fast", "cpus": "4-5"}})
-    status, text, _ = large.request("POST", "/v1/workloads", json.dumps({"cpu": {"pool": "fast", "cpus": "5-6"}}), headers={"Accept": "application/json"})
+    status, text, _ = large.request("POST", "/v1/workloads", json.dumps({"cpu": {"pool": "fast", "cpus": "5-6"}}), headers={"Accept": "application/json", "Content-Type": "application/json"})
     problem = json.loads(text)
     assert (status, problem["code"], problem["field"]) == (400, "CpuTaken", "/cpu/cpus"), text
     assert len(large.list()) == 1
