@@ -27,6 +27,33 @@ Result<void> check_own_tasks(const Requester& who, const std::vector<Task>& task
                    "the calling process and its threads");
 }
 
+// With the workloads that the client may see; the ids of others are refused as unknown ones are.
+NodeState seen_by(const NodeState& state, const OwnerFilter& filter) {
+  Workloads seen;
+  for (const auto& [id, workload] : state.workloads) {
+    if (filter.admits(workload.spec.owner)) seen.put(workload);
+  }
+  return with_workloads(state, std::move(seen));
+}
+
+Result<void> check_apart(const NodeState& seen, const CpuRequest& request) {
+  for (size_t i = 0; i < request.apart.size(); ++i) {
+    if (workload_with_id(seen, request.apart[i])) continue;
+    return fail_at(ErrorCode::BadRequest, "/cpu/apart/" + std::to_string(i), "there is no workload " + request.apart[i],
+                   "ids of workloads");
+  }
+  return {};
+}
+
+// The CPUs near to what `request` names.
+Result<std::vector<CpuSet>> near_of(const NodeState& state, const CpuRequest& request, const Requester& who,
+                                    const ProcessWatcher& owners) {
+  if (!who.is_limited_to_own) return find_near(state, request.near);
+  const NodeState seen = seen_by(state, OwnerFilter(owners, who));
+  TRY(check_apart(seen, request));
+  return find_near(seen, request.near);
+}
+
 // The process with all its threads.
 Task as_task(const Owner& owner) {
   return {.id = owner.pid, .process = owner.pid, .start = owner.start, .boot_id = owner.boot_id};
@@ -97,7 +124,14 @@ Result<CreateWorkload> WorkloadService::command_of(const Requester& who, const N
     Owner owner = TRY(find_owner(owners_, *workload.owner, who.caller));
     command.spec.owner = std::move(owner);
   }
-  if (workload.spec.cpu) command.spec.near_cpus = TRY(find_near(*engine_.state(), workload.spec.cpu->near));
+  if (workload.spec.cpu) {
+    const bool is_list = !workload.spec.further_cpus.empty();
+    command.spec.near_cpus =
+        TRY(near_of(*engine_.state(), *workload.spec.cpu, who, owners_).map_error([&](Error error) {
+          if (is_list) error.field.insert(std::string_view("/cpu").size(), "/0");
+          return error;
+        }));
+  }
   // The client that asks for its own CPUs runs on them: nrdctl run.
   if (workload.spec.cpu && !workload.task_ids && command.spec.owner && !workload.owner->pid) {
     command.spec.tasks = {as_task(*command.spec.owner)};
@@ -117,7 +151,7 @@ Result<PatchWorkload> WorkloadService::command_of(const Requester& who, const Wo
     command.patch.task_cpus = std::move(found.cpus);
   }
   if (patch.patch.cpu && *patch.patch.cpu)
-    command.patch.near_cpus = TRY(find_near(*engine_.state(), (*patch.patch.cpu)->values.near));
+    command.patch.near_cpus = TRY(near_of(*engine_.state(), (*patch.patch.cpu)->values, who, owners_));
   return command;
 }
 

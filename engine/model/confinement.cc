@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/model/cpu_sets.h"
+
 namespace nrd {
 namespace {
 
@@ -36,7 +38,7 @@ Failure refused(std::string why, std::string allowed) {
 // The slices in either case: a list that one of them keeps (systemd issue 43846) would invalidate the partition, and
 // what else invalidates it does not let them in.
 std::map<Target, CpuSet> confinement_of(const NodeState& state) {
-  const CpuSet pooled = pooled_cpus(state.config->cpu_pools) & state.facts.rdt.online;
+  const CpuSet pooled = (pooled_cpus(state.config->cpu_pools) | granted_cpus(state)) & state.facts.rdt.online;
   if (state.config->confinement == Confinement::None || pooled.empty()) return {};
   std::map<Target, CpuSet> confined;
   const CpuSet left = cpus_of_others(state);
@@ -50,7 +52,8 @@ std::map<Target, CpuSet> confinement_of(const NodeState& state) {
 
 CpuSet cpus_of_others(const NodeState& state) {
   const CpuSet& online = state.facts.rdt.online;
-  return state.config->confinement == Confinement::None ? online : left_for_others(online, *state.config, state.facts);
+  if (state.config->confinement == Confinement::None) return online;
+  return left_for_others(online, *state.config, state.facts) - granted_cpus(state);
 }
 
 bool overwrites_unclaimed(const NodeState& state) {

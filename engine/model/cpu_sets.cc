@@ -51,18 +51,41 @@ CpuSet free_cpus_of(const NodeState& state, const CpuPool& pool, std::optional<W
   return free;
 }
 
-CpuSet allowed_cpus(const NodeState& state, const CpuGrant& grant) {
+CpuSet granted_cpus(const NodeState& state) {
+  CpuSet granted;
+  for (const auto& [id, workload] : state.workloads) {
+    if (workload.grant.cpu) granted |= reserved_cpus_of(workload);
+  }
+  return granted;
+}
+
+namespace {
+
+CpuSet allowed_beside(const NodeState& state, const CpuGrant& grant, const CpuSet& granted) {
   const CpuSet& online = state.facts.rdt.online;
   if (!grant.exclusive.empty()) return grant.exclusive & online;
   const CpuPool* pool = pool_of(state, grant);
-  return pool ? pool->cpus & online : CpuSet();
+  return pool ? (pool->cpus & online) - granted : CpuSet();
+}
+
+std::optional<CpuSet> allowed_beside(const NodeState& state, const Workload& workload, const CpuSet& granted) {
+  if (!workload.grant.cpu) return std::nullopt;
+  CpuSet allowed;
+  for (const CpuGrant& grant : cpu_grants_of(workload)) allowed |= allowed_beside(state, grant, granted);
+  return allowed;
+}
+
+bool is_shared(const CpuGrant& grant) { return grant.exclusive.empty(); }
+
+}  // namespace
+
+CpuSet allowed_cpus(const NodeState& state, const CpuGrant& grant) {
+  return allowed_beside(state, grant, is_shared(grant) ? granted_cpus(state) : CpuSet());
 }
 
 std::optional<CpuSet> allowed_cpus(const NodeState& state, const Workload& workload) {
-  if (!workload.grant.cpu) return std::nullopt;
-  CpuSet allowed;
-  for (const CpuGrant& grant : cpu_grants_of(workload)) allowed |= allowed_cpus(state, grant);
-  return allowed;
+  const bool has_shared = std::ranges::any_of(cpu_grants_of(workload), is_shared);
+  return allowed_beside(state, workload, has_shared ? granted_cpus(state) : CpuSet());
 }
 
 std::optional<Target> group_target(const Spec& spec) {
@@ -117,8 +140,9 @@ std::set<Target> unobserved_targets(const NodeState& state) {
 cpuset::Setting cpu_setting_of(const NodeState& state) {
   cpuset::Setting wanted{.limited = confinement_of(state), .restored = {}};
   std::erase_if(wanted.limited, [&state](const auto& entry) { return is_gone(state, entry.first); });
+  const CpuSet granted = granted_cpus(state);
   for (const auto& [id, workload] : state.workloads) {
-    const std::optional<CpuSet> allowed = allowed_cpus(state, workload);
+    const std::optional<CpuSet> allowed = allowed_beside(state, workload, granted);
     if (!allowed || allowed->empty() || is_enforced_by_runtime(workload)) continue;
     for (const Target& target : targets_of(workload)) {
       if (!is_gone(state, target)) wanted.limited[target] = *allowed;
@@ -144,9 +168,28 @@ cpuset::PoolUse pool_use_of(const NodeState& state) {
   return use;
 }
 
+namespace {
+
+// Its exclusive CPUs are in no pool, or in another one, since the configuration was changed while nrd was stopped.
+std::string stray_problem(const NodeState& state, const Workload& workload) {
+  for (const CpuGrant& grant : cpu_grants_of(workload)) {
+    const CpuPool* pool = pool_of(state, grant);
+    const bool is_exclusive = pool && pool->kind == CpuPool::Kind::Exclusive;
+    const CpuSet outside = (grant.exclusive | grant.idle_siblings) - (is_exclusive ? pool->cpus : CpuSet());
+    if (outside.empty()) continue;
+    return "CPU " + outside.to_string() + " of workload " + id_text(workload) + " is outside its pool " + grant.pool +
+           "; configure the pool as before, or delete the workload";
+  }
+  return {};
+}
+
+}  // namespace
+
 std::string cpu_problem(const NodeState& state) {
+  const CpuSet granted = granted_cpus(state);
   for (const auto& [id, workload] : state.workloads) {
-    const std::optional<CpuSet> allowed = allowed_cpus(state, workload);
+    if (std::string stray = stray_problem(state, workload); !stray.empty()) return stray;
+    const std::optional<CpuSet> allowed = allowed_beside(state, workload, granted);
     if (!allowed || !allowed->empty()) continue;
     const CpuGrant& grant = *workload.grant.cpu;
     if (grant.exclusive.empty() && !pool_of(state, grant)) {

@@ -14,10 +14,13 @@ namespace nrd {
 const CpuPool* pool_of(const NodeState& state, const CpuGrant& grant);
 // The online CPUs of `pool` that no workload except `self` has, neither as its own nor as an idle sibling.
 CpuSet free_cpus_of(const NodeState& state, const CpuPool& pool, std::optional<WorkloadId> self = {});
+// CPUs that workloads were granted from pools, with idle siblings. After a change of the configuration while nrd was
+// stopped they may be in another pool, or in none.
+CpuSet granted_cpus(const NodeState& state);
 // The online CPUs where the tasks of `workload` may run; nullopt: it was granted no CPUs of a pool. Empty: all of them
 // are offline.
 std::optional<CpuSet> allowed_cpus(const NodeState& state, const Workload& workload);
-// Those of one of its pools.
+// Those of one of its pools. Of a shared one, what no workload was granted.
 CpuSet allowed_cpus(const NodeState& state, const CpuGrant& grant);
 // True if `target`, as last observed, has ended.
 bool is_gone(const NodeState& state, const cpuset::Target& target);

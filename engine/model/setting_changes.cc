@@ -222,6 +222,14 @@ Setting without_applied(Setting setting, const Observed& observed) {
   return setting;
 }
 
+Setting without_same_limits(Setting setting, const cpuset::Setting& before) {
+  std::erase_if(setting.cpuset.limited, [&before](const auto& entry) {
+    const auto same = before.limited.find(entry.first);
+    return same != before.limited.end() && same->second == entry.second;
+  });
+  return setting;
+}
+
 Setting without_confinement(Setting setting) {
   std::erase_if(setting.cpuset.limited, [](const auto& entry) { return confines(entry.first); });
   std::erase_if(setting.cpuset.restored, [](const auto& entry) { return confines(entry.first); });

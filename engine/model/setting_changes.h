@@ -12,6 +12,9 @@ namespace nrd {
 // changes.
 Setting changes(Setting setting, const pstate::Setting& before);
 // `setting` without what confines the rest of the host.
+// Without the limits that targets have by `before` as well: the drift check holds these, so that a target in trouble
+// fails no request about others.
+Setting without_same_limits(Setting setting, const cpuset::Setting& before);
 Setting without_confinement(Setting setting);
 // `setting` without the shares of CPU time, the memory nodes, the latency limits, and the CPUs of work of the kernel,
 // that `observed` has.

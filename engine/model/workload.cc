@@ -70,7 +70,7 @@ bool requests_same(Spec a, Spec b) {
     spec->name.clear();
     spec->uuid.clear();
     spec->labels.clear();
-    if (spec->cgroup_owner) spec->cgroup_owner->has_come = false;
+    if (spec->cgroup_owner) *spec->cgroup_owner = CgroupOwner{.within_seconds = spec->cgroup_owner->within_seconds};
   }
   return a == b;
 }

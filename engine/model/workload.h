@@ -110,6 +110,7 @@ using Labels = std::map<std::string, std::string>;
 struct CgroupOwner {
   uint32_t within_seconds = 300;  // of the creation
   bool has_come = false;          // it has had a process; observed, not requested
+  uint64_t usage_us = 0;          // CPU time that it had used at the creation; observed, not requested
   friend bool operator==(const CgroupOwner&, const CgroupOwner&) = default;
 };
 inline constexpr uint32_t kLongestWithin = 86'400;

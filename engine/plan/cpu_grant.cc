@@ -1,6 +1,7 @@
 #include "engine/plan/cpu_grant.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,8 +35,23 @@ Result<const CpuPool*> requested_pool(const NodeState& state, const CpuRequest& 
   return fail_at(ErrorCode::BadRequest, "/cpu/pool", "there is no pool " + request.pool, names_of(pools));
 }
 
-Result<std::vector<Apart>> apart_from(const NodeState& state, const CpuRequest& request) {
+// Workloads that asked to be apart from `self`.
+std::vector<Apart> kept_apart(const NodeState& state, WorkloadId self) {
   std::vector<Apart> apart;
+  for (const auto& [id, other] : state.workloads) {
+    if (id == self || !other.spec.cpu) continue;
+    const bool names_self = std::ranges::any_of(other.spec.cpu->apart, [&](const std::string& name) {
+      const Workload* named = workload_with_id(state, name);
+      return named && named->id == self;
+    });
+    if (names_self)
+      apart.push_back({.workload = id_text(other), .cpus = cpus_of(other), .level = other.spec.cpu->level});
+  }
+  return apart;
+}
+
+Result<std::vector<Apart>> apart_from(const NodeState& state, const CpuRequest& request, WorkloadId self) {
+  std::vector<Apart> apart = kept_apart(state, self);
   for (size_t i = 0; i < request.apart.size(); ++i) {
     const Workload* other = workload_with_id(state, request.apart[i]);
     if (!other) {
@@ -175,7 +191,7 @@ Result<CpuGrant> plan_request(const Planning& planning, const CpuRequest& reques
   // Before the placement, so that what a refusal says would fit is also permitted.
   TRY(quota.check(pool, request, others + least_cpus(request)));
   const CpuRequest& first = *workload.spec.cpu;
-  std::vector<Apart> apart = TRY(apart_from(state, first));
+  std::vector<Apart> apart = TRY(apart_from(state, first, workload.id));
   const CpuSet free = free_cpus_of(state, pool, workload.id);
   CpuRequest placed = request;
   placed.strict = first.strict;
@@ -192,10 +208,30 @@ Result<CpuGrant> plan_request(const Planning& planning, const CpuRequest& reques
   return grant;
 }
 
-// At the member of the request that is wrong: "/cpu/1/count".
+// Members that choose among CPUs, of a request that gets none of its own.
+Result<void> check_choice(const CpuRequest& request, const CpuGrant& grant) {
+  if (request.strict && request.near.empty())
+    return fail_at(ErrorCode::BadRequest, "/cpu/strict", "requires near", "near beside it, or no strict");
+  if (!grant.exclusive.empty()) return {};
+  const char* member = !request.near.empty()                  ? "/cpu/near"
+                       : !request.apart.empty()               ? "/cpu/apart"
+                       : request.level != cpuset::Level::Core ? "/cpu/level"
+                       : !request.among.empty()               ? "/cpu/among"
+                                                              : nullptr;
+  if (!member) return {};
+  return fail_at(ErrorCode::BadRequest, member, "has no effect: members of a shared pool run on all its CPUs",
+                 "CPUs of an exclusive pool, or none of near, strict, apart, level and among");
+}
+
+// At the member of the request that is wrong: "/cpu/1/count". Some stand in the first request for all.
 Error in_list(Error error, size_t index) {
   constexpr std::string_view kField = "/cpu";
-  if (error.field.starts_with(kField)) error.field.insert(kField.size(), "/" + std::to_string(index));
+  if (!error.field.starts_with(kField)) return error;
+  const std::string_view member = std::string_view(error.field).substr(kField.size());
+  const bool is_common =
+      std::ranges::any_of(std::array{"/near", "/strict", "/apart", "/level", "/among", "/enforce", "/memory"},
+                          [member](const char* name) { return member.starts_with(name); });
+  error.field.insert(kField.size(), "/" + std::to_string(is_common ? 0 : index));
   return error;
 }
 
@@ -221,6 +257,24 @@ CpuGrant sum_of(const std::vector<CpuGrant>& grants) {
   return sum;
 }
 
+Result<CpuGrants> plan_all(const Planning& planning) {
+  const Spec& spec = planning.workload.spec;
+  CpuGrants grants;
+  for (const CpuRequest* request : cpu_requests_of(spec)) {
+    Result<CpuGrant> grant = plan_one(planning, *request, grants.by_pool);
+    if (!grant)
+      return Failure(spec.further_cpus.empty() ? grant.error() : in_list(grant.error(), grants.by_pool.size()));
+    grants.by_pool.push_back(*std::move(grant));
+  }
+  grants.all = sum_of(grants.by_pool);
+  grants.all->has_scope = planning.has_scope;
+  if (spec.further_cpus.empty()) grants.by_pool.clear();
+  return check_choice(*spec.cpu, *grants.all)
+      .and_then([&] { return check_memory(planning.state, planning.workload, *grants.all); })
+      .map_error([&](Error error) { return spec.further_cpus.empty() ? error : in_list(std::move(error), 0); })
+      .map([&] { return std::move(grants); });
+}
+
 }  // namespace
 
 Result<CpuGrants> plan_cpus(const NodeState& state, const Workload& workload,
@@ -233,7 +287,8 @@ Result<CpuGrants> plan_cpus(const NodeState& state, const Workload& workload,
     TRY(quota.check_core_ids(spec.cpus));
     return CpuGrants();
   }
-  TRY(check_request(spec));
+  TRY(check_request(spec).map_error(
+      [&](Error error) { return spec.further_cpus.empty() ? error : in_list(std::move(error), 0); }));
   const bool is_in_scope = has_scope(state, before, spec);
   if (before && before->grant.cpu && before->spec.cpu == spec.cpu && before->spec.further_cpus == spec.further_cpus) {
     CpuGrants kept{.all = before->grant.cpu, .by_pool = before->grant.cpu_by_pool};
@@ -242,19 +297,7 @@ Result<CpuGrants> plan_cpus(const NodeState& state, const Workload& workload,
   }
   const Planning planning{
       .state = state, .workload = workload, .before = before, .quota = quota, .has_scope = is_in_scope};
-  CpuGrants grants;
-  for (const CpuRequest* request : cpu_requests_of(spec)) {
-    Result<CpuGrant> grant = plan_one(planning, *request, grants.by_pool);
-    if (!grant) {
-      return Failure(spec.further_cpus.empty() ? grant.error() : in_list(grant.error(), grants.by_pool.size()));
-    }
-    grants.by_pool.push_back(*std::move(grant));
-  }
-  grants.all = sum_of(grants.by_pool);
-  grants.all->has_scope = is_in_scope;
-  if (spec.further_cpus.empty()) grants.by_pool.clear();
-  TRY(check_memory(state, workload, *grants.all));
-  return grants;
+  return plan_all(planning);
 }
 
 }  // namespace nrd::plan

@@ -10,6 +10,7 @@
 #include "engine/plan/cpu_quota.h"
 #include "engine/plan/frequencies.h"
 #include "engine/plan/grant_ways.h"
+#include "engine/plan/group_target.h"
 #include "engine/plan/policy.h"
 #include "engine/plan/spec.h"
 
@@ -71,7 +72,8 @@ Failure not_found() { return fail(ErrorCode::NotFound, "there is no such workloa
 
 Result<Workloads> create(const NodeState& state, WorkloadId id, const Spec& asked, Time now,
                          const std::optional<LocalUser>& quota_user) {
-  const Spec spec = TRY(filled(state, asked));
+  Spec spec = TRY(filled(state, asked));
+  if (spec.cgroup_owner) spec.cgroup_owner->usage_us = used_time(state, spec);
   return grant(state, {.id = id, .spec = spec, .grant = {}, .created = now, .updated = now}, {}, std::nullopt,
                quota_user)
       .map_error([&](Error error) { return blaming_policy(state, spec, std::move(error)); });

@@ -121,4 +121,11 @@ Result<void> check_group(const NodeState& state, const Workload& workload, std::
                                                                 : Result<void>();
 }
 
+uint64_t used_time(const NodeState& state, const Spec& spec) {
+  const std::optional<Target> target = group_target(spec);
+  const auto& groups = state.observed.cpuset.groups;
+  const auto group = target ? groups.find(*target) : groups.end();
+  return group == groups.end() ? 0 : group->second.usage_us;
+}
+
 }  // namespace nrd::plan

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/plan/grant.h"
+#include "engine/plan/group_target.h"
 #include "engine/plan/policy.h"
 #include "engine/plan/spec.h"
 
@@ -45,8 +46,13 @@ Result<Workloads> put(const NodeState& state, WorkloadId id, const Put& wanted, 
   spec.given_id = found->spec.given_id;  // empty if nrd assigned it
   spec.quota_uid = found->spec.quota_uid;
   const bool is_same_group = spec.unit == found->spec.unit && spec.cgroup == found->spec.cgroup;
-  if (spec.cgroup_owner && found->spec.cgroup_owner && is_same_group)
-    spec.cgroup_owner->has_come = found->spec.cgroup_owner->has_come;
+  if (spec.cgroup_owner && found->spec.cgroup_owner && is_same_group) {
+    const uint32_t within_seconds = spec.cgroup_owner->within_seconds;
+    spec.cgroup_owner = found->spec.cgroup_owner;
+    spec.cgroup_owner->within_seconds = within_seconds;
+  } else if (spec.cgroup_owner) {
+    spec.cgroup_owner->usage_us = used_time(state, spec);
+  }
   // The CPUs on which the same tasks may run now do not change their grant.
   if (spec.tasks == found->spec.tasks) spec.task_cpus = found->spec.task_cpus;
   return change(state, *found, std::move(spec), "", now, wanted.quota_user);

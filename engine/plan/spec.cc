@@ -50,9 +50,16 @@ Failure taken_by_others(const CpuSet& cpus, const std::string& group) {
                         "CPUs that no other workload or group has; " + how_to_free(group));
 }
 
-Result<void> check_cpus_exist(const rdt::Node& node, const Workload& workload) {
-  const Spec& spec = workload.spec;
+// CPUs that it keeps may be offline meanwhile, unless all are.
+CpuSet cpus_to_check(const NodeState& state, const Workload& workload, std::optional<WorkloadId> self) {
   const CpuSet& cpus = cpus_of(workload);
+  const CpuSet online = cpus & state.facts.rdt.online;
+  const bool is_kept = self && workload.grant.cpu && state.workloads.at(*self).grant.cpu == workload.grant.cpu;
+  return is_kept && !online.empty() ? online : cpus;
+}
+
+Result<void> check_cpus_exist(const rdt::Node& node, const Workload& workload, const CpuSet& cpus) {
+  const Spec& spec = workload.spec;
   if (cpus.empty() && (!spec.tasks.empty() || spec.has_group()) && spec.core_ids.empty()) return {};
   if (cpus.empty()) {
     return fail_at(ErrorCode::BadRequest, "/core_ids", "names no CPU", "CPUs of " + node.online.to_string());
@@ -304,7 +311,7 @@ Result<void> check(const NodeState& state, const Workload& workload, std::option
   const Spec& spec = workload.spec;
   TRY(spec.cache ? check_can_cache(state) : Result<void>());
   TRY(spec.l2 ? check_can_l2(state) : Result<void>());
-  return check_cpus_exist(state.facts.rdt, workload)
+  return check_cpus_exist(state.facts.rdt, workload, cpus_to_check(state, workload, self))
       .and_then([&] { return check_id(state, spec, self); })
       .and_then([&] { return check_names(state, spec, self); })
       .and_then([&] { return check_tasks(state, spec, self); })

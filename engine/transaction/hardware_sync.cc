@@ -95,6 +95,7 @@ Result<void> HardwareSync::converge(Setting setting, Scope scope) {
   if (scope == Scope::Changes) {
     setting = changes(std::move(setting), frequency_setting_of(state_));
     setting = without_applied(std::move(setting), state_.observed);
+    setting = without_same_limits(std::move(setting), cpu_setting_of(state_));
     setting = without_confinement(std::move(setting));
   }
   setting = without_unclaimed(std::move(setting), state_.baselines);

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "engine/model/confinement.h"
 #include "engine/model/cpu_sets.h"
+#include "engine/model/cpu_shares.h"
 #include "engine/plan/pool_change.h"
 
 namespace nrd {
@@ -50,6 +51,33 @@ Result<void> Reconfigure::check_granted(const CpuPools& pools) {
                  "delete these workloads first");
 }
 
+namespace {
+
+// A shared pool that becomes smaller has the CPU time that its members requested.
+Result<void> check_shares(const NodeState& state, const CpuPools& pools) {
+  const CpuSet& online = state.facts.rdt.online;
+  for (const CpuPool& before : state.config->cpu_pools) {
+    const CpuPool* after = find_pool(pools, before.name);
+    if (!after || (before.cpus & online).size() <= (after->cpus & online).size()) continue;
+    const uint64_t requested = requested_milli(state, before);
+    const uint64_t left = uint64_t{1000} * (after->cpus & online).size();
+    if (requested <= left) continue;
+    std::string members;
+    for (const auto& [id, workload] : state.workloads) {
+      const auto is_in = [&before](const CpuGrant& grant) { return grant.pool == before.name; };
+      if (std::ranges::any_of(cpu_grants_of(workload), is_in))
+        members += (members.empty() ? "" : ", ") + id_text(workload);
+    }
+    return fail_at(ErrorCode::Conflict, "cpu.pools",
+                   "cpu.pools: pool " + before.name + " would have " + std::to_string(left) +
+                       " thousandths of a CPU, but workloads " + members + " requested " + std::to_string(requested),
+                   "delete some of these workloads first, or lower their request_milli");
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<NodeConfig> Reconfigure::resolved(const NodeConfig& config) {
   NodeConfig next = TRY(with_resolved_pools(config, state_.facts));
   if (next.confinement != Confinement::None && changes_hardware(*state_.config, next)) {
@@ -57,6 +85,7 @@ Result<NodeConfig> Reconfigure::resolved(const NodeConfig& config) {
     TRY(check_pinned_units(next, state_.facts, pinned));
   }
   TRY(check_granted(next.cpu_pools));
+  TRY(check_shares(state_, next.cpu_pools));
   if (!state_.facts.rdt.cat) return next;
   const PoolPartition layout = TRY(plan_layout(*state_.facts.rdt.cat, next.pools));
   TRY(check_reserved_cpus(next.groups, state_.facts.rdt, layout));

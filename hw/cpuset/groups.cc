@@ -1,8 +1,10 @@
 #include "hw/cpuset/groups.h"
 
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "base/number.h"
 #include "hw/cpuset/cgroup.h"
 #include "hw/cpuset/controller.h"
 #include "hw/cpuset/types.h"
@@ -17,6 +19,14 @@ Result<std::set<Task>> tasks_in(const std::string& cgroup) {
     if (found) tasks.insert(found->task);
   }
   return tasks;
+}
+
+// Kept while there is no process. 0: the cgroup has ended.
+Result<uint64_t> usage_of(const std::string& cgroup) {
+  constexpr std::string_view kKey = "usage_usec ";  // on the first line
+  const std::string text = TRY(text_of_file(cgroup, "cpu.stat")).value_or("");
+  if (!text.starts_with(kKey)) return 0;
+  return parse_number<uint64_t>(std::string_view(text).substr(0, text.find('\n')).substr(kKey.size())).value_or(0);
 }
 
 Result<void> check_effective(const Target& target, const std::string& cgroup, const CpuSet& wanted) {
@@ -64,7 +74,9 @@ Result<std::optional<Groups::Seen>> Groups::observe_unit(const Target& target, D
   seen.masks.cpus = unit->allowed.empty() ? seen.group.available : unit->allowed;
   if (!runs) return seen;
   seen.masks.cpus = TRY(effective_cpus(unit->cgroup)).value_or(seen.masks.cpus);
-  if (target.kind == Target::Kind::Unit) seen.group.processes = TRY(tasks_in(unit->cgroup));
+  if (target.kind != Target::Kind::Unit) return seen;
+  seen.group.processes = TRY(tasks_in(unit->cgroup));
+  seen.group.usage_us = TRY(usage_of(unit->cgroup));
   return seen;
 }
 
@@ -84,6 +96,7 @@ Result<std::optional<Groups::Seen>> Groups::observe_cgroup(const Target& target,
   if (!manager && !known_managers_.contains(target.name)) return Failure(manager.error());
   seen.group.managed_by = known_managers_[target.name];
   seen.group.processes = TRY(tasks_in(target.name));
+  seen.group.usage_us = TRY(usage_of(target.name));
   return seen;
 }
 

@@ -92,6 +92,7 @@ struct Group {
   CpuSet available{};          // CPUs that its parent has
   std::set<Task> processes{};  // without boot_id; at most kMostProcesses
   std::string managed_by{};    // of a cgroup: the unit of systemd whose it is
+  uint64_t usage_us = 0;       // CPU time that its processes have used since it was made
   bool has_controller = true;  // of a cgroup: it has the files of the cpuset controller
   bool has_shares = true;      // of a cgroup: it has those of the cpu controller
   friend bool operator==(const Group&, const Group&) = default;

@@ -44,6 +44,16 @@ def test_a_silent_systemd_is_a_503_in_time_and_nothing_is_kept(host, target):
     post(host.node, ask(target))
 
 
+def test_a_silent_systemd_fails_no_request_that_is_not_about_units(host):
+    post(host.node, ask("unit"))
+    host.systemd.mode = "deaf"
+    ways = post(host.node, {"core_ids": ["12"], "cache": {"max": 2, "min": 2}})
+    cpus = post(host.node, {"cpu": {"pool": "wide", "count": 1}, "task_ids": [str(host.sleeper())]})
+    host.node.delete(ways["id"])
+    host.node.delete(cpus["id"])
+    host.systemd.mode = "normal"
+
+
 def test_the_cgroup_files_decide_what_an_unconfirmed_request_did(host):
     before = host.traces()
     host.systemd.mode = "mute"

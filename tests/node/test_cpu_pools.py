@@ -32,6 +32,11 @@ def allowed(pid):
         return next(line.split("\t")[1].strip() for line in file if line.startswith("Cpus_allowed_list"))
 
 
+def command_of(pid):
+    with open(f"/proc/{pid}/comm") as file:
+        return file.read().strip()
+
+
 def test_a_command_runs_on_the_cpu_it_was_granted(node):
     script = "grep Cpus_allowed_list /proc/self/status; echo $NRD_CPUS/$NRD_CPUS_SHARED/$EXCLUSIVE_CPUS/$SHARED_CPUS/$CPU_POOLS/$NRD_WORKLOAD; exit 7"
     done = run(node, "--pool", "fast", "--count", "1", "--ways", "2", "--", "/bin/sh", "-c", script)
@@ -59,9 +64,10 @@ def test_the_answer_says_where_and_why(node):
 
 def test_a_grant_survives_kill_9_and_its_process_keeps_its_cpu(node):
     process = subprocess.Popen(words(node, "--pool", "fast", "--count", "1", "--", "sleep", "1000"), env=CLEAN)
-    wait_for(lambda: node.list() and node.list()[0]["status"] == "Successful" and allowed(process.pid) == "1", "the grant")
+    # nrd publishes before it answers: only the command shows that nrdctl has its answer.
+    wait_for(lambda: node.list() and node.list()[0]["status"] == "Successful" and command_of(process.pid) == "sleep" and allowed(process.pid) == "1", "the grant")
     node.kill9()
-    assert allowed(process.pid) == "1"
+    assert process.poll() is None and allowed(process.pid) == "1"
     os.sched_setaffinity(process.pid, {0, 1})  # other software, meanwhile
     node.start()
     workload, = node.list()
@@ -75,7 +81,7 @@ def test_a_grant_survives_kill_9_and_its_process_keeps_its_cpu(node):
 
 def test_drift_of_a_mask_is_repaired(node):
     process = subprocess.Popen(words(node, "--pool", "fast", "--count", "1", "--", "sleep", "1000"), env=CLEAN)
-    wait_for(lambda: node.list() and allowed(process.pid) == "1", "the grant")
+    wait_for(lambda: node.list() and command_of(process.pid) == "sleep" and allowed(process.pid) == "1", "the grant")
     os.sched_setaffinity(process.pid, {0, 1})
     wait_for(lambda: allowed(process.pid) == "1", "the repair")
     wait_for(lambda: "DRIFT_REPAIRED" in node.journal(), "the report")  # follows the write
@@ -162,6 +168,14 @@ def test_a_bad_request_names_its_member(large, cpu, field):
         post(large, {"cpu": cpu})
     assert refused.value.status == 400 and f"{field}:" in refused.value.text, refused.value
     assert large.list() == []
+
+
+def test_cpus_of_another_workload_are_refused(large):
+    post(large, {"cpu": {"pool": "fast", "cpus": "4-5"}})
+    status, text, _ = large.request("POST", "/v1/workloads", json.dumps({"cpu": {"pool": "fast", "cpus": "5-6"}}), headers={"Accept": "application/json", "Content-Type": "application/json"})
+    problem = json.loads(text)
+    assert (status, problem["code"], problem["field"]) == (400, "CpuTaken", "/cpu/cpus"), text
+    assert len(large.list()) == 1
 
 
 def test_near_a_node_and_a_workload(large):

@@ -27,6 +27,7 @@ constexpr std::array kFiles{
     FileKind{"cgroup.subtree_control", "", Where::Everywhere, 0644},
     FileKind{"cgroup.procs", "", Where::Everywhere, 0644},
     FileKind{"cgroup.events", "", Where::Below, 0444},
+    FileKind{"cpu.stat", "", Where::Below, 0444},
     FileKind{"cpuset.cpus", "cpuset", Where::Below, 0644},
     FileKind{"cpuset.cpus.effective", "cpuset", Where::Everywhere, 0444},
     FileKind{"cpuset.mems", "cpuset", Where::Below, 0644},
@@ -94,6 +95,10 @@ int CgroupTree::read(const std::string& path, std::string& content) {
   if (file == "cgroup.procs") {
     content.clear();
     for (const pid_t process : cgroups_.processes(cgroup)) content += std::to_string(process) + "\n";
+  }
+  if (file == "cpu.stat") {
+    const std::string used = std::to_string(state.usage_us);
+    content = "usage_usec " + used + "\nuser_usec " + used + "\nsystem_usec 0\n";
   }
   if (file == "cpuset.cpus") content = list_of(state.cpus) + "\n";
   if (file == "cpuset.cpus.effective") content = list_of(cgroups_.effective(cgroup)) + "\n";

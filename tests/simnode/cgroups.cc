@@ -267,6 +267,7 @@ int Cgroups::move_process(const std::string& cgroup, std::string_view text, pid_
   if (!cgroup.empty() && !cgroups_.at(cgroup).controllers.empty()) return EBUSY;
   for (auto& [name, each] : cgroups_) each.processes.erase(process);
   if (!cgroup.empty()) cgroups_.at(cgroup).processes[process] = {*start, ticks_now()};
+  for (std::string each = cgroup; !each.empty(); each = parent_cgroup(each)) cgroups_.at(each).usage_us += 1000;
   return 0;
 }
 

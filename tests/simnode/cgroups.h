@@ -22,6 +22,7 @@ struct Cgroup {
   std::string partition = "member";     // as written
   long weight = 100;
   std::string max = "max 100000";  // "QUOTA PERIOD" in microseconds
+  uint64_t usage_us = 0;           // cpu.stat: of each process that came, a millisecond
   Tasks processes{};               // of the root: none, it has all others
 };
 

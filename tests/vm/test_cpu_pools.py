@@ -211,15 +211,18 @@ def test_a_workload_ends_with_its_cgroup(node):
     vm.run(f"echo +cpuset > {CGROUPS}/cgroup.subtree_control")
     before = vm.read(f"{CGROUPS}/cpuset.cpus.effective")
     made = node.act("POST", "/v1/workloads", {"cgroup": "/job", "cpu": {"count": 1}, "owner": {"cgroup": True, "within_seconds": 600}})
-    assert made["owner"] == {"cgroup": True, "within_seconds": 600}
-    vm.run(f"mkdir {CGROUPS}/job")
-    inside = vm.spawn(["bash", "-c", f"echo $$ > {CGROUPS}/job/cgroup.procs; exec sleep infinity"])
-    vm.wait_until(lambda: vm.read(f"{CGROUPS}/job/cgroup.procs").split(), timeout=60, what="the process in the cgroup")
-    effective = lambda: vm.read(f"{CGROUPS}/job/cpuset.cpus.effective").strip()
-    vm.wait_until(lambda: effective() == made["cpu"]["exclusive"], timeout=60, what="the limit of the new cgroup")
-    inside.kill(signal.SIGKILL)
-    inside.wait()
-    node.wait_for_none()
+    try:
+        assert made["owner"] == {"cgroup": True, "within_seconds": 600}
+        vm.run(f"mkdir {CGROUPS}/job")
+        inside = vm.spawn(["bash", "-c", f"echo $$ > {CGROUPS}/job/cgroup.procs; exec sleep infinity"])
+        vm.wait_until(lambda: vm.read(f"{CGROUPS}/job/cgroup.procs").split(), timeout=60, what="the process in the cgroup")
+        effective = lambda: vm.read(f"{CGROUPS}/job/cpuset.cpus.effective").strip()
+        vm.wait_until(lambda: effective() == made["cpu"]["exclusive"], timeout=60, what="the limit of the new cgroup")
+        inside.kill(signal.SIGKILL)
+        inside.wait()
+        node.wait_for_none()
+    finally:
+        node.request("DELETE", f"/v1/workloads/{made['id']}")  # 404 unless the test fails
     assert vm.read(f"{CGROUPS}/job/cpuset.cpus.effective") == before
 
 

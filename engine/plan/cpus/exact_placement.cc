@@ -76,9 +76,10 @@ Result<void> check_place(const Situation& situation, const CpuRequest& request) 
     alone.apart = {other};
     const CpuSet shared = request.cpus & zones_of_apart(alone, request);
     if (shared.empty()) continue;
+    const cpuset::Level level = other.level.value_or(request.level);
     return fail_at(ErrorCode::Conflict, "/cpu/apart",
-                   cpu_text(shared) + " shares " + (request.level == cpuset::Level::L3 ? "an " : "a ") +
-                       name_of(request.level) + " with workload " + other.workload);
+                   cpu_text(shared) + " shares " + (level == cpuset::Level::L3 ? "an " : "a ") + name_of(level) +
+                       " with workload " + other.workload);
   }
   return {};
 }

@@ -11,7 +11,9 @@ std::map<cpuset::Level, uint32_t> largest_requests(const ZoneTree& tree, const C
   const Situation situation{.tree = tree, .pool = pool, .free = free};
   const Supply supply(tree, slots_of(situation, {.pool = pool.name, .count = 1}), {});
   std::map<cpuset::Level, uint32_t> largest;
-  for (const TreeZone& zone : tree.zones()) {
+  for (ZoneIndex i = 0; i < tree.zones().size(); ++i) {
+    const TreeZone& zone = tree.zones()[i];
+    if (pool.never_crosses && !tree.stays_within(i, pool.within)) continue;
     for (const ZoneLabel& label : zone.labels)
       largest[label.level] = std::max(largest[label.level], supply.usable().in(zone));
   }

@@ -16,6 +16,7 @@ namespace nrd::plan {
 struct Apart {
   std::string workload{};
   CpuSet cpus{};
+  std::optional<cpuset::Level> level{};  // nullopt: that of the request
 };
 
 struct Situation {

@@ -78,7 +78,7 @@ CpuSet zones_of_apart(const Situation& situation, const CpuRequest& request) {
     for (const CpuId cpu : other.cpus.members()) {
       const std::optional<uint32_t> position = situation.tree.position_of(cpu);
       if (!position || cpus.contains(cpu)) continue;
-      cpus |= situation.tree.cpus_of(situation.tree.zone_at(*position, request.level));
+      cpus |= situation.tree.cpus_of(situation.tree.zone_at(*position, other.level.value_or(request.level)));
     }
   }
   return cpus;

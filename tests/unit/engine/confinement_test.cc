@@ -50,6 +50,15 @@ TEST_CASE("slices lose the CPUs of pools, and get them back when a reload ends i
   CHECK(fixture.store.baselines().cpu_sets.empty());
 }
 
+TEST_CASE("slices do not get granted CPUs that a start finds in no pool") {
+  Fixture fixture;
+  REQUIRE(fixture.create(for_cpus({.pool = "fast", .count = 2})));
+  fixture.options.node.confinement = Confinement::Slices;
+  fixture.options.node.cpu_pools = {{.name = "fast", .cpus = *CpuSet::parse("10-15")}};
+  fixture.start();
+  CHECK(fixture.cpus_of(a_slice("system.slice")) == "0-1,6-9");
+}
+
 TEST_CASE("a partition has the online CPUs of all pools, and a reload changes one kind into the other") {
   Fixture fixture;
   fixture.hardware.facts.rdt.online.remove(CpuId{15});

@@ -86,6 +86,65 @@ TEST_CASE("a workload ends with its unit if it asked for that, also if none come
   CHECK(fixture.store.baselines().cpu_sets.empty());
 }
 
+TEST_CASE("a workload ends with a job that came and went between two observations") {
+  UnitFixture fixture;
+  auto& group = fixture.hardware.tree.cpuset.groups[a_unit()];
+  group.processes = {};
+  group.usage_us = 5000;  // of earlier processes
+  Spec spec = for_unit();
+  spec.cgroup_owner = CgroupOwner{.within_seconds = 600};
+  REQUIRE(fixture.create(spec));
+  fixture.writer->reap_tasks();
+  fixture.writer->repair();
+  REQUIRE(fixture.state().workloads.size() == 1);
+  group.usage_us = 6000;
+  SUBCASE("seen by the scan of tasks") { fixture.writer->reap_tasks(); }
+  SUBCASE("seen by the drift check") { fixture.writer->repair(); }
+  SUBCASE("while nrd is down") { fixture.start(); }
+  CHECK(fixture.state().workloads.size() == 0);
+  CHECK(fixture.store.baselines().cpu_sets.empty());
+}
+
+TEST_CASE("a workload ends with a limited cgroup that is removed before it has had a process") {
+  UnitFixture fixture;
+  const cpuset::Target cgroup{.kind = cpuset::Target::Kind::Cgroup, .name = "/jobs", .task = {}};
+  Spec spec = for_cpus({.pool = "fast", .count = 2});
+  spec.cgroup = "/jobs";
+  spec.cgroup_owner = CgroupOwner{.within_seconds = 600};
+  REQUIRE(fixture.create(spec));
+  fixture.writer->repair();
+  REQUIRE(fixture.state().workloads.size() == 1);  // it may come
+  fixture.hardware.tree.cpuset.targets[cgroup] = {.cpus = fixture.everywhere};
+  fixture.hardware.tree.cpuset.groups[cgroup] = {.available = fixture.everywhere};
+  fixture.writer->repair();
+  REQUIRE(fixture.hardware.tree.cpuset.targets.at(cgroup).cpus.to_string() == "2,4");
+  fixture.hardware.tree.cpuset.targets.erase(cgroup);
+  fixture.hardware.tree.cpuset.groups.erase(cgroup);
+  fixture.writer->repair();
+  CHECK(fixture.state().workloads.size() == 0);
+  CHECK(fixture.store.baselines().cpu_sets.empty());
+}
+
+TEST_CASE("a request writes to no target whose CPUs it does not change") {
+  UnitFixture fixture;
+  REQUIRE(fixture.create(for_unit()));
+  REQUIRE(fixture.create(for_cpus({.pool = "common"}, {a_process(20)})));
+  auto& targets = fixture.hardware.tree.cpuset.targets;
+  const cpuset::Target task{.kind = cpuset::Target::Kind::Task, .name = {}, .task = a_process(20)};
+  targets[a_unit()] = {.cpus = CpuSet{5}};  // other software, which a write would undo
+  targets[task] = {.cpus = CpuSet{5}};
+  const auto other = fixture.create(for_cpus({.pool = "fast", .count = 1}, {a_process(30)}));
+  REQUIRE(other);
+  CHECK(fixture.runs_on(30) == other->grant.cpu->exclusive.to_string());
+  REQUIRE(fixture.patch(other->id, {.cpu = members<CpuRequest>(R"({"count": 2})")}));
+  REQUIRE(fixture.remove(other->id));
+  CHECK(targets.at(a_unit()).cpus == CpuSet{5});
+  CHECK(targets.at(task).cpus == CpuSet{5});
+  fixture.writer->repair();  // the drift check does it
+  CHECK(targets.at(a_unit()).cpus.to_string() == "2,4");
+  CHECK(targets.at(task).cpus.to_string() == "8-9");
+}
+
 TEST_CASE("a workload without a unit and without a cgroup cannot end with it") {
   UnitFixture fixture;
   Spec spec = for_cpus({.pool = "fast", .count = 1}, {a_process(10)});

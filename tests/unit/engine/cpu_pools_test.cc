@@ -277,6 +277,20 @@ TEST_CASE("a reload keeps grants: a change that would revoke one is refused with
   CHECK(fixture.writer->reconfigure(larger, ReloadMode::Apply));
 }
 
+TEST_CASE("ways of a workload change while one of its CPUs is offline") {
+  Fixture fixture;
+  Spec spec = for_cpus({.pool = "fast", .count = 2}, {a_process(10)});
+  spec.cache = CacheRequest{.max = 2, .min = 2};
+  const auto workload = fixture.create(spec);
+  REQUIRE(workload);
+  fixture.hardware.facts.rdt.online.remove(CpuId{4});
+  fixture.writer->repair();
+  const auto patched = fixture.patch(workload->id, {.cache = nrd::testing::max_and_min(3, 3)});
+  REQUIRE(patched);
+  CHECK(patched->grant.cpu == workload->grant.cpu);
+  CHECK(patched->grant.ways.at(CacheId{0}).count() == 3);
+}
+
 TEST_CASE("pools are checked against the node") {
   struct Row {
     CpuPools pools;

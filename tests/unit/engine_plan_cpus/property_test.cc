@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "engine/plan/cpus/largest.h"
 #include "engine/plan/cpus/placement.h"
 #include "tests/unit/engine_plan_cpus/machines.h"
 #include "tests/unit/engine_plan_cpus/random_machine.h"
@@ -175,7 +176,16 @@ class Host {
                 units(grant.exclusive | other.cpus, request.level),
             "apart");
     }
+    if (random_.one_in(4)) check_largest(situation);
     if (random_.one_in(4)) check(place(situation, request) == grant, "equal input, equal output");
+  }
+
+  void check_largest(const Situation& situation) {
+    for (const auto& [level, number] : plan::largest_requests(tree_, pool_, situation.free)) {
+      if (number == 0) continue;
+      const Situation fresh{.tree = tree_, .pool = pool_, .free = situation.free};
+      check(place(fresh, {.pool = pool_.name, .count = number}).has_value(), "the largest request is granted");
+    }
   }
 
   void check_error(const Situation& situation, const CpuRequest& request, const Error& error) {

@@ -13,6 +13,13 @@ namespace {
 
 constexpr pid_t kNoProcess = 1 << 22;  // PID_MAX_LIMIT: never assigned
 
+// With workload 9, of another process.
+NodeState occupied() {
+  NodeState state = a_node();
+  state.workloads.put(a_workload(9));
+  return state;
+}
+
 // A client with the run role: this process.
 struct RunRole {
   Result<Changed> create(const NewWorkload& workload) {
@@ -29,7 +36,7 @@ struct RunRole {
     return done_with(workload);
   }
 
-  FakeEngine engine{a_node()};
+  FakeEngine engine{occupied()};
   nrd::testing::FakeController controller;
   nrd::testing::Fixture fixture{controller};
   WorkloadService workloads{engine, *fixture.owners, *fixture.allocations};
@@ -91,6 +98,22 @@ TEST_CASE("the run role may only name its own tasks") {
   Result<Preview> preview = fail(ErrorCode::Internal, "no answer");
   role.workloads.preview(role.who, patch, [&preview](const Result<Preview>& shown) { preview = shown; });
   CHECK(preview.error().code == ErrorCode::Forbidden);
+}
+
+TEST_CASE("workloads of other processes do not exist for requests of the run role") {
+  RunRole role;
+  NewWorkload workload{.spec = {}, .owner = OwnerRequest{}};
+  workload.spec.cpu = CpuRequest{.pool = "fast", .count = 1, .near = {"workload:9"}};
+  const auto near = role.create(workload);
+  REQUIRE_FALSE(near);
+  CHECK(near.error().field == "/cpu/near/0");
+  CHECK(near.error().message == "there is no workload 9");
+  workload.spec.cpu = CpuRequest{.pool = "fast", .count = 1, .apart = {"9"}};
+  const auto apart = role.create(workload);
+  REQUIRE_FALSE(apart);
+  CHECK(apart.error().field == "/cpu/apart/0");
+  CHECK(apart.error().message == "there is no workload 9");
+  CHECK(role.engine.commands().empty());
 }
 
 TEST_CASE("the quota of the calling user applies to the run role alone") {

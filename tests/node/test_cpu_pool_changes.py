@@ -1,0 +1,81 @@
+"""Changes of workloads and of the configuration of CPU pools, over HTTP."""
+
+import json
+
+import pytest
+
+from cpu_pools import LARGE, patch, post
+from harness import Node, cpus_of
+
+NODES = ("2-7", "10-15")  # of pool fast, by NUMA node
+
+
+@pytest.fixture
+def large():
+    with Node(LARGE) as node:
+        yield node
+
+
+def fast(count, **more):
+    return {"cpu": {"pool": "fast", "count": count, **more}}
+
+
+def refusal(node, method, path, body):
+    status, text, _ = node.request(method, path, json.dumps(body), headers={"Accept": "application/json", "Content-Type": "application/json"})
+    problem = json.loads(text)
+    return status, problem.get("code"), problem.get("field"), problem.get("detail")
+
+
+def test_a_patch_names_the_cpus_themselves(large):
+    workload = post(large, fast(2))
+    changed = patch(large, workload["id"], {"cpu": {"cpus": "12-13"}})
+    assert changed["cpu"]["exclusive"] == "12-13" and changed["cpu_request"] == {"pool": "fast", "cpus": "12-13"}, changed
+    assert large.call("GET", "/v1/cpus/pools/fast")["free"] == "2-7,10-11,14-15"
+
+
+def test_a_patch_of_near_alone_keeps_the_cpus_until_a_resize_frees_the_farthest(large):
+    workload = post(large, fast(6, near=["node:0"]))
+    changed = patch(large, workload["id"], {"cpu": {"near": ["node:1"]}})
+    assert changed["cpu_request"] == {"pool": "fast", "count": 6, "near": ["node:1"]} and changed["cpu"]["exclusive"] == NODES[0]
+    grown = patch(large, workload["id"], {"cpu": {"count": 8}})
+    assert cpus_of(grown["cpu"]["exclusive"]) > cpus_of(NODES[0])
+    shrunk = patch(large, workload["id"], {"cpu": {"count": 2}})
+    assert cpus_of(shrunk["cpu"]["exclusive"]) == cpus_of(grown["cpu"]["exclusive"]) - cpus_of(NODES[0])
+
+
+def test_a_dry_run_has_a_choice_among_cpus_and_a_request_has_not(large):
+    status, text, _ = large.request("POST", "/v1/workloads?dry_run=true", json.dumps(fast(2, among="12-15")))
+    planned = json.loads(text)
+    assert status == 200 and cpus_of(planned["workload"]["cpu"]["exclusive"]) <= {12, 13, 14, 15}, text
+    assert refusal(large, "POST", "/v1/workloads", fast(2, among="12-15"))[:3] == (400, "BadRequest", "/cpu/among")
+    assert large.list() == []
+
+
+@pytest.mark.parametrize("within, threads", [("node", "any"), ("!node", "any"), ("!node", "one"), ("node", "all")])
+def test_the_largest_request_of_each_level_is_granted(within, threads):
+    with Node(LARGE.replace('kind = "exclusive"', f'kind = "exclusive"\nwithin = "{within}"\nthreads = "{threads}"', 1)) as node:
+        post(node, fast(2, near=["node:0"]))
+        largest = node.call("GET", "/v1/cpus/pools/fast")["largest"]
+        assert largest and ("machine" in largest) == (within == "node"), largest
+        for level, count in largest.items():
+            made = post(node, fast(count))
+            assert len(cpus_of(made["cpu"]["exclusive"])) == count, level
+            node.delete(made["id"])
+
+
+@pytest.mark.parametrize("old, new", [
+    ('name = "fast"', 'name = "slow"'),
+    ('cpus = "2-7,10-15"\nkind = "exclusive"', 'cpus = "2-7,10-15"\nkind = "shared"'),
+    ('cpus = "2-7,10-15"', 'cpus = "10-15"')], ids=["renamed", "another kind", "without the CPUs"])
+def test_a_reload_takes_no_granted_cpus(large, old, new):
+    made = post(large, fast(2, near=["node:0"]))
+    with open(large.config) as file:
+        before = file.read()
+    assert old in before
+    with open(large.config, "w") as file:
+        file.write(before.replace(old, new))
+    status, _, _, detail = refusal(large, "POST", "/v1/config/reload", {})
+    assert status == 409 and f"workloads {made['id']} would lose their CPUs" in detail, detail
+    assert large.list()[0]["cpu"] == made["cpu"]
+    large.delete(made["id"])
+    assert large.request("POST", "/v1/config/reload", "{}")[0] == 200

@@ -1,0 +1,47 @@
+// Members of a request that choose among CPUs.
+#include <doctest/doctest.h>
+
+#include "tests/unit/engine/cpu_pool_fixture.h"
+
+using namespace nrd;
+using namespace nrd::testing;
+
+TEST_CASE("a workload stays apart from another one that grows") {
+  CpuPoolFixture fixture;
+  const auto first = fixture.create(for_cpus({.pool = "fast", .count = 1}));
+  REQUIRE(first);
+  const auto other = fixture.create(for_cpus({.pool = "fast", .count = 1, .apart = {"1"}, .level = cpuset::Level::L3}));
+  REQUIRE(other);
+  CHECK(other->grant.cpu->exclusive.to_string() == "10");
+  const auto grown = fixture.patch(first->id, {.cpu = members<CpuRequest>(R"({"count": 3})")});
+  REQUIRE(grown);
+  CHECK(grown->grant.cpu->exclusive.to_string() == "2,4,6");
+  const auto refused = fixture.patch(first->id, {.cpu = members<CpuRequest>(R"({"count": 4})")});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::NotEnough);
+  REQUIRE(fixture.remove(other->id));
+  CHECK(fixture.patch(first->id, {.cpu = members<CpuRequest>(R"({"count": 4})")}));
+}
+
+TEST_CASE("members without an effect are refused") {
+  struct Row {
+    CpuRequest request;
+    const char* field;
+  };
+  CpuPoolFixture fixture;
+  for (const auto& [request, field] :
+       {Row{{.pool = "common", .near = {"node:0"}}, "/cpu/near"}, Row{{.pool = "common", .apart = {"9"}}, "/cpu/apart"},
+        Row{{.pool = "common", .level = cpuset::Level::L3}, "/cpu/level"},
+        Row{{.pool = "common", .strict = true}, "/cpu/strict"},
+        Row{{.pool = "fast", .count = 1, .strict = true}, "/cpu/strict"}}) {
+    CAPTURE(field);
+    const auto refused = fixture.create(for_cpus(request, {a_process(10)}));
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().field == field);
+    CHECK(refused.error().code == ErrorCode::BadRequest);
+  }
+  // In a list these stand in the first request, whichever it concerns.
+  Spec list = for_cpus({.pool = "common", .apart = {"9"}}, {a_process(10)});
+  list.further_cpus = {{.pool = "fast", .count = 1}};
+  CHECK(fixture.create(list).error().field == "/cpu/0/apart/0");
+}

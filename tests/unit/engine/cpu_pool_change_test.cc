@@ -1,0 +1,39 @@
+// Grants beside a changed configuration of pools.
+#include <doctest/doctest.h>
+
+#include "tests/unit/engine/cpu_pool_fixture.h"
+
+using namespace nrd;
+using namespace nrd::testing;
+
+TEST_CASE("granted CPUs stay with their workload when a start finds them in another pool") {
+  CpuPoolFixture fixture;
+  const auto own = fixture.create(for_cpus({.pool = "fast", .count = 2}, {a_process(10)}));
+  REQUIRE((own && fixture.create(for_cpus({.pool = "common"}, {a_process(20)}))));
+  fixture.options.node.cpu_pools = {{.name = "fast", .cpus = *CpuSet::parse("10-15")},
+                                    {.name = "common", .cpus = *CpuSet::parse("2-9"), .kind = CpuPool::Kind::Shared}};
+  fixture.start();
+  CHECK(fixture.runs_on(10) == "2,4");
+  CHECK(fixture.runs_on(20) == "6-9");  // without the idle siblings, too
+  CHECK(problem_of(fixture.state()).find("CPU 2-5 of workload 1 is outside its pool fast") != std::string::npos);
+  REQUIRE(fixture.remove(own->id));
+  CHECK(fixture.runs_on(20) == "2-9");
+  CHECK(problem_of(fixture.state()).empty());
+}
+
+TEST_CASE("a reload that leaves less CPU time than requested is refused with the workloads") {
+  CpuPoolFixture fixture;
+  const cpuset::Target unit{.kind = cpuset::Target::Kind::Unit, .name = "feed.service", .task = {}};
+  fixture.hardware.tree.cpuset.targets[unit] = {.cpus = fixture.everywhere};
+  fixture.hardware.tree.cpuset.groups[unit] = {.available = fixture.everywhere};
+  Spec spec = for_cpus({.pool = "common", .request_milli = 1500});
+  spec.unit = "feed.service";
+  REQUIRE(fixture.create(spec));
+  NodeConfig smaller = fixture.options.node;
+  smaller.cpu_pools.back().cpus = CpuSet{8};
+  const auto refused = fixture.writer->reconfigure(smaller, ReloadMode::Apply);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::Conflict);
+  CHECK(refused.error().message.find("pool common would have 1000") != std::string::npos);
+  CHECK(refused.error().message.find("workloads 1 requested 1500") != std::string::npos);
+}
