@@ -40,7 +40,7 @@ Target target_of(const Workload& workload, const Task& task) {
 
 }  // namespace
 
-// By its number, which is never reused and short, whatever id the client chose.
+// By its number, which is never reused (claims.cc) and short, whatever id the client chose.
 std::string name_of_scope(const Workload& workload) { return "nrd-" + std::to_string(workload.id.value) + ".scope"; }
 
 CpuSet free_cpus_of(const NodeState& state, const CpuPool& pool, std::optional<WorkloadId> self) {

@@ -119,6 +119,7 @@ bool Commits::return_to_stored(Part part) {
 // Commits `change`, which leads from stored_ to this part of state_.
 Result<void> Commits::commit(store::Change change, Part part) {
   DurableState after = part == Part::All ? state_.durable() : stored_;
+  after.next_id = state_.next_id;  // a number that a claim has used stays used
   after.baselines = state_.baselines;
   after.revision = stored_.revision + 1;
   change.next_id = after.next_id;

@@ -48,6 +48,37 @@ def test_a_command_runs_in_a_scope_that_ends_with_it(host):
     assert host.traces() == before
 
 
+def test_the_next_command_does_not_get_the_scope_of_a_refused_one(host):
+    script = ("import json, socket, sys, time; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])\n"
+              "body = json.dumps({'owner': {'caller': True}, 'cpu': {'pool': 'fast', 'count': 2}, 'pstate': {'max_ratio': 20}})\n"
+              "s.sendall(f'POST /v1/workloads HTTP/1.1\\r\\nHost: x\\r\\nContent-Type: application/json\\r\\nContent-Length: {len(body)}\\r\\n\\r\\n{body}'.encode())\n"
+              "print(s.recv(4096).decode().split()[1], flush=True); time.sleep(1000)")
+    clients = []
+
+    def request():
+        clients.append(subprocess.Popen(["python3", "-c", script, host.node.socket], env=CLEAN, stdout=subprocess.PIPE, text=True))
+        return int(clients[-1].stdout.readline())
+
+    try:
+        refused = 0
+        for nth in range(1, 30):
+            host.sim.control("reset")
+            host.sim.control(f"fault write {nth} errno EIO")
+            if request() == 201:
+                break
+            refused += 1
+        host.sim.control("reset")
+        assert refused > 0
+        workload = host.node.list()[0]
+        scope = f"/nrd.slice/{workload['cpu']['enforced']['name']}"
+        assert workload["cpu"]["enforced"]["by"] == "scope"
+        assert host.read(scope, "cgroup.procs").split() == [str(clients[-1].pid)]
+    finally:
+        for client in clients:
+            client.kill()
+            client.wait()
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_unit_or_cgroup_gets_cpu_time_and_later_what_it_had(host, target):
     before = host.traces()
