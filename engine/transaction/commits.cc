@@ -92,6 +92,7 @@ bool Commits::drop_restored() {
     return [&used](const auto& claim) { return !used.contains(claim.first); };
   };
   cpuset::Setting used = cpu_setting_of(state_);
+  for (const cpuset::Target& target : waiting_targets(state_)) used.limited.try_emplace(target);
   add_shares(used, state_);
   used.memory = bound_memory(state_);
   add_latency(used, state_);

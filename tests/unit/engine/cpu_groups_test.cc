@@ -180,3 +180,25 @@ TEST_CASE("a failed write leaves a unit where it was") {
     CHECK(fixture.store.baselines().cpu_sets.empty());
   }
 }
+
+TEST_CASE("a unit whose CPUs are all offline stays as it is, and gets what it had when the workload ends") {
+  UnitFixture fixture;
+  const Observed before = fixture.hardware.tree;
+  const auto workload = fixture.create(for_unit());
+  REQUIRE(workload);
+  fixture.hardware.facts.rdt.online -= CpuSet{2, 4};
+  const uint64_t writes = fixture.hardware.writes;
+  fixture.writer->repair();
+  CHECK(fixture.hardware.writes == writes);
+  CHECK(fixture.store.baselines().cpu_sets.contains(a_unit()));
+  CHECK(fixture.hardware.tree.cpuset.targets.at(a_unit()).cpus.to_string() == "2,4");
+  SUBCASE("while they are offline") {}
+  SUBCASE("when they are back") {
+    fixture.hardware.facts.rdt.online = fixture.everywhere;
+    fixture.writer->repair();
+    CHECK(is_applied(fixture.state(), *workload));
+  }
+  REQUIRE(fixture.remove(workload->id));
+  CHECK(fixture.hardware.tree.cpuset.targets == before.cpuset.targets);
+  CHECK(fixture.store.baselines().cpu_sets.empty());
+}
