@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from cpu_host import FEED, PATHS, TARGETS, Host, ask, assert_refused, host, share  # noqa: F401
+from cpu_host import FEED, PATHS, POOLS, TARGETS, Host, ask, assert_refused, host, share  # noqa: F401
 from cpu_pools import CLEAN, patch, post, words
 from harness import NRDCTL, wait_for
 from systemd import bits_of
@@ -77,6 +77,20 @@ def test_the_next_command_does_not_get_the_scope_of_a_refused_one(host):
         for client in clients:
             client.kill()
             client.wait()
+
+
+@pytest.mark.parametrize("confine", ["slices", "partition"])
+def test_a_stopped_service_can_have_the_cpus_of_its_slice(tmp_path, confine):
+    host = Host(tmp_path, f'[cpu]\nconfine = "{confine}"\n{POOLS}')
+    try:
+        for name, slice in (("far.service", "system.slice"), ("near.service", "nrd.slice"), ("deep.service", "nrd-deep.slice")):
+            host.systemd.add(name, slice=slice)
+        assert_refused(host, {"unit": "far.service", "cpu": {"pool": "fast", "cpus": "2-3"}}, 409,
+                       "/unit: CPU 2-3 is not among those of the parent of far.service (0-1,9,12-15)", "nrdctl export unit far.service")
+        for name in ("near.service", "deep.service"):
+            post(host.node, {"unit": name, "cpu": {"pool": "fast", "count": 2}})
+    finally:
+        host.end(None)
 
 
 @pytest.mark.parametrize("target", TARGETS)
