@@ -32,12 +32,6 @@ Result<CpuSet> cpus_above(const Unit& unit) {
   return cpus.value_or(CpuSet());
 }
 
-// The files decide whether systemd has done what it has not confirmed.
-bool is_done_unconfirmed(const Result<void>& request, const std::string& cgroup, const CpuSet& wanted) {
-  if (request || request.error().code != ErrorCode::Busy || cgroup.empty()) return false;
-  return effective_cpus(cgroup).value_or(std::nullopt) == wanted;
-}
-
 }  // namespace
 
 Result<std::optional<Groups::Seen>> Groups::observe(const Target& target, Deadline deadline) {
