@@ -107,6 +107,9 @@ Result<void> Groups::limit_unit(const Target& target, const CpuSet& cpus, Deadli
   if (!unit) return {};
   const std::optional<CpuSet> effective = unit->cgroup.empty() ? std::nullopt : TRY(effective_cpus(unit->cgroup));
   if (unit->allowed != cpus || effective.value_or(cpus) != cpus) {
+    // Slices are limited to CPUs that are not isolated.
+    if (const std::string why = why_not_enabled(); !why.empty() && !confines(target))
+      return fail(ErrorCode::Unsupported, "the CPUs of " + target.name + " cannot be limited: " + why);
     TRY(enable_controller(units_, unit->slice, deadline));
     const KeptMasks masks = TRY(KeptMasks::of(unit->cgroup, effective.value_or(CpuSet())));
     const Result<void> set = units_.set_allowed_cpus(target.name, cpus, deadline);
