@@ -38,15 +38,16 @@ Failure refused(std::string why, std::string allowed) {
 // The slices in either case: a list that one of them keeps (systemd issue 43846) would invalidate the partition, and
 // what else invalidates it does not let them in.
 std::map<Target, CpuSet> confinement_of(const NodeState& state) {
+  if (state.config->confinement == Confinement::None) return {};
   const CpuSet pooled = (pooled_cpus(state.config->cpu_pools) | granted_cpus(state)) & state.facts.rdt.online;
-  if (state.config->confinement == Confinement::None || pooled.empty()) return {};
   std::map<Target, CpuSet> confined;
   const CpuSet left = cpus_of_others(state);
   if (left.empty()) return confined;  // of its CPUs only those of pools are online
   for (const char* slice : kSlices) {
     confined[{.kind = Target::Kind::Slice, .name = slice, .task = {}}] = left;
   }
-  if (state.config->confinement == Confinement::Partition) confined[kPartition] = pooled;
+  // The kernel accepts no partition of offline CPUs alone.
+  if (state.config->confinement == Confinement::Partition && !pooled.empty()) confined[kPartition] = pooled;
   return confined;
 }
 

@@ -134,6 +134,12 @@ std::vector<std::string> cpu_warnings(const NodeState& state) {
     warnings.push_back("latency_us of CPU pool " + pool.name +
                        " has no effect: " + state.facts.cpuset.no_latency_limits);
   }
+  const cpuset::Node& node = state.facts.cpuset;
+  const bool could_be_scopes = node.no_slices.empty() && !state.config->cpu_pools.empty();
+  if (could_be_scopes && !node.no_scopes.empty()) {
+    warnings.push_back("commands and tasks keep to CPUs of pools by their affinity only, and units get none: " +
+                       node.no_scopes + "; set confine = \"slices\" in [cpu]");
+  }
   return warnings;
 }
 

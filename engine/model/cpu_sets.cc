@@ -40,7 +40,7 @@ Target target_of(const Workload& workload, const Task& task) {
 
 }  // namespace
 
-// By its number, which is never reused and short, whatever id the client chose.
+// By its number, which is never reused (claims.cc) and short, whatever id the client chose.
 std::string name_of_scope(const Workload& workload) { return "nrd-" + std::to_string(workload.id.value) + ".scope"; }
 
 CpuSet free_cpus_of(const NodeState& state, const CpuPool& pool, std::optional<WorkloadId> self) {
@@ -137,6 +137,23 @@ std::set<Target> unobserved_targets(const NodeState& state) {
   return targets;
 }
 
+// The kernel keeps the lists of cgroups while their CPUs are offline, so that all is as before when one is back.
+std::set<Target> waiting_targets(const NodeState& state) {
+  std::set<Target> waiting;
+  for (const auto& [id, workload] : state.workloads) {
+    const std::optional<CpuSet> allowed = allowed_cpus(state, workload);
+    if (!allowed || !allowed->empty() || is_enforced_by_runtime(workload)) continue;
+    const auto has_pool = [&state](const CpuGrant& grant) { return pool_of(state, grant) != nullptr; };
+    if (std::ranges::any_of(cpu_grants_of(workload), has_pool)) waiting.merge(targets_of(workload));
+  }
+  const std::map<Target, CpuSet> confined = confinement_of(state);
+  for (const auto& [target, before] : state.baselines.cpu_sets) {
+    const bool is_wanted = state.config->confinement == Confinement::Partition && !confined.empty();
+    if (target.kind == Target::Kind::Partition && is_wanted && !confined.contains(target)) waiting.insert(target);
+  }
+  return waiting;
+}
+
 cpuset::Setting cpu_setting_of(const NodeState& state) {
   cpuset::Setting wanted{.limited = confinement_of(state), .restored = {}};
   std::erase_if(wanted.limited, [&state](const auto& entry) { return is_gone(state, entry.first); });
@@ -148,8 +165,9 @@ cpuset::Setting cpu_setting_of(const NodeState& state) {
       if (!is_gone(state, target)) wanted.limited[target] = *allowed;
     }
   }
+  const std::set<Target> waiting = waiting_targets(state);
   for (const auto& [target, before] : state.baselines.cpu_sets) {
-    if (wanted.limited.contains(target) || is_gone(state, target)) continue;
+    if (wanted.limited.contains(target) || waiting.contains(target) || is_gone(state, target)) continue;
     wanted.restored[target] = before;
   }
   return wanted;
@@ -183,22 +201,29 @@ std::string stray_problem(const NodeState& state, const Workload& workload) {
   return {};
 }
 
+// Why tasks of `workload` do not have the CPUs of `grant`; empty: they have.
+std::string problem_of(const NodeState& state, const Workload& workload, const CpuGrant& grant, const CpuSet& granted) {
+  if (!allowed_beside(state, grant, granted).empty()) return {};
+  const CpuPool* pool = pool_of(state, grant);
+  if (grant.exclusive.empty() && !pool) {
+    return "workload " + id_text(workload) + " is in CPU pool " + grant.pool +
+           ", which is not configured any more; configure it as before, or delete the workload";
+  }
+  const bool has_others = !allowed_beside(state, workload, granted)->empty();
+  return "all CPUs of workload " + id_text(workload) + (has_others ? " in pool " + grant.pool : std::string()) +
+         " are offline, so its tasks run on " + (has_others ? "its other CPUs" : "CPUs of others") + "; bring one of " +
+         (grant.exclusive.empty() ? pool->cpus : grant.exclusive).to_string() + " online";
+}
+
 }  // namespace
 
 std::string cpu_problem(const NodeState& state) {
   const CpuSet granted = granted_cpus(state);
   for (const auto& [id, workload] : state.workloads) {
     if (std::string stray = stray_problem(state, workload); !stray.empty()) return stray;
-    const std::optional<CpuSet> allowed = allowed_beside(state, workload, granted);
-    if (!allowed || !allowed->empty()) continue;
-    const CpuGrant& grant = *workload.grant.cpu;
-    if (grant.exclusive.empty() && !pool_of(state, grant)) {
-      return "workload " + id_text(workload) + " is in CPU pool " + grant.pool +
-             ", which is not configured any more; configure it as before, or delete the workload";
+    for (const CpuGrant& grant : cpu_grants_of(workload)) {
+      if (std::string problem = problem_of(state, workload, grant, granted); !problem.empty()) return problem;
     }
-    return "all CPUs of workload " + id_text(workload) +
-           " are offline, so its tasks run on CPUs of others; bring one of " +
-           (grant.exclusive.empty() ? pool_of(state, grant)->cpus : grant.exclusive).to_string() + " online";
   }
   return {};
 }

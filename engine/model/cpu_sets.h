@@ -38,11 +38,14 @@ std::set<cpuset::Target> known_targets(const NodeState& state);
 cpuset::Query query_of(const NodeState& state);
 // Known targets without an observation yet, so without a value to restore.
 std::set<cpuset::Target> unobserved_targets(const NodeState& state);
+// Targets whose CPUs are all offline. They stay as they are, with their baselines, until one of these is back.
+std::set<cpuset::Target> waiting_targets(const NodeState& state);
 // The part of the setting about them.
 cpuset::Setting cpu_setting_of(const NodeState& state);
 // What the pools and workloads use, for a search of conflicts.
 cpuset::PoolUse pool_use_of(const NodeState& state);
-// Why tasks of a workload do not run where they may: its pool is gone, or all its CPUs are offline; empty: they do.
+// Why tasks of a workload do not run where they may: its pool is gone, or all its CPUs of a pool are offline; empty:
+// they do.
 std::string cpu_problem(const NodeState& state);
 // True if each thread of `workload`, as last observed, runs where it may.
 bool has_its_cpus(const NodeState& state, const Workload& workload);

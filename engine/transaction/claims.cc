@@ -1,5 +1,6 @@
 #include "engine/transaction/claims.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
@@ -8,6 +9,19 @@
 #include "engine/model/setting_changes.h"
 
 namespace nrd {
+namespace {
+
+// A scope is named after the number of its workload, and outlives a refused request with the process that moved into
+// it.
+WorkloadId last_with_scope(const Workloads& workloads) {
+  WorkloadId last{};
+  for (const auto& [id, workload] : workloads) {
+    if (workload.grant.cpu && workload.grant.cpu->has_scope) last = std::max(last, id);
+  }
+  return last;
+}
+
+}  // namespace
 
 Result<void> Claims::claim(Proposal& proposal) {
   const NodeState wanted = with_workloads(state_, proposal.workloads);
@@ -25,6 +39,7 @@ Result<void> Claims::claim(Proposal& proposal) {
   // The first claim of a boot replaces the stored baselines of the previous boot.
   if (state_.baselines == Baselines{}) change.new_boot_id = state_.facts.boot_id;
   merge(state_.baselines, added);
+  if (!added.cpu_sets.empty()) state_.next_id = std::max(state_.next_id, last_with_scope(proposal.workloads).value + 1);
   TRY(commits_.commit_baselines(std::move(change)));
   proposal.setting = setting_of(with_workloads(state_, proposal.workloads));
   return {};

@@ -92,6 +92,7 @@ bool Commits::drop_restored() {
     return [&used](const auto& claim) { return !used.contains(claim.first); };
   };
   cpuset::Setting used = cpu_setting_of(state_);
+  for (const cpuset::Target& target : waiting_targets(state_)) used.limited.try_emplace(target);
   add_shares(used, state_);
   used.memory = bound_memory(state_);
   add_latency(used, state_);
@@ -119,6 +120,7 @@ bool Commits::return_to_stored(Part part) {
 // Commits `change`, which leads from stored_ to this part of state_.
 Result<void> Commits::commit(store::Change change, Part part) {
   DurableState after = part == Part::All ? state_.durable() : stored_;
+  after.next_id = state_.next_id;  // a number that a claim has used stays used
   after.baselines = state_.baselines;
   after.revision = stored_.revision + 1;
   change.next_id = after.next_id;

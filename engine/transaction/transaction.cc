@@ -217,8 +217,10 @@ Result<WorkloadId> Transaction::try_one(const Command& command) {
   const WorkloadId id = TRY(target_of(command));
   Proposal proposal = TRY(plan_on_fresh_observation(command));
   if (proposal.workloads == state_.workloads) return id;
+  const bool is_new = id.value == state_.next_id;
   TRY(carry_out(std::move(proposal)));
-  if (id.value != state_.next_id) return id;
+  if (!is_new) return id;
+  state_.next_id = id.value;  // the claim of its scope may have taken it
   if (const auto* create = std::get_if<CreateWorkload>(&command)) note_created(create->spec, create->key);
   if (const auto* put = std::get_if<PutWorkload>(&command)) note_created(put->spec, {});
   return id;

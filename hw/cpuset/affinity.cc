@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +20,7 @@ namespace {
 // A process that keeps starting threads: those started after the first pass inherit the mask of one that has it, or the
 // next pass finds them.
 constexpr int kMaxPasses = 64;
+constexpr int kUnchangedPasses = 2;  // in a row, until all have it
 
 struct FreeMask {
   void operator()(cpu_set_t* mask) const { CPU_FREE(mask); }
@@ -66,23 +66,23 @@ Result<std::optional<CpuSet>> mask_of(pid_t thread) {
 
 enum class Clipping { Fails, Accepted };
 
-// False: the thread has exited.
+// True if it changed something: not if the thread has exited.
 Result<bool> set_mask(pid_t thread, const CpuSet& cpus, Clipping clipping = Clipping::Fails) {
   const std::optional<CpuSet> before = TRY(mask_of(thread));
   if (!before) return false;
-  if (*before == cpus) return true;
+  if (*before == cpus) return false;
   const Mask mask = empty_mask();
   for (const CpuId cpu : cpus.members()) CPU_SET_S(cpu.value, mask_size(), mask.get());
   if (::sched_setaffinity(thread, mask_size(), mask.get()) != 0) {
     if (errno == ESRCH) return false;
-    if (errno == EINVAL && clipping == Clipping::Accepted) return true;  // none of them is in its cpuset
+    if (errno == EINVAL && clipping == Clipping::Accepted) return false;  // none of them is in its cpuset
     return refused("cannot set the CPU affinity", thread, cpus,
                    cpus.to_string() + ": sched_setaffinity: " + errno_text());
   }
   const std::optional<CpuSet> after = TRY(mask_of(thread));
   // The kernel clips a mask to the thread's cpuset and reports success.
   if (!after || *after == cpus) return after.has_value();
-  if (clipping == Clipping::Accepted && after->is_subset_of(cpus)) return true;
+  if (clipping == Clipping::Accepted && after->is_subset_of(cpus)) return *after != *before;
   return refused("the kernel did not apply the CPU affinity", thread, cpus,
                  "wanted " + cpus.to_string() + ", it has " + after->to_string());
 }
@@ -175,19 +175,22 @@ Result<std::optional<Masks>> masks_of(const Task& task) {
 
 namespace {
 
+// A thread that starts while a pass runs inherits either mask.
 Result<void> set_all(const Task& task, const Masks& wanted, Clipping clipping) {
-  std::set<pid_t> done;
-  for (int pass = 0; pass < kMaxPasses; ++pass) {
-    bool is_new = false;
+  int unchanged = 0;
+  for (int pass = 0; pass < kMaxPasses && unchanged < kUnchangedPasses; ++pass) {
+    bool has_changed = false;
     for (const pid_t thread : TRY(threads_of(task))) {
-      if (!done.insert(thread).second) continue;
-      is_new = true;
       const auto exception = wanted.exceptions.find(thread);
-      TRY(set_mask(thread, exception == wanted.exceptions.end() ? wanted.cpus : exception->second, clipping));
+      const CpuSet& cpus = exception == wanted.exceptions.end() ? wanted.cpus : exception->second;
+      const bool changed = TRY(set_mask(thread, cpus, clipping));
+      has_changed = has_changed || changed;
     }
-    if (!is_new) return {};
+    unchanged = has_changed ? 0 : unchanged + 1;
   }
-  return {};
+  if (unchanged == kUnchangedPasses) return {};
+  return fail(ErrorCode::Hardware, "task " + std::to_string(task.id) +
+                                       " starts threads, or changes their CPU affinity, faster than it can be set");
 }
 
 }  // namespace

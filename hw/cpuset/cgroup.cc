@@ -111,6 +111,11 @@ Result<std::optional<CpuSet>> effective_cpus(const std::string& cgroup) {
   return read_effective(cgroup, "cpuset.cpus.effective");
 }
 
+bool is_done_unconfirmed(const Result<void>& request, const std::string& cgroup, const CpuSet& wanted) {
+  if (request || request.error().code != ErrorCode::Busy || cgroup.empty()) return false;
+  return effective_cpus(cgroup).value_or(std::nullopt) == wanted;
+}
+
 Result<std::optional<MemoryNodes>> effective_memory_nodes(const std::string& cgroup) {
   return read_effective(cgroup, "cpuset.mems.effective");
 }

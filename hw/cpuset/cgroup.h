@@ -29,6 +29,9 @@ bool is_populated(const std::string& cgroup);
 // cpuset.cpus.effective of a cgroup, the CPUs that its processes get at most; that of the next one above with such a
 // file. nullopt: the cgroup does not exist.
 Result<std::optional<CpuSet>> effective_cpus(const std::string& cgroup);
+// True if systemd has done what `request` asked, but not confirmed it in time: the files decide. Not if `cgroup` is
+// empty.
+bool is_done_unconfirmed(const Result<void>& request, const std::string& cgroup, const CpuSet& wanted);
 // cpuset.cpus, which is empty where the parent's CPUs apply. nullopt: it has no such file.
 Result<std::optional<CpuSet>> own_cpus(const std::string& cgroup);
 // Writes cpuset.cpus. An empty set is refused by the kernel (ENOSPC) while there are processes.

@@ -47,8 +47,6 @@ bool is_in_slice(std::string_view path) {
 // (controller.cc).
 bool is_keeper(std::string_view path) { return path.ends_with(std::string("-") + kSlice); }
 
-bool is_at_top(std::string_view path) { return path.rfind('/') == 0; }
-
 std::set<std::string> names_of(const PoolUse& use) {
   std::set<std::string> names;
   for (const auto& [id, holder] : use.holders) {
@@ -108,29 +106,87 @@ std::optional<Conflict> foreign_partition(const CgroupCpus& cgroup, const PoolUs
                   .remedy = "remove CPU " + cpus.to_string() + " from " + where_set(name) + ", or from the pools"};
 }
 
-std::optional<Conflict> shared_exclusive(const CgroupCpus& cgroup, const PoolUse& use,
-                                         const std::function<std::set<pid_t>(const std::string&)>& processes) {
+using ProcessesOf = std::function<std::set<pid_t>(const std::string&)>;
+
+Conflict may_run(const CgroupCpus& cgroup, CpuSet cpus, const std::string& whose) {
+  const std::string name = printable(cgroup.path);
+  const std::string list = cpus.to_string();
+  return {.source = Conflict::Source::Cgroup,
+          .name = name,
+          .cpus = std::move(cpus),
+          .text = name + " may run on CPU " + list + " of " + whose + " (cpuset.cpus " + cgroup.cpus.to_string() + ")",
+          .remedy = "remove CPU " + list + " from " + where_set(name)};
+}
+
+std::optional<Conflict> shared_exclusive(const CgroupCpus& cgroup, const PoolUse& use, const ProcessesOf& processes) {
   CpuSet cpus;
   std::vector<std::string> workloads;
   std::optional<std::set<pid_t>> inside;  // read only where it matters
   for (const auto& [id, holder] : use.holders) {
-    if (!holder.cpus.intersects(cgroup.cpus) || is_of(holder, cgroup.path)) continue;
-    if (cgroup.cpus.is_subset_of(holder.cpus)) {
+    if (!holder.cpus.intersects(cgroup.effective) || is_of(holder, cgroup.path)) continue;
+    if (cgroup.effective.is_subset_of(holder.cpus)) {
       if (!inside) inside = processes(cgroup.path);
       if (has_process_of(holder, *inside)) continue;
     }
-    cpus |= holder.cpus & cgroup.cpus;
+    cpus |= holder.cpus & cgroup.effective;
     workloads.push_back(id);
   }
   if (cpus.empty()) return std::nullopt;
-  const std::string name = printable(cgroup.path);
-  const std::string list = cpus.to_string();
-  return Conflict{.source = Conflict::Source::Cgroup,
-                  .name = name,
-                  .cpus = std::move(cpus),
-                  .text = name + " may run on CPU " + list + " of " + text_of(workloads) + " (cpuset.cpus " +
-                          cgroup.cpus.to_string() + ")",
-                  .remedy = "remove CPU " + list + " from " + where_set(name)};
+  return may_run(cgroup, std::move(cpus), text_of(workloads));
+}
+
+// A list that was chosen, with CPUs that no workload has yet.
+std::optional<Conflict> shared_free(const CgroupCpus& cgroup, const PoolUse& use, const ProcessesOf& processes) {
+  CpuSet cpus = cgroup.effective & use.exclusive;
+  if (cpus.empty()) return std::nullopt;
+  const std::set<pid_t> inside = processes(cgroup.path);
+  const bool is_workloads = std::ranges::any_of(use.holders, [&](const auto& entry) {
+    return is_of(entry.second, cgroup.path) || has_process_of(entry.second, inside);
+  });
+  if (is_workloads) return std::nullopt;
+  return may_run(cgroup, std::move(cpus), "exclusive pools");
+}
+
+// Paths of all cgroups above those of targets: their lists are what a target needs. Processes have only a cgroup
+// without others below it.
+std::set<std::string> paths_above_targets(const std::vector<CgroupCpus>& cgroups, const PoolUse& use) {
+  std::set<std::string> above;
+  for (const CgroupCpus& cgroup : cgroups) {
+    const auto has = [&cgroup](const auto& entry) { return is_of(entry.second, cgroup.path); };
+    if (std::ranges::none_of(use.holders, has)) continue;
+    for (size_t slash = cgroup.path.rfind('/'); slash != 0 && slash != std::string::npos;
+         slash = cgroup.path.rfind('/', slash - 1))
+      above.insert(cgroup.path.substr(0, slash));
+  }
+  return above;
+}
+
+// What a search for conflicts of all cgroups has to know.
+struct Search {
+  const PoolUse& use;
+  const ProcessesOf& processes;
+  std::set<std::string> names;  // of targets
+  std::set<std::string> above;  // paths above those of targets
+  CpuSet all;                   // CPUs that any cgroup has
+};
+
+std::optional<Conflict> find_in_slice(const CgroupCpus& cgroup, const Search& search) {
+  const std::string_view unit = unit_in_slice(cgroup.path);
+  if (unit.empty() || is_keeper(cgroup.path)) return std::nullopt;
+  if (search.names.contains(std::string(unit)))
+    return cgroup.cpus.empty() ? std::nullopt : shared_exclusive(cgroup, search.use, search.processes);
+  const bool is_inside = std::ranges::count(cgroup.path, '/') > 2;
+  return is_inside ? std::nullopt : std::optional(unit_without_workload(cgroup, search.use));
+}
+
+std::optional<Conflict> find_outside(const CgroupCpus& cgroup, const Search& search) {
+  if (is_keeper(cgroup.path)) return std::nullopt;
+  if (auto conflict = foreign_partition(cgroup, search.use)) return conflict;
+  if (cgroup.cpus.empty()) return std::nullopt;
+  if (search.above.contains(cgroup.path) && search.processes(cgroup.path).empty()) return std::nullopt;
+  if (auto conflict = shared_exclusive(cgroup, search.use, search.processes)) return conflict;
+  const bool is_narrow = !search.all.is_subset_of(cgroup.cpus);
+  return is_narrow ? shared_free(cgroup, search.use, search.processes) : std::nullopt;
 }
 
 std::string text_in(const std::string& path) { return read_file(path).value_or(std::nullopt).value_or(""); }
@@ -154,20 +210,16 @@ bool is_running(std::string_view name, const std::string& root) {
 
 std::vector<Conflict> cgroup_conflicts(const std::vector<CgroupCpus>& cgroups, const PoolUse& use,
                                        const std::function<std::set<pid_t>(const std::string& path)>& processes) {
-  const std::set<std::string> names = names_of(use);
+  Search search{.use = use,
+                .processes = processes,
+                .names = names_of(use),
+                .above = paths_above_targets(cgroups, use),
+                .all = use.pooled};
+  for (const CgroupCpus& cgroup : cgroups) search.all |= cgroup.effective;
   std::vector<Conflict> found;
   for (const CgroupCpus& cgroup : cgroups) {
     if (found.size() == kMostConflicts) break;
-    std::optional<Conflict> conflict;
-    if (is_in_slice(cgroup.path)) {
-      const std::string_view unit = unit_in_slice(cgroup.path);
-      const bool is_inside = std::ranges::count(cgroup.path, '/') > 2;
-      if (!unit.empty() && !is_inside && !is_keeper(cgroup.path) && !names.contains(std::string(unit)))
-        conflict = unit_without_workload(cgroup, use);
-    } else if (!is_keeper(cgroup.path)) {
-      if (is_at_top(cgroup.path)) conflict = foreign_partition(cgroup, use);
-      if (!conflict) conflict = shared_exclusive(cgroup, use, processes);
-    }
+    auto conflict = is_in_slice(cgroup.path) ? find_in_slice(cgroup, search) : find_outside(cgroup, search);
     if (conflict) found.push_back(*std::move(conflict));
   }
   return found;

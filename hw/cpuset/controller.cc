@@ -52,6 +52,16 @@ Result<CpuSet> possible_cpus() {
   return CpuSet::parse(trimmed(list.value_or("")));
 }
 
+Result<CpuSet> cpus_of_slice(const std::string& slice) {
+  std::string cgroup = cgroup_of_slice(slice);
+  std::optional<CpuSet> cpus = TRY(effective_cpus(cgroup));
+  while (!cpus && cgroup != "/") {
+    cgroup = parent_of(cgroup);
+    cpus = TRY(effective_cpus(cgroup));
+  }
+  return cpus.value_or(CpuSet());
+}
+
 bool overwrites_affinity() {
   utsname name{};
   if (::uname(&name) != 0) return true;

@@ -16,6 +16,9 @@ bool overwrites_affinity();
 // Online, offline, or to be added while the host runs.
 Result<CpuSet> possible_cpus();
 
+// What units of this slice may run on, whether or not it exists now.
+Result<CpuSet> cpus_of_slice(const std::string& slice);
+
 // Why the controller must not be enabled here; empty: it may be, or it is.
 std::string why_not_enabled();
 

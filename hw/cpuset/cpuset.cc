@@ -140,6 +140,12 @@ Result<void> Cpuset::converge_targets(const Setting& wanted) {
   }
   for (const auto& [target, share] : wanted.restored_shares) note(shares_.set(target, share, deadline_of(target)));
   for (const auto& [target, own] : wanted.restored_memory) note(memory_.release(target, own, deadline_of(target)));
+  note(shrink_partition(wanted.limited, late));
+  // Before the controller is enabled for others, which would let services run on isolated CPUs.
+  const bool is_first = !why_not_enabled().empty();
+  for (const auto& [target, cpus] : wanted.limited) {
+    if (is_first && confines(target)) note(limit(target, cpus, {}, late));
+  }
   for (const auto& [target, cpus] : wanted.limited) {
     const auto nodes = wanted.memory.find(target);
     note(limit(target, cpus, nodes == wanted.memory.end() ? MemoryNodes() : nodes->second, deadline_of(target)));
@@ -154,6 +160,17 @@ Result<void> Cpuset::converge_targets(const Setting& wanted) {
   note(noise_.converge(wanted.restored_noise));
   note(noise_.converge(wanted.noise));
   return first;
+}
+
+// Slices get CPUs that the partition has left, since one that both have would make it invalid.
+Result<void> Cpuset::shrink_partition(const std::map<Target, CpuSet>& limited, Deadline deadline) {
+  for (const auto& [target, cpus] : limited) {
+    if (target.kind != Target::Kind::Partition) continue;
+    const Masks masks = TRY(Partition::masks()).value_or(Masks());
+    const CpuSet kept = masks.cpus & cpus;
+    if (masks.partition == "root" && !kept.empty() && kept != masks.cpus) return partition_.limit(kept, deadline);
+  }
+  return {};
 }
 
 Result<void> Cpuset::limit(const Target& target, const CpuSet& cpus, const MemoryNodes& nodes, Deadline deadline) {

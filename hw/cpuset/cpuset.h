@@ -41,6 +41,7 @@ class Cpuset {
   Deadline patience_end(std::chrono::milliseconds patience) const;
   Result<Observed> observe_until(const Query& query, Deadline deadline);
   Result<void> converge_targets(const Setting& wanted);
+  Result<void> shrink_partition(const std::map<Target, CpuSet>& limited, Deadline deadline);
   Result<void> limit(const Target& target, const CpuSet& cpus, const MemoryNodes& nodes, Deadline deadline);
   Result<void> release(const Target& target, const Masks& before, Deadline deadline);
   Result<void> free(const Target& target, const Masks& before, Deadline deadline);

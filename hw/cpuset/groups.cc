@@ -36,10 +36,10 @@ Result<void> check_effective(const Target& target, const std::string& cgroup, co
                                        wanted.to_string() + "; check the CPUs of " + parent_of(cgroup));
 }
 
-// The files decide whether systemd has done what it has not confirmed.
-bool is_done_unconfirmed(const Result<void>& request, const std::string& cgroup, const CpuSet& wanted) {
-  if (request || request.error().code != ErrorCode::Busy || cgroup.empty()) return false;
-  return effective_cpus(cgroup).value_or(std::nullopt) == wanted;
+Result<CpuSet> cpus_above(const Unit& unit) {
+  if (unit.cgroup.empty()) return cpus_of_slice(unit.slice);
+  const std::optional<CpuSet> cpus = TRY(effective_cpus(parent_of(unit.cgroup)));
+  return cpus.value_or(CpuSet());
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ Result<std::optional<Groups::Seen>> Groups::observe_unit(const Target& target, D
   if (!unit) return std::nullopt;
   const bool runs = !unit->cgroup.empty();
   Seen seen;
-  seen.group.available = TRY(effective_cpus(runs ? parent_of(unit->cgroup) : "/")).value_or(CpuSet());
+  seen.group.available = TRY(cpus_above(*unit));
   seen.masks.own = unit->allowed;
   seen.masks.cpus = unit->allowed.empty() ? seen.group.available : unit->allowed;
   if (!runs) return seen;
@@ -120,6 +120,9 @@ Result<void> Groups::limit_unit(const Target& target, const CpuSet& cpus, Deadli
   if (!unit) return {};
   const std::optional<CpuSet> effective = unit->cgroup.empty() ? std::nullopt : TRY(effective_cpus(unit->cgroup));
   if (unit->allowed != cpus || effective.value_or(cpus) != cpus) {
+    // Slices are limited to CPUs that are not isolated.
+    if (const std::string why = why_not_enabled(); !why.empty() && !confines(target))
+      return fail(ErrorCode::Unsupported, "the CPUs of " + target.name + " cannot be limited: " + why);
     TRY(enable_controller(units_, unit->slice, deadline));
     const KeptMasks masks = TRY(KeptMasks::of(unit->cgroup, effective.value_or(CpuSet())));
     const Result<void> set = units_.set_allowed_cpus(target.name, cpus, deadline);
@@ -152,7 +155,7 @@ Result<void> Groups::release_unit(const Target& target, Deadline deadline) {
   const std::optional<Unit> unit = TRY(units_.find(target.name, deadline));
   if (!unit) return {};
   const bool runs = !unit->cgroup.empty();
-  const CpuSet all = TRY(effective_cpus(runs ? parent_of(unit->cgroup) : "/")).value_or(CpuSet());
+  const CpuSet all = TRY(cpus_above(*unit));
   const std::optional<CpuSet> effective = runs ? TRY(effective_cpus(unit->cgroup)) : std::nullopt;
   if (unit->allowed.empty() && effective.value_or(all) == all) return {};
   const KeptMasks masks = TRY(KeptMasks::of(unit->cgroup, unit->allowed));

@@ -58,7 +58,12 @@ Result<void> Partition::set(const CpuSet& cpus, const std::string& kind, Deadlin
   const std::string before = TRY(partition_of(kCgroup)).value_or(kMember);
   // An invalid one becomes valid by way of a member only (update_prstate(), kernel/cgroup/cpuset.c).
   if (before != kMember && (before != kRoot || kind == kMember)) TRY(set_partition(kCgroup, kMember));
-  TRY(units_.set_allowed_cpus(kSlice, cpus, deadline));
+  const Result<void> written = units_.set_allowed_cpus(kSlice, cpus, deadline);
+  if (!written) {
+    // The file decides whether systemd has done what it has not confirmed.
+    const std::optional<CpuSet> own = TRY(own_cpus(kCgroup));
+    if (written.error().code != ErrorCode::Busy || own != cpus) return written;
+  }
   return kind == kMember || before == kind ? Result<void>() : set_partition(kCgroup, kind);
 }
 

@@ -43,6 +43,8 @@ Result<std::optional<Masks>> Scopes::masks_of(const Target& scope) {
 }
 
 Result<void> Scopes::move(const Target& scope, const CpuSet& cpus, const MemoryNodes& nodes, Deadline deadline) {
+  if (const std::string why = why_not_enabled(); !why.empty())
+    return fail(ErrorCode::Unsupported, "the CPUs of " + scope.name + " cannot be limited: " + why);
   TRY(enable_controller(units_, kRootSlice, deadline));
   const Result<void> started = units_.start_scope(scope.name, scope.task.process, cpus, nodes, deadline);
   if (!started) {
@@ -70,8 +72,9 @@ Result<void> Scopes::limit(const Target& scope, const CpuSet& cpus, const Memory
   const std::optional<CpuSet> effective = TRY(effective_cpus(cgroup_of_scope(scope)));
   if (effective && *effective != cpus) {
     const KeptMasks masks = TRY(KeptMasks::of(cgroup_of_scope(scope), *effective));
-    TRY(units_.set_allowed_cpus(scope.name, cpus, deadline));
+    const Result<void> set = units_.set_allowed_cpus(scope.name, cpus, deadline);
     masks.restore_within(cpus);
+    if (!set && !is_done_unconfirmed(set, cgroup_of_scope(scope), cpus)) return set;
   }
   TRY(check_effective(scope, cpus));
   // It has left for another cgroup, while others are still in the scope.
@@ -84,7 +87,8 @@ Result<void> Scopes::release(const Target& scope, const Masks& before, Deadline 
   if (!inside && !is_populated(cgroup_of_scope(scope))) return {};
   if (TRY(units_.find(scope.name, deadline))) {
     const CpuSet all = TRY(effective_cpus("/")).value_or(CpuSet());
-    TRY(units_.clear_allowed_cpus(scope.name, all, deadline));
+    const Result<void> cleared = units_.clear_allowed_cpus(scope.name, all, deadline);
+    if (!cleared && !is_done_unconfirmed(cleared, cgroup_of_scope(scope), all)) return cleared;
   }
   return inside ? restore(scope.task, before) : Result<void>();
 }

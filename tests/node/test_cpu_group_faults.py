@@ -54,6 +54,20 @@ def test_a_silent_systemd_fails_no_request_that_is_not_about_units(host):
     host.systemd.mode = "normal"
 
 
+def test_the_cgroup_files_decide_what_an_unconfirmed_change_of_a_scope_did(host):
+    with subprocess.Popen(words(host.node, "--pool", "fast", "--count", "2", "--", "sleep", "1000"), env=CLEAN) as command:
+        wait_for(lambda: host.node.list(), "the workload")
+        workload = host.node.list()[0]
+        scope = f"/nrd.slice/nrd-{workload['id']}.scope"
+        host.systemd.mode = "mute"
+        patch(host.node, workload["id"], {"cpu": {"count": 3}})
+        assert host.cpus(scope) == "2-4"
+        host.node.delete(workload["id"])
+        assert host.cpus(scope) == host.cpus("")
+        host.systemd.mode = "normal"
+        command.kill()
+
+
 def test_the_cgroup_files_decide_what_an_unconfirmed_request_did(host):
     before = host.traces()
     host.systemd.mode = "mute"

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from cpu_host import FEED, PATHS, TARGETS, Host, ask, assert_refused, host, share  # noqa: F401
+from cpu_host import FEED, PATHS, POOLS, TARGETS, Host, ask, assert_refused, host, share  # noqa: F401
 from cpu_pools import CLEAN, patch, post, words
 from harness import NRDCTL, wait_for
 from systemd import bits_of
@@ -46,6 +46,51 @@ def test_a_command_runs_in_a_scope_that_ends_with_it(host):
     wait_for(lambda: host.node.list() == [], "the workload to go")
     host.systemd.collect()
     assert host.traces() == before
+
+
+def test_the_next_command_does_not_get_the_scope_of_a_refused_one(host):
+    script = ("import json, socket, sys, time; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])\n"
+              "body = json.dumps({'owner': {'caller': True}, 'cpu': {'pool': 'fast', 'count': 2}, 'pstate': {'max_ratio': 20}})\n"
+              "s.sendall(f'POST /v1/workloads HTTP/1.1\\r\\nHost: x\\r\\nContent-Type: application/json\\r\\nContent-Length: {len(body)}\\r\\n\\r\\n{body}'.encode())\n"
+              "print(s.recv(4096).decode().split()[1], flush=True); time.sleep(1000)")
+    clients = []
+
+    def request():
+        clients.append(subprocess.Popen(["python3", "-c", script, host.node.socket], env=CLEAN, stdout=subprocess.PIPE, text=True))
+        return int(clients[-1].stdout.readline())
+
+    try:
+        refused = 0
+        for nth in range(1, 30):
+            host.sim.control("reset")
+            host.sim.control(f"fault write {nth} errno EIO")
+            if request() == 201:
+                break
+            refused += 1
+        host.sim.control("reset")
+        assert refused > 0
+        workload = host.node.list()[0]
+        scope = f"/nrd.slice/{workload['cpu']['enforced']['name']}"
+        assert workload["cpu"]["enforced"]["by"] == "scope"
+        assert host.read(scope, "cgroup.procs").split() == [str(clients[-1].pid)]
+    finally:
+        for client in clients:
+            client.kill()
+            client.wait()
+
+
+@pytest.mark.parametrize("confine", ["slices", "partition"])
+def test_a_stopped_service_can_have_the_cpus_of_its_slice(tmp_path, confine):
+    host = Host(tmp_path, f'[cpu]\nconfine = "{confine}"\n{POOLS}')
+    try:
+        for name, slice in (("far.service", "system.slice"), ("near.service", "nrd.slice"), ("deep.service", "nrd-deep.slice")):
+            host.systemd.add(name, slice=slice)
+        assert_refused(host, {"unit": "far.service", "cpu": {"pool": "fast", "cpus": "2-3"}}, 409,
+                       "/unit: CPU 2-3 is not among those of the parent of far.service (0-1,9,12-15)", "nrdctl export unit far.service")
+        for name in ("near.service", "deep.service"):
+            post(host.node, {"unit": name, "cpu": {"pool": "fast", "count": 2}})
+    finally:
+        host.end(None)
 
 
 @pytest.mark.parametrize("target", TARGETS)

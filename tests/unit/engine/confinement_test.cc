@@ -137,3 +137,18 @@ TEST_CASE("where a cpuset overwrites what isolcpus= has set, the rest of the hos
   REQUIRE(fixture.reload(Confinement::Slices));
   CHECK(fixture.cpus_of(a_slice("system.slice")) == "0");
 }
+
+TEST_CASE("the rest of the host stays confined while all CPUs of pools are offline") {
+  Fixture fixture;
+  REQUIRE(fixture.reload(Confinement::Partition));
+  const auto claimed = fixture.store.baselines().cpu_sets;
+  fixture.hardware.facts.rdt.online = CpuSet{0, 1};
+  const uint64_t writes = fixture.hardware.writes;
+  fixture.writer->repair();
+  CHECK(fixture.cpus_of(a_slice("system.slice")) == "0-1");
+  CHECK(fixture.hardware.writes == writes);
+  CHECK(fixture.store.baselines().cpu_sets == claimed);
+  fixture.hardware.facts.rdt.online = fixture.everywhere;
+  REQUIRE(fixture.reload(Confinement::None));
+  CHECK(fixture.hardware.tree == fixture.before);
+}

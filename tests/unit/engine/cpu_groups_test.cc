@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "engine/model/cpu_noise.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/transaction/ended_groups.h"
 #include "tests/unit/engine/cpu_pool_fixture.h"
@@ -238,4 +239,38 @@ TEST_CASE("a failed write leaves a unit where it was") {
     CHECK(fixture.hardware.tree == before);
     CHECK(fixture.store.baselines().cpu_sets.empty());
   }
+}
+
+TEST_CASE("a unit whose CPUs are all offline stays as it is, and gets what it had when the workload ends") {
+  UnitFixture fixture;
+  const Observed before = fixture.hardware.tree;
+  const auto workload = fixture.create(for_unit());
+  REQUIRE(workload);
+  fixture.hardware.facts.rdt.online -= CpuSet{2, 4};
+  const uint64_t writes = fixture.hardware.writes;
+  fixture.writer->repair();
+  CHECK(fixture.hardware.writes == writes);
+  CHECK(fixture.store.baselines().cpu_sets.contains(a_unit()));
+  CHECK(fixture.hardware.tree.cpuset.targets.at(a_unit()).cpus.to_string() == "2,4");
+  SUBCASE("while they are offline") {}
+  SUBCASE("when they are back") {
+    fixture.hardware.facts.rdt.online = fixture.everywhere;
+    fixture.writer->repair();
+    CHECK(is_applied(fixture.state(), *workload));
+  }
+  REQUIRE(fixture.remove(workload->id));
+  CHECK(fixture.hardware.tree.cpuset.targets == before.cpuset.targets);
+  CHECK(fixture.store.baselines().cpu_sets.empty());
+}
+
+TEST_CASE("a kernel that would give up isolcpus= is reported, with what helps") {
+  UnitFixture fixture;
+  CHECK(cpu_warnings(fixture.state()).empty());
+  fixture.hardware.facts.cpuset.no_scopes = "this kernel, before 6.2, would give up isolcpus=";
+  fixture.writer->repair();
+  REQUIRE(cpu_warnings(fixture.state()).size() == 1);
+  CHECK(cpu_warnings(fixture.state())[0].find("confine = \"slices\"") != std::string::npos);
+  fixture.hardware.facts.cpuset.no_slices = "systemd is not the init of this host";
+  fixture.writer->repair();
+  CHECK(cpu_warnings(fixture.state()).empty());
 }

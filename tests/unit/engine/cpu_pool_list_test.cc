@@ -91,3 +91,14 @@ TEST_CASE("all pools or none: a refusal names the item, and nothing has changed"
   CHECK(fixture.hardware.tree == before);
   CHECK(fixture.state().workloads.empty());
 }
+
+TEST_CASE("all CPUs of one of its pools go offline: reported, while the tasks run on the others") {
+  ListFixture fixture;
+  const auto workload = fixture.create(fast_and_common(1, 500));
+  REQUIRE(workload);
+  fixture.hardware.facts.rdt.online.remove(CpuId{2});
+  fixture.writer->repair();
+  CHECK(fixture.runs() == CpuSet{8, 9});
+  CHECK(problem_of(fixture.state()) ==
+        "all CPUs of workload 1 in pool fast are offline, so its tasks run on its other CPUs; bring one of 2 online");
+}

@@ -39,7 +39,8 @@ CgroupCpus a_cgroup(const std::string& path, const char* cpus, const std::string
 TEST_CASE("a cgroup with an exclusive CPU in its list is a conflict") {
   const auto conflicts = found({a_cgroup("/system.slice/web.service", "0-4"), a_cgroup("/docker/4f", "4-6"),
                                 a_cgroup("/user.slice", ""), a_cgroup("/other", "0-3,7")});
-  REQUIRE(conflicts.size() == 2);
+  REQUIRE(conflicts.size() == 3);
+  CHECK(conflicts[2].text == "/other may run on CPU 7 of exclusive pools (cpuset.cpus 0-3,7)");
   CHECK(conflicts[0] == Conflict{.source = Conflict::Source::Cgroup,
                                  .name = "/system.slice/web.service",
                                  .cpus = {4},
@@ -72,6 +73,25 @@ TEST_CASE("a cgroup of a workload's target is none, wherever it is") {
   CHECK(texts({a_cgroup("/x", "4-5"), a_cgroup("/x/yy", "5"), a_cgroup("/a/x/y", "5"),
                a_cgroup("/system.slice/feed.service.d", "4"), a_cgroup("/system.slice/feed.service", "4-5")}) ==
         "/x 4-5; /x/yy 5; /a/x/y 5; /system.slice/feed.service.d 4; /system.slice/feed.service 5; ");
+  // The remedy for the one above would take the CPU from the target.
+  CHECK(texts({a_cgroup("/x", "4-5"), a_cgroup("/x/y", "5"), a_cgroup("/system.slice", "0-5"),
+               a_cgroup("/system.slice/feed.service", "4")}) == "");
+}
+
+TEST_CASE("a list of all CPUs is as good as none: it is no choice of free exclusive ones") {
+  CHECK(found({a_cgroup("/all", "0-7"), a_cgroup("/some", "7")}).size() == 2);
+  PoolUse use = a_use();
+  use.holders.clear();
+  const auto conflicts = cpuset::cgroup_conflicts({a_cgroup("/all", "0-7"), a_cgroup("/some", "6-7")}, use,
+                                                  [](const auto&) { return std::set<pid_t>{}; });
+  REQUIRE(conflicts.size() == 1);
+  CHECK(conflicts[0].text == "/some may run on CPU 6-7 of exclusive pools (cpuset.cpus 6-7)");
+}
+
+TEST_CASE("a workload's cgroup in nrd.slice with a CPU of another is a conflict") {
+  const auto conflicts = found({a_cgroup("/nrd.slice/nrd-1.scope", "4-5"), a_cgroup("/nrd.slice/nrd-1.scope/in", "4")});
+  REQUIRE(conflicts.size() == 1);
+  CHECK(conflicts[0].text == "/nrd.slice/nrd-1.scope may run on CPU 5 of workload feed (cpuset.cpus 4-5)");
 }
 
 TEST_CASE("a unit in nrd.slice needs a workload") {
@@ -92,11 +112,13 @@ TEST_CASE("a slice of nrd's own that keeps the controller enabled is none") {
   CHECK(found({a_cgroup("/system.slice/nrd.service", "0-7")}).size() == 1);
 }
 
-TEST_CASE("a valid partition of others directly below the root is a conflict") {
+TEST_CASE("a valid partition of others is a conflict, also below another cgroup") {
   const auto conflicts = found({a_cgroup("/machine.slice", "2-4,7", "root"), a_cgroup("/one.slice", "7", "isolated"),
                                 a_cgroup("/two.slice", "7", "root invalid (Cpu list in cpuset.cpus not exclusive)"),
                                 a_cgroup("/none.slice", "2-3", "root"), a_cgroup("/deep.slice/inner", "7", "root")});
-  REQUIRE(conflicts.size() == 2);
+  REQUIRE(conflicts.size() == 4);
+  CHECK(conflicts[2].text == "/two.slice may run on CPU 7 of exclusive pools (cpuset.cpus 7)");
+  CHECK(conflicts[3].name == "/deep.slice/inner");
   CHECK(conflicts[0].source == Conflict::Source::Partition);
   CHECK(conflicts[0].text == "/machine.slice is a cpuset partition (root) with CPU 4,7");
   CHECK(conflicts[1].name == "/one.slice");
