@@ -14,6 +14,7 @@
 #include "cli/draw_cpus.h"
 #include "cli/find_workload.h"
 #include "cli/human_units.h"
+#include "cli/operation.h"
 #include "cli/table.h"
 #include "cli/unit_process.h"
 
@@ -158,7 +159,8 @@ Outcome<std::string> request_of(const Client& client, NewWorkload wanted) {
 }
 
 Outcome<> create_workload(const Client& client, Output output, const NewWorkload& wanted) {
-  return print_workload(client.post("/v1/workloads", TRY(request_of(client, wanted))), output);
+  const Result<Answer> answer = client.post("/v1/workloads", TRY(request_of(client, wanted)));
+  return print_workload(TRY(after_operation(client, answer, output)), output);
 }
 
 Outcome<> dry_run_workload(const Client& client, Output output, const NewWorkload& wanted) {
@@ -173,7 +175,8 @@ Outcome<> dry_run_workload(const Client& client, Output output, const NewWorkloa
 
 Outcome<> update_workload(const Client& client, Output output, const std::string& called, const NewWorkload& wanted) {
   const std::string id = TRY(find_workload(client, called));
-  return print_workload(client.patch("/v1/workloads/" + encoded(id), workload_request(wanted)), output);
+  const Result<Answer> answer = client.patch("/v1/workloads/" + encoded(id), workload_request(wanted));
+  return print_workload(TRY(after_operation(client, answer, output)), output);
 }
 
 namespace {

@@ -1,8 +1,12 @@
 #include "daemon/hardware.h"
 
+#include <memory>
+#include <utility>
+
 #include "base/file.h"
 #include "hw/cpuset/cpuset.h"
 #include "hw/cpuset/disturbances.h"
+#include "hw/cpuset/memory_mover.h"
 #include "hw/pstate/pstate.h"
 #include "hw/rdt/rdt.h"
 
@@ -60,6 +64,12 @@ class NodeHardware final : public Hardware {
   std::map<CpuId, KHz> current_frequencies(const CpuSet& cpus) override { return pstate_.current(cpus); }
 
   Result<void> await_locks() override { return rdt_->await_locks(); }
+
+  ChangeMemory memory_changer() override {
+    return [mover = std::make_shared<cpuset::MemoryMover>()](const cpuset::MemoryChange& change) {
+      return mover->apply(change);
+    };
+  }
 
   Result<CpuSet> converge(const Setting& wanted) override {
     TRY(rdt_->converge(wanted.rdt));

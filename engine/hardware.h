@@ -2,6 +2,7 @@
 // fake.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -37,6 +38,9 @@ struct NodeFacts {
   friend bool operator==(const NodeFacts&, const NodeFacts&) = default;
 };
 
+// For another thread, and outlives the Hardware: changes the memory of a target with processes, which may take minutes.
+using ChangeMemory = std::function<Result<void>(const cpuset::MemoryChange&)>;
+
 // Called by the engine thread only.
 class Hardware {
  public:
@@ -64,6 +68,7 @@ class Hardware {
   virtual Result<void> await_locks() = 0;
   // Returns the CPUs whose frequency could not be restored or that are offline; the engine retries them.
   virtual Result<CpuSet> converge(const Setting& wanted) = 0;
+  virtual ChangeMemory memory_changer() = 0;
   // The current frequencies of these CPUs, where known.
   virtual std::map<CpuId, KHz> current_frequencies(const CpuSet& cpus) = 0;
   // The kernel's counters for these classes on these caches. A group that does not exist is left out. `asked`: the

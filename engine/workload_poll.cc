@@ -30,4 +30,12 @@ void WorkloadPoll::wait(const Client& client, const Engine& engine, std::shared_
   poll_.wait(client, longest, has_news, [&engine, answer = std::move(answer)] { answer(engine.state()); });
 }
 
+void WorkloadPoll::wait_until(const Client& client, const Engine& engine, std::function<bool(const NodeState&)> is_due,
+                              std::chrono::milliseconds longest,
+                              std::function<void(const std::shared_ptr<const NodeState>&)> answer) {
+  poll_.wait(
+      client, longest, [&engine, is_due = std::move(is_due)] { return is_due(*engine.state()); },
+      [&engine, answer = std::move(answer)] { answer(engine.state()); });
+}
+
 }  // namespace nrd

@@ -17,6 +17,10 @@ class WorkloadPoll {
   // From any thread. Calls `answer` once; `engine` must exist until stop().
   void wait(const Client& client, const Engine& engine, std::shared_ptr<const NodeState> seen,
             std::chrono::milliseconds longest, std::function<void(const std::shared_ptr<const NodeState>&)> answer);
+  // Likewise, once `is_due` of the state.
+  void wait_until(const Client& client, const Engine& engine, std::function<bool(const NodeState&)> is_due,
+                  std::chrono::milliseconds longest,
+                  std::function<void(const std::shared_ptr<const NodeState>&)> answer);
   void notify() { poll_.notify(); }
   void stop() { poll_.stop(); }
 

@@ -14,6 +14,7 @@
 #include "api/v1/monitoring.h"
 #include "api/v1/node.h"
 #include "api/v1/onload/onload.h"
+#include "api/v1/operations.h"
 #include "api/v1/policy.h"
 #include "api/v1/pstate.h"
 #include "api/v1/response_cache.h"
@@ -35,6 +36,8 @@ constexpr Route kRoutes[] = {
     {"PATCH", "/v1/workloads/{id}", patch_workload, "dry_run force", Access::Own},
     {"DELETE", "/v1/workloads/{id}", delete_workload, "force", Access::Own},
     {"GET", "/v1/workloads/{id}/monitoring", show_monitoring},
+    {"GET", "/v1/operations", list_operations},
+    {"GET", "/v1/operations/{id}", show_operation, "wait", Access::Own},
     {"GET", "/v1/cache", rmd::show_caches},
     {"GET", "/v1/cache/{level}", rmd::show_cache_level},
     {"GET", "/v1/cache/{level}/{id}", rmd::show_cache},

@@ -96,7 +96,7 @@ void render_enforced(json::Writer& w, const NodeState& state, const Workload& wo
 // Of a request after the first.
 Result<CpuRequest> parse_further(const Value& item, const std::string& at) {
   const auto request = TRY(json::parse_members<CpuRequest>(item.is_object() ? without_read_only(item) : item, at));
-  for (const char* member : {"near", "strict", "apart", "level", "among", "enforce", "memory"}) {
+  for (const char* member : {"near", "strict", "apart", "level", "among", "enforce", "memory", "migrate"}) {
     if (json::has(request, member))
       return fail_at(ErrorCode::BadRequest, at + "/" + member, "counts for all pools", "this in the first item");
   }

@@ -82,6 +82,7 @@ constexpr std::array kKeys = {
     Key{"granted_frequencies", Use::ReadOnly, Use::Ignored, "read-only; the grant follows from pstate"},
     Key{"granted_bandwidth", Use::ReadOnly, Use::Ignored, "read-only; the grant follows from mba"},
     Key{"throttled_siblings", Use::ReadOnly, Use::Ignored, "read-only; nrd observes which CPUs share a limit"},
+    Key{"operation", Use::ReadOnly, Use::Ignored, "read-only; nrd begins operations"},
     Key{"created", Use::ReadOnly, Use::Ignored, "read-only; nrd sets the time"},
     Key{"updated", Use::ReadOnly, Use::Ignored, "read-only; nrd sets the time"},
 };

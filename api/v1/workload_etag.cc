@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "api/routing/etag.h"
+#include "engine/model/cpu_memory.h"
 #include "engine/model/node_state.h"
 
 namespace nrd::v1 {
@@ -22,14 +23,16 @@ std::optional<uint64_t> revision_in(std::string_view tag, WorkloadId id) {
   const auto [end, error] = std::from_chars(tag.data(), tag.data() + tag.size(), revision);
   if (error != std::errc()) return std::nullopt;
   tag.remove_prefix(static_cast<size_t>(end - tag.data()));
-  return tag == "\"" || tag == "f\"" ? std::optional(revision) : std::nullopt;
+  if (tag.starts_with('f')) tag.remove_prefix(1);
+  if (tag.starts_with('o')) tag.remove_prefix(1);
+  return tag == "\"" ? std::optional(revision) : std::nullopt;
 }
 
 }  // namespace
 
 std::string etag_of(const NodeState& state, const Workload& workload) {
   return "\"" + std::to_string(workload.id.value) + "-" + std::to_string(workload.revision) +
-         (is_applied(state, workload) ? "\"" : "f\"");
+         (is_applied(state, workload) ? "" : "f") + (open_operation_of(state, workload) ? "o" : "") + "\"";
 }
 
 std::optional<std::vector<uint64_t>> revisions_of(std::string_view if_match, WorkloadId id) {

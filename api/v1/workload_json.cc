@@ -10,6 +10,7 @@
 #include "api/v1/owner_json.h"
 #include "base/json/members.h"
 #include "base/json/object.h"
+#include "engine/model/cpu_memory.h"
 #include "engine/model/workload_fields.h"
 #include "engine/plan/bandwidth.h"
 #include "engine/plan/dry_run.h"
@@ -101,6 +102,19 @@ void render_grant(json::Writer& w, const NodeState& state, const Workload& workl
   if (workload.spec.frequency) render_granted_frequencies(w.key("granted_frequencies"), workload.grant);
 }
 
+// The one that a change of it waits for, if any.
+void render_operation(json::Writer& w, const NodeState& state, const Workload& workload, const RenderOptions& options) {
+  const std::optional<uint64_t> id = options.operation ? options.operation : open_operation_of(state, workload);
+  if (!id) return;
+  const MemoryMove& move = state.memory_moves.at(*id);
+  w.key("operation").begin_object();
+  w.key("id").number(*id);
+  w.key("state").string(to_string(move.state));
+  w.key("from").string(move.from.to_string());
+  w.key("to").string(move.to.to_string());
+  w.end_object();
+}
+
 }  // namespace
 
 std::string cos_name(ClosId clos) { return "COS" + std::to_string(clos.value); }
@@ -138,6 +152,7 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload, c
   if (!spec.name.empty()) w.key("name").string(spec.name);
   if (!spec.labels.empty()) json::by_key(spec.labels)(w.key("labels"));
   render_grant(w, state, workload);
+  render_operation(w, state, workload, options);
   if (spec.owner) render(w.key("owner"), *spec.owner);
   if (spec.cgroup_owner) render(w.key("owner"), *spec.cgroup_owner);
   if (spec.onload) render(w.key("onload"), *spec.onload, options.launch);

@@ -18,8 +18,9 @@ struct DryRun;
 namespace nrd::v1 {
 
 struct RenderOptions {
-  std::string ratio{};      // the branch-miss threshold as the client wrote it; empty: formatted from the number
-  bool is_dry_run = false;  // not applied to the hardware; a new workload has no id yet
+  std::string ratio{};  // the branch-miss threshold as the client wrote it; empty: formatted from the number
+  std::optional<uint64_t> operation{};  // that this change waits for, even if it has ended; nullopt: an open one
+  bool is_dry_run = false;              // not applied to the hardware; a new workload has no id yet
   const onload::LaunchEnvironment* launch = nullptr;  // launch environment for Onload; null: omitted
 };
 void render(json::Writer& w, const NodeState& state, const Workload& workload, const RenderOptions& options = {});

@@ -106,17 +106,27 @@ http::Response with_audit(http::Response response, const Workload& workload, boo
   return response;
 }
 
+// 202 if the change waits for an operation.
+http::Response as_accepted(http::Response response, const Done& done) {
+  if (!done.operation) return response;
+  response.status = 202;
+  response.headers.emplace_back("Location", "/v1/operations/" + std::to_string(*done.operation));
+  return response;
+}
+
 http::Response created(const Changed& made, const std::string& ratio) {
   const Workload& workload = made.done.workload;
-  http::Response response =
-      with_workload(201, *made.done.state, workload, {.ratio = ratio, .launch = made.launch.get()});
-  response.headers.emplace_back("Location", "/v1/workloads/" + id_text(workload));
-  return with_audit(std::move(response), workload, false);
+  http::Response response = with_workload(
+      201, *made.done.state, workload, {.ratio = ratio, .operation = made.done.operation, .launch = made.launch.get()});
+  if (!made.done.operation) response.headers.emplace_back("Location", "/v1/workloads/" + id_text(workload));
+  return with_audit(as_accepted(std::move(response), made.done), workload, false);
 }
 
 http::Response patched(const Changed& made, bool is_forced) {
   const Workload& workload = made.done.workload;
-  return with_audit(with_workload(kOk, *made.done.state, workload, {.launch = made.launch.get()}), workload, is_forced);
+  http::Response response =
+      with_workload(kOk, *made.done.state, workload, {.operation = made.done.operation, .launch = made.launch.get()});
+  return with_audit(as_accepted(std::move(response), made.done), workload, is_forced);
 }
 
 // 200, not 204: clients of RMD treat any other status as a failure and retry forever.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/model/cpu_sets.h"
+#include "engine/model/setting_changes.h"
 
 namespace nrd {
 namespace {
@@ -15,6 +16,18 @@ using cpuset::Target;
 std::optional<Memory> observed_memory(const NodeState& state, const Target& target) {
   const auto found = state.observed.cpuset.memory.find(target);
   return found == state.observed.cpuset.memory.end() ? std::nullopt : std::optional(found->second);
+}
+
+bool is_moving(const NodeState& state, const Target& target) {
+  return std::ranges::any_of(state.memory_moves, [&target](const auto& entry) {
+    return entry.second.is_open() && entry.second.target == target;
+  });
+}
+
+bool is_bound(const NodeState& state, const Target& target) {
+  return std::ranges::any_of(state.workloads, [&target](const auto& entry) {
+    return memory_of(entry.second) && targets_of(entry.second).contains(target);
+  });
 }
 
 }  // namespace
@@ -50,6 +63,9 @@ std::set<Target> targets_with_memory(const NodeState& state) {
   std::set<Target> targets;
   for (const auto& [target, nodes] : bound_memory(state)) targets.insert(target);
   for (const auto& [target, own] : state.baselines.memory) targets.insert(target);
+  for (const auto& [operation, move] : state.memory_moves) {
+    if (move.is_open()) targets.insert(move.target);
+  }
   return targets;
 }
 
@@ -67,8 +83,53 @@ void add_memory(cpuset::Setting& wanted, const NodeState& state) {
     if (!is_elsewhere) wanted.memory[target] = nodes;
   }
   for (const auto& [target, own] : state.baselines.memory) {
-    if (!bound.contains(target) && !is_gone(state, target)) wanted.restored_memory[target] = own;
+    const std::optional<Memory> memory = observed_memory(state, target);
+    const bool is_left = is_gone(state, target) || is_moving(state, target) || (memory && memory->is_used);
+    if (!bound.contains(target) && !is_left) wanted.restored_memory[target] = own;
   }
+}
+
+bool awaits_release(const NodeState& state, const Target& target) {
+  const std::optional<Memory> memory = observed_memory(state, target);
+  return state.baselines.memory.contains(target) && memory && memory->is_used && !is_moving(state, target) &&
+         !is_gone(state, target) && !is_bound(state, target);
+}
+
+std::optional<cpuset::MemoryChange> memory_move_of(const NodeState& state, const Workload& workload) {
+  const std::optional<MemoryNodes> nodes = memory_of(workload);
+  if (!nodes || !workload.spec.cpu->migrate) return std::nullopt;
+  for (const Target& target : targets_of(workload)) {
+    const std::optional<Memory> memory = observed_memory(state, target);
+    if (memory && memory->is_used && memory->nodes != *nodes)
+      return cpuset::MemoryChange{.target = target, .nodes = *nodes};
+  }
+  return std::nullopt;
+}
+
+std::optional<uint64_t> open_operation_of(const NodeState& state, const Workload& workload) {
+  const auto found = std::ranges::find_if(state.memory_moves, [&workload](const auto& entry) {
+    return entry.second.is_open() && entry.second.workload == workload.id;
+  });
+  return found == state.memory_moves.end() ? std::nullopt : std::optional(found->first);
+}
+
+Result<void> check_no_memory_moves(const NodeState& state, const Setting& setting) {
+  const auto running = std::ranges::find_if(
+      state.memory_moves, [](const auto& entry) { return entry.second.state == MemoryMove::State::Moving; });
+  if (running == state.memory_moves.end()) return {};
+  Setting cpusets;
+  cpusets.cpuset = setting.cpuset;
+  const auto is_task = [](const auto& entry) { return entry.first.kind == Target::Kind::Task; };
+  std::erase_if(cpusets.cpuset.limited, is_task);
+  std::erase_if(cpusets.cpuset.restored, is_task);
+  cpusets.cpuset.latency = cpusets.cpuset.restored_latency = {};
+  cpusets.cpuset.noise = cpusets.cpuset.restored_noise = {};
+  cpusets.cpuset.shares = cpusets.cpuset.restored_shares = {};
+  if (differences(cpusets, state.observed).empty()) return {};
+  return fail(ErrorCode::Busy, "operation " + std::to_string(running->first) + " moves the memory of " +
+                                   running->second.target.name +
+                                   ", and the kernel changes no other cpuset meanwhile; "
+                                   "try again");
 }
 
 bool has_its_memory(const NodeState& state, const Workload& workload) {

@@ -1,11 +1,13 @@
 // Memory nodes of workloads that ask for memory near their CPUs. The nodes were chosen with the CPUs and are stored in
-// the grant. A target with processes keeps the memory that it has: nrd does not move it.
+// the grant. The setting leaves the memory of targets with processes alone: an operation moves it, or a change outside
+// the engine thread releases it (engine/transaction/memory_changes.h).
 #pragma once
 
 #include <map>
 #include <optional>
 #include <set>
 
+#include "base/result.h"
 #include "engine/model/node_state.h"
 
 namespace nrd {
@@ -22,6 +24,14 @@ std::set<cpuset::Target> targets_with_memory(const NodeState& state);
 bool has_unobserved_memory(const NodeState& state);
 // Adds the memory of workloads, and that to restore, to `wanted`. Not of targets whose processes got memory elsewhere.
 void add_memory(cpuset::Setting& wanted, const NodeState& state);
+// True if nrd has bound the memory of `target`, no workload does any more, and it has processes.
+bool awaits_release(const NodeState& state, const cpuset::Target& target);
+// How memory must move before `workload` has what it is granted; nullopt: it need not, or may not.
+std::optional<cpuset::MemoryChange> memory_move_of(const NodeState& state, const Workload& workload);
+// The operation that a change of `workload` waits for.
+std::optional<uint64_t> open_operation_of(const NodeState& state, const Workload& workload);
+// Busy if memory moves and `setting` would change a cpuset: the kernel would let that write wait for the pages.
+Result<void> check_no_memory_moves(const NodeState& state, const Setting& setting);
 // True if its targets, as last observed, get memory where they should.
 bool has_its_memory(const NodeState& state, const Workload& workload);
 

@@ -11,6 +11,7 @@
 
 #include "engine/hardware.h"
 #include "engine/model/latency_histogram.h"
+#include "engine/model/memory_move.h"
 #include "engine/model/node_config.h"
 #include "engine/model/workloads.h"
 #include "engine/plan/cpus/zones.h"
@@ -80,6 +81,7 @@ struct LiveState {
   CpuSet uncounted;                                // monitored and online, but without branch counters
   std::map<CpuId, KHz> current;                    // of CPUs whose frequency a workload sets, as last observed
   LatencyHistograms timings;
+  MemoryMoves memory_moves{};
 };
 
 // A copy is cheap: the parts that grow with the node are shared until they change.

@@ -34,6 +34,7 @@ void change_cpu(const SpecPatch& patch, Spec& spec) {
       spec.cpu->cpus = {};
     }
     if (has_number) spec.cpu->request_milli = spec.cpu->limit_milli = 0;
+    if (json::has(request, "memory")) spec.cpu->migrate = false;  // it says how this is done
   }
   change_part(patch.cpu, spec.cpu);
 }

@@ -100,6 +100,7 @@ struct CpuRequest {
   // Near: only of the NUMA nodes of its CPUs.
   enum class Memory { Any, Near };
   Memory memory = Memory::Any;
+  bool migrate = false;  // also of a target with processes, whose memory then moves in an operation
   friend bool operator==(const CpuRequest&, const CpuRequest&) = default;
 };
 

@@ -207,6 +207,9 @@ inline constexpr auto json::kFields<CpuRequest> = std::tuple(
         .or_default(),
     Field("memory", &CpuRequest::memory, {.expected = "\"any\" or \"near\"", .unset = Unset::Null},
           {"--memory", "where memory comes from: any (the default), or near, the NUMA nodes of the CPUs"})
+        .or_default(),
+    Field("migrate", &CpuRequest::migrate, Rules{},
+          {"--migrate", "move the memory of a running unit or cgroup to the nodes of --memory near", "true"})
         .or_default());
 
 template <>

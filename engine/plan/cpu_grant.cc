@@ -118,10 +118,14 @@ std::string size_text(uint64_t bytes) {
   return bytes == 0 ? "memory" : std::to_string((bytes + kMib - 1) / kMib) + " MiB of memory";
 }
 
-// Memory is bound before there is any: the kernel would move it inside the write, which takes seconds for each GB.
+// Memory is bound before there is any, or an operation moves it: that takes seconds for each GB.
 Result<void> check_memory(const NodeState& state, Workload workload, const CpuGrant& grant) {
   workload.grant.cpu = grant;
-  if (workload.spec.cpu->memory != CpuRequest::Memory::Near) return {};
+  if (workload.spec.cpu->memory != CpuRequest::Memory::Near) {
+    if (!workload.spec.cpu->migrate) return {};
+    return fail_at(ErrorCode::BadRequest, "/cpu/migrate", "only memory near the CPUs is moved",
+                   "\"memory\": \"near\" beside it");
+  }
   if (!workload.spec.has_group() && !grant.has_scope)
     return fail_at(ErrorCode::Unsupported, "/cpu/memory", "memory of single tasks cannot be bound to NUMA nodes",
                    "any, or a unit, a cgroup, or nrdctl run");
@@ -131,11 +135,11 @@ Result<void> check_memory(const NodeState& state, Workload workload, const CpuGr
     const auto found = state.observed.cpuset.memory.find(target);
     if (found == state.observed.cpuset.memory.end()) continue;
     const cpuset::Memory& memory = found->second;
-    if (!memory.is_used || memory.nodes == grant.memory_nodes) continue;
+    if (!memory.is_used || memory.nodes == grant.memory_nodes || workload.spec.cpu->migrate) continue;
     return fail_at(ErrorCode::Conflict, "/cpu/memory",
                    target.name + " runs and has " + size_text(memory.bytes) + " of node " + memory.nodes.to_string() +
                        ", not of " + grant.memory_nodes.to_string(),
-                   "any, or " + target.name + " before it has processes");
+                   "any, \"migrate\": true to move it, or " + target.name + " before it has processes");
   }
   return {};
 }

@@ -97,11 +97,17 @@ bool Commits::drop_restored() {
   used.memory = bound_memory(state_);
   add_latency(used, state_);
   add_noise(used, state_);
-  const size_t ended = std::erase_if(baselines.cpu_sets, is_not_in(used.limited)) +
-                       std::erase_if(baselines.cpu_shares, is_not_in(used.shares)) +
-                       std::erase_if(baselines.memory, is_not_in(used.memory)) +
-                       std::erase_if(baselines.latency, is_not_in(used.latency)) +
-                       drop_moved_noise(baselines, used, state_.observed);
+  cpuset::Setting present;
+  add_memory(present, state_);
+  const auto is_released = [&](const auto& claim) {
+    const auto& [target, own] = claim;
+    const bool is_gone_or_restored = is_gone(state_, target) || present.restored_memory.contains(target);
+    return !used.memory.contains(target) && is_gone_or_restored;
+  };
+  const size_t ended =
+      std::erase_if(baselines.cpu_sets, is_not_in(used.limited)) +
+      std::erase_if(baselines.cpu_shares, is_not_in(used.shares)) + std::erase_if(baselines.memory, is_released) +
+      std::erase_if(baselines.latency, is_not_in(used.latency)) + drop_moved_noise(baselines, used, state_.observed);
   return !restored.empty() || !finished.empty() || ended > 0;
 }
 

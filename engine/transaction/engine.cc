@@ -24,6 +24,8 @@ using Steady = std::chrono::steady_clock::time_point;
 // The most commands that one commit carries; bounds how long the first waits for the last.
 constexpr size_t kBatchLimit = 64;
 constexpr std::chrono::seconds kPartitionInterval{1};
+// At the end, for the memory of workloads that have been deleted.
+constexpr std::chrono::seconds kReleaseTime{2};
 
 struct Waiting {
   std::variant<Command, IdempotencyKey> request;  // a key: find what was created with it
@@ -48,7 +50,7 @@ class ThreadedEngine final : public Engine {
       : hardware_(hardware),
         clock_(clock),
         options_(options),
-        writer_(hardware, store, clock, options),
+        writer_(hardware, store, clock, options, [this] { note_memory_changed(); }),
         sampler_(clock, options.usage_interval),
         waiting_(options.queue) {}
 
@@ -59,6 +61,7 @@ class ThreadedEngine final : public Engine {
     }
     wake_.notify_one();
     if (thread_.joinable()) thread_.join();
+    writer_.stop_memory_changes(clock_.steady() + kReleaseTime);
     sampler_.end();
   }
 
@@ -153,6 +156,10 @@ class ThreadedEngine final : public Engine {
       busy_since_ = clock_.steady();
       if (options_.changed_cpus) hotplug_.note(options_.changed_cpus(), clock_.steady());
       if (hotplug_.is_due(clock_.steady()) || (hotplug_.has_news() && !batch.empty())) serve_hotplug();
+      if (writer_.has_ended_memory_change()) {
+        writer_.finish_memory_changes();
+        publish();
+      }
       store_records();
       take_configs();
       if (!batch.empty()) {
@@ -186,6 +193,13 @@ class ThreadedEngine final : public Engine {
     const auto classes = counted_classes(writer_.state());
     const std::set<ClosId> asked = sampler_.asked(classes);
     sampler_.take(hardware_.count_usage(classes, asked));
+  }
+
+  // Called by the thread that changes memory.
+  void note_memory_changed() {
+    const std::lock_guard hold(lock_);
+    memory_changed_ = true;
+    wake_.notify_one();
   }
 
   // Wakes the engine thread because work is due earlier than it knows.
@@ -231,15 +245,15 @@ class ThreadedEngine final : public Engine {
   std::vector<Waiting> next_batch(std::optional<Steady> until) {
     std::unique_lock hold(lock_);
     const auto is_due = [this] {
-      return stopping_ || cpus_changed_ || !waiting_.empty() || !records_.empty() || !configs_.empty() ||
-             sampler_.is_due();
+      return stopping_ || cpus_changed_ || memory_changed_ || !waiting_.empty() || !records_.empty() ||
+             !configs_.empty() || sampler_.is_due();
     };
     if (until) {
       wake_.wait_until(hold, *until, is_due);
     } else {
       wake_.wait(hold, is_due);
     }
-    cpus_changed_ = false;
+    cpus_changed_ = memory_changed_ = false;
     std::vector<Waiting> batch;
     while (!waiting_.empty() && batch.size() < kBatchLimit) {
       batch.push_back(*waiting_.pop());
@@ -321,7 +335,10 @@ class ThreadedEngine final : public Engine {
     const std::shared_ptr<const NodeState> state = publish();
     for (size_t i = 0; i < callers.size(); ++i) {
       callers[i](outcomes[i].map([&](Applied& applied) {
-        return Done{.state = state, .workload = std::move(applied.workload), .is_new = applied.is_new};
+        return Done{.state = state,
+                    .workload = std::move(applied.workload),
+                    .is_new = applied.is_new,
+                    .operation = applied.operation};
       }));
     }
   }
@@ -351,6 +368,7 @@ class ThreadedEngine final : public Engine {
   std::deque<Record> records_;                // guarded by lock_
   std::deque<NextConfig> configs_;            // guarded by lock_
   bool cpus_changed_ = false;                 // guarded by lock_
+  bool memory_changed_ = false;               // guarded by lock_
   bool stopping_ = false;                     // guarded by lock_
   std::atomic<Steady> busy_since_{Steady{}};  // zero: idle, and an idle thread is well
   std::thread thread_;

@@ -49,7 +49,8 @@ using Command = std::variant<CreateWorkload, PatchWorkload, PutWorkload, DeleteW
 struct Done {
   std::shared_ptr<const NodeState> state;
   Workload workload;
-  bool is_new = false;  // created by the command, not an earlier one
+  bool is_new = false;                  // created by the command, not an earlier one
+  std::optional<uint64_t> operation{};  // the rest of the change follows when it has moved memory
 };
 using Outcome = Result<Done>;
 

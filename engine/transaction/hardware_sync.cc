@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "engine/model/baselines.h"
+#include "engine/model/cpu_memory.h"
 #include "engine/model/cpu_noise.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/model/setting.h"
@@ -99,6 +100,7 @@ Result<void> HardwareSync::converge(Setting setting, Scope scope) {
     setting = without_confinement(std::move(setting));
   }
   setting = without_unclaimed(std::move(setting), state_.baselines);
+  TRY(check_no_memory_moves(state_, setting));
   state_.made_groups.insert(setting.rdt.made.begin(), setting.rdt.made.end());
   const auto begun = clock_.steady();
   const Result<CpuSet> left = hardware_.converge(setting);

@@ -49,7 +49,8 @@ uint64_t number_of(const std::string& given_id) {
 
 }  // namespace
 
-Transaction::Transaction(Hardware& hardware, store::Store& store, const Clock& clock, const EngineOptions& options)
+Transaction::Transaction(Hardware& hardware, store::Store& store, const Clock& clock, const EngineOptions& options,
+                         std::function<void()> memory_changed)
     : hardware_(hardware),
       clock_(clock),
       sync_(hardware, clock, state_),
@@ -61,7 +62,8 @@ Transaction::Transaction(Hardware& hardware, store::Store& store, const Clock& c
       conflicts_(hardware, state_),
       reaper_(clock, state_, sync_, commits_, claims_, governor_),
       drift_(hardware, state_, sync_, commits_, claims_, externals_, groups_, conflicts_, reaper_),
-      reconfigure_(hardware, state_, sync_, commits_, claims_, groups_, conflicts_) {
+      reconfigure_(hardware, state_, sync_, commits_, claims_, groups_, conflicts_),
+      memory_(hardware, clock, state_, sync_, commits_, claims_, std::move(memory_changed)) {
   state_.config = std::make_shared<const NodeConfig>(options.node);
 }
 
@@ -89,7 +91,14 @@ Result<void> Transaction::recover() {
   reaper_.remove_exited();
   groups_.report_sharing();
   conflicts_.refresh();
+  memory_.start_next();
   return {};
+}
+
+void Transaction::repair() {
+  drift_.repair({});
+  memory_.retry_releases();
+  memory_.start_next();
 }
 
 Result<void> Transaction::record(store::DocumentChange onload) {
@@ -145,9 +154,12 @@ Result<Proposal> Transaction::plan_on_fresh_observation(const Command& command) 
   const CpuSet frequencies = cpus_of(added.frequencies) | unreadable(wanted, proposal.setting);
   const bool has_observed_targets =
       unobserved_targets(wanted).empty() && !has_unobserved_shares(wanted) && !has_unobserved_memory(wanted);
-  if (added == Baselines{} && frequencies.empty() && has_observed_targets) return proposal;
+  // One that has started since has memory, which is not released on this thread.
+  const bool releases_memory = !proposal.setting.cpuset.restored_memory.empty();
+  if (added == Baselines{} && frequencies.empty() && has_observed_targets && !releases_memory) return proposal;
   const bool has_observed_all = added.tasks.empty() && added.cpu_sets.empty() && added.cpu_shares.empty() &&
-                                added.memory.empty() && added.latency.empty() && has_observed_targets;
+                                added.memory.empty() && added.latency.empty() && has_observed_targets &&
+                                !releases_memory;
   if (has_seen_groups && has_observed_all && frequencies.empty()) return proposal;
   TRY(sync_.refresh(
       frequencies, added.tasks,
@@ -195,10 +207,10 @@ Result<WorkloadId> Transaction::target_of(const Command& command) const {
 }
 
 // Plan again if CPUs or groups have changed since the plan was made.
-Result<WorkloadId> Transaction::apply_one(const Command& command) {
+Result<Transaction::Tried> Transaction::apply_one(const Command& command) {
   const CpuSet online = state_.facts.rdt.online;
   const std::set<std::string> groups = group_names(state_.observed.rdt);
-  Result<WorkloadId> applied = try_one(command);
+  Result<Tried> applied = try_one(command);
   if (applied || commits_.is_unknown()) return applied;
   const ErrorCode code = applied.error().code;
   if (code != ErrorCode::Hardware && code != ErrorCode::NoClass) return applied;
@@ -208,26 +220,63 @@ Result<WorkloadId> Transaction::apply_one(const Command& command) {
   return has_changed ? try_one(command) : applied;
 }
 
-Result<WorkloadId> Transaction::try_one(const Command& command) {
+Result<Transaction::Tried> Transaction::try_one(const Command& command) {
   if (const auto* create = std::get_if<CreateWorkload>(&command); create && create->key) {
     const std::optional<WorkloadId> created = TRY(created_with(*create->key));
-    if (created) return *created;
+    if (created) return Tried{*created};
   }
   TRY(check_revision(command));
   const WorkloadId id = TRY(target_of(command));
+  TRY(memory_.check(command, id));
   Proposal proposal = TRY(plan_on_fresh_observation(command));
-  if (proposal.workloads == state_.workloads) return id;
   const bool is_new = id.value == state_.next_id;
+  Tried tried{id};
+  if (const auto move = move_before(command, proposal, id)) {
+    TRY(memory_.check_room());
+    tried.deferred = Deferred{binding_of(command, is_new ? std::optional(id) : std::nullopt), *move};
+    if (!is_new) return tried;
+    proposal = TRY(plan_on_fresh_observation(without_binding(command)));
+  }
+  if (proposal.workloads == state_.workloads) return tried;
   TRY(carry_out(std::move(proposal)));
-  if (!is_new) return id;
+  if (!is_new) return tried;
   state_.next_id = id.value;  // the claim of its scope may have taken it
   if (const auto* create = std::get_if<CreateWorkload>(&command)) note_created(create->spec, create->key);
   if (const auto* put = std::get_if<PutWorkload>(&command)) note_created(put->spec, {});
-  return id;
+  return tried;
+}
+
+// How memory must move before `proposal` can hold.
+std::optional<cpuset::MemoryChange> Transaction::move_before(const Command& command, const Proposal& proposal,
+                                                             WorkloadId id) const {
+  return requests_cpus(command) ? memory_move_of(state_, proposal.workloads.at(id)) : std::nullopt;
+}
+
+Result<void> Transaction::apply_moved(const Command& command, const cpuset::MemoryChange& moved) {
+  TRY(commits_.resolve());
+  TRY(sync_.refresh({}, {}, {.memory = {moved.target}}));
+  const Tried tried = TRY(try_one(command));
+  if (tried.deferred)
+    return fail(ErrorCode::Hardware, moved.target.name + " has memory of other nodes than its CPUs again");
+  governor_.reset();
+  return commits_.commit_workloads();
+}
+
+void Transaction::finish_memory_changes() {
+  while (const auto ended = memory_.take_ended()) {
+    if (ended->operation) {
+      memory_.finish(*ended->operation,
+                     ended->result.and_then([&] { return apply_moved(*ended->command, ended->change); }));
+    } else {
+      memory_.finish_release(*ended);
+    }
+  }
+  memory_.start_next();
 }
 
 Result<void> Transaction::carry_out(Proposal proposal) {
   TRY(governor_.check_counters(proposal.workloads));
+  TRY(check_no_memory_moves(state_, proposal.setting));
   // A process that holds a lock blocks every write, so do not begin one.
   TRY(hardware_.await_locks());
   const bool has_recorded = TRY(externals_.record_before(proposal.setting));
@@ -246,6 +295,7 @@ Result<void> Transaction::carry_out(Proposal proposal) {
 std::vector<Result<Applied>> Transaction::apply(std::span<const Command> commands) {
   const auto frozen = [] { return fail(ErrorCode::Frozen, "store state unknown; change rejected, try again"); };
   std::vector<Result<Applied>> outcomes;
+  std::vector<std::optional<Deferred>> deferred(commands.size());
   if (const Result<void> resolved = commits_.resolve(); !resolved) {
     outcomes.assign(commands.size(), Failure(resolved.error()));
     return outcomes;
@@ -262,9 +312,10 @@ std::vector<Result<Applied>> Transaction::apply(std::span<const Command> command
       if (found != state_.workloads.end()) deleted = found->second;
     }
     const uint64_t next_id = state_.next_id;
-    outcomes.push_back(apply_one(command).map([&](WorkloadId id) {
+    outcomes.push_back(apply_one(command).map([&](Tried tried) {
       if (deleted) return Applied{*std::move(deleted)};
-      return Applied{.workload = state_.workloads.at(id), .is_new = id.value >= next_id};
+      deferred[outcomes.size()] = std::move(tried.deferred);
+      return Applied{.workload = state_.workloads.at(tried.id), .is_new = tried.id.value >= next_id};
     }));
     governor_.reset();
   }
@@ -285,8 +336,20 @@ std::vector<Result<Applied>> Transaction::apply(std::span<const Command> command
       outcome->workload = found->second;
     }
   }
-  if (committed) groups_.report_sharing();
+  if (committed) {
+    groups_.report_sharing();
+    begin_operations(outcomes, std::move(deferred));
+  }
   return outcomes;
+}
+
+void Transaction::begin_operations(std::vector<Result<Applied>>& outcomes,
+                                   std::vector<std::optional<Deferred>> deferred) {
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    if (!outcomes[i] || !deferred[i] || !state_.workloads.contains(outcomes[i]->workload.id)) continue;
+    outcomes[i]->operation = memory_.begin(outcomes[i]->workload.id, *std::move(deferred[i]));
+  }
+  memory_.start_next();
 }
 
 }  // namespace nrd

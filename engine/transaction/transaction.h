@@ -11,6 +11,8 @@
 // The answer follows the commit, so an acknowledged change is in the last row; an unacknowledged one is either there
 // too (the client may ask) or nowhere.
 //
+// A change that must move memory first (memory_changes.h) is planned, then applied in the same way when that has ended.
+//
 // Other work of the engine thread follows the same steps with the same parts: Claims, HardwareSync, Commits.
 #pragma once
 
@@ -19,6 +21,7 @@
 
 #include "engine/transaction/drift.h"
 #include "engine/transaction/engine.h"
+#include "engine/transaction/memory_changes.h"
 #include "engine/transaction/reconfigure.h"
 #include "engine/transaction/task_reaper.h"
 
@@ -27,12 +30,15 @@ namespace nrd {
 // What a command did: the workload after it, before it for a delete.
 struct Applied {
   Workload workload;
-  bool is_new = false;  // created by the command, not by an earlier one with the same key
+  bool is_new = false;                  // created by the command, not by an earlier one with the same key
+  std::optional<uint64_t> operation{};  // as in Done
 };
 
 class Transaction {
  public:
-  Transaction(Hardware& hardware, store::Store& store, const Clock& clock, const EngineOptions& options);
+  // `memory_changed` is called by another thread when finish_memory_changes() has something to do.
+  Transaction(Hardware& hardware, store::Store& store, const Clock& clock, const EngineOptions& options,
+              std::function<void()> memory_changed = {});
   Transaction(const Transaction&) = delete;  // its parts refer to each other
 
   // Start after stop, crash or reboot: converges the hardware to the stored state.
@@ -47,7 +53,12 @@ class Transaction {
   Result<void> reconfigure(const NodeConfig& config, ReloadMode mode) {
     return mode == ReloadMode::Check ? reconfigure_.check(config) : reconfigure_.apply(config);
   }
-  void repair() { drift_.repair({}); }
+  void repair();
+  bool has_ended_memory_change() const { return memory_.has_ended(); }
+  // Ends operations whose memory has moved, and begins the next.
+  void finish_memory_changes();
+  // Returns by `until`, whatever the kernel still moves.
+  void stop_memory_changes(std::chrono::steady_clock::time_point until) { memory_.stop(until); }
   // True if the partition of the configuration has become invalid, or valid again, since the last observation.
   bool has_partition_changed() const;
   // Repairs after these CPUs went online or offline. False: some grants are not applied yet.
@@ -59,14 +70,24 @@ class Transaction {
   const NodeState& state() const { return state_; }
 
  private:
+  // The workload of a command, and what is left of it until memory has moved.
+  struct Tried {
+    WorkloadId id;
+    std::optional<Deferred> deferred{};
+  };
+
   Result<Workloads> plan(const Command& command);
   Result<Proposal> plan_on_fresh_observation(const Command& command);
   Result<std::optional<WorkloadId>> created_with(const IdempotencyKey& key) const;
   Result<void> check_revision(const Command& command) const;
   void note_created(const Spec& spec, const std::optional<IdempotencyKey>& key);
   Result<WorkloadId> target_of(const Command& command) const;
-  Result<WorkloadId> apply_one(const Command& command);
-  Result<WorkloadId> try_one(const Command& command);
+  Result<Tried> apply_one(const Command& command);
+  Result<Tried> try_one(const Command& command);
+  std::optional<cpuset::MemoryChange> move_before(const Command& command, const Proposal& proposal,
+                                                  WorkloadId id) const;
+  void begin_operations(std::vector<Result<Applied>>& outcomes, std::vector<std::optional<Deferred>> deferred);
+  Result<void> apply_moved(const Command& command, const cpuset::MemoryChange& moved);
   Result<void> carry_out(Proposal proposal);
 
   Hardware& hardware_;
@@ -82,6 +103,7 @@ class Transaction {
   TaskReaper reaper_;
   Drift drift_;
   Reconfigure reconfigure_;
+  MemoryChanges memory_;
 };
 
 }  // namespace nrd

@@ -79,6 +79,16 @@ Result<void> MemoryBinding::bind(const Target& target, const MemoryNodes& nodes,
   return place->cgroup.empty() ? Result<void>() : check_nodes(target, place->cgroup, nodes);
 }
 
+Result<void> MemoryBinding::move(const Target& target, const MemoryNodes& nodes, Deadline deadline) {
+  const std::optional<Place> place = TRY(find(target, deadline));
+  if (!place || place->cgroup.empty()) return {};
+  const Result<void> done = set(target, nodes, deadline);
+  if (!done && done.error().code != ErrorCode::Busy) return done;
+  // systemd may have done what it has not confirmed in time.
+  const Result<void> checked = check_nodes(target, place->cgroup, nodes);
+  return checked || done ? checked : done;
+}
+
 Result<void> MemoryBinding::release(const Target& target, const MemoryNodes& own, Deadline deadline) {
   const std::optional<Place> place = TRY(find(target, deadline));
   if (!place || place->own == own) return {};

@@ -1,6 +1,6 @@
 // Memory nodes of scopes, units and cgroups: cpuset.mems (Documentation/admin-guide/cgroup-v2.rst). The kernel moves
-// what a cgroup has in memory inside the write, which may take seconds, so that of a target with processes is never
-// changed to fewer nodes.
+// what a cgroup has in memory inside the write, which may take seconds, so only MemoryMover changes that of a target
+// with processes, on a thread of its own.
 #pragma once
 
 #include <map>
@@ -24,6 +24,8 @@ class MemoryBinding {
   // A scope must have been started with them. Hardware: it has other ones after the write, or processes that keep it
   // from being changed. Nothing happens if the target is gone.
   Result<void> bind(const Target& target, const MemoryNodes& nodes, Deadline deadline);
+  // Also of a target with processes. Nothing happens if it does not run.
+  Result<void> move(const Target& target, const MemoryNodes& nodes, Deadline deadline);
   // What it had before; all nodes of the parent if it has processes, which might have to move for less.
   Result<void> release(const Target& target, const MemoryNodes& own, Deadline deadline);
 

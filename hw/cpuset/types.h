@@ -168,6 +168,15 @@ struct Memory {
   friend bool operator==(const Memory&, const Memory&) = default;
 };
 
+// A change of the memory nodes of a target with processes, whose pages the kernel moves inside the write.
+struct MemoryChange {
+  enum class Kind { Move, Release };
+  Target target{};
+  MemoryNodes nodes{};  // of a release: what it had itself; empty: nothing
+  Kind kind = Kind::Move;
+  friend bool operator==(const MemoryChange&, const MemoryChange&) = default;
+};
+
 // What to observe.
 struct Query {
   std::set<Target> targets{};

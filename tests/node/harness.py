@@ -249,7 +249,7 @@ class Node:
 
     def call(self, method, path, body=None):
         status, text, _ = self.request(method, path, body)
-        if status not in (200, 201):
+        if status not in (200, 201, 202):
             raise Refused(status, text)
         return json.loads(text) if text else None
 

@@ -7,7 +7,8 @@
 
 Like systemd it reports success whatever the kernel says to its writes, and writes nothing when a limit is cleared. A fault
 is in `mode`: "deaf" replies to nothing and does nothing; "mute" does what is asked and does not reply; "idle" replies
-"done" and does nothing.
+"done" and does nothing. While `memory_may_move` is cleared, changes of AllowedMemoryNodes= take effect and are answered
+later, as while the kernel moves pages.
 """
 
 import contextlib
@@ -16,6 +17,7 @@ import os
 import re
 import subprocess
 import tempfile
+import threading
 
 from jeepney import HeaderFields
 from system_bus import DBusError
@@ -63,6 +65,9 @@ class Systemd:
         self.sim, self.mode = sim, "normal"
         self.on_change = lambda count, is_done: None  # called before and after each change
         self.changes = 0
+        self.memory_may_move = threading.Event()
+        self.memory_may_move.set()
+        self.has_memory_to_move = False
         self.units = {}
         self.folder = tempfile.TemporaryDirectory(prefix="systemd-")
         self.shell = None  # in the node
@@ -196,6 +201,9 @@ class Systemd:
 
     def SetUnitProperties(self, name, _runtime, properties):
         unit = self.units.setdefault(name, Unit(name))
+        if any(key == "AllowedMemoryNodes" for key, _ in properties):
+            self.has_memory_to_move = True
+            self.memory_may_move.wait()
         unit.properties.update({key: value for key, (_, value) in properties})
         self.realize(unit)
 

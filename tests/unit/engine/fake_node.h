@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -12,6 +14,7 @@
 #include "engine/hardware.h"
 #include "engine/model/foreign_groups.h"
 #include "engine/model/workload_fields.h"
+#include "tests/unit/engine/a_spec.h"
 #include "tests/unit/engine/fake_store.h"
 #include "tests/unit/engine/fake_zones.h"
 #include "tests/unit/engine/node_shape.h"
@@ -146,6 +149,10 @@ class FakeHardware final : public Hardware {
 
   Result<std::set<Task>> find_processes(const std::vector<std::string>&, const std::set<uid_t>&) override {
     return matching;
+  }
+
+  ChangeMemory memory_changer() override {
+    return [this](const cpuset::MemoryChange& change) { return change_memory(change); };
   }
 
   // Writes knob by knob, so that a failure leaves some written and others not.
@@ -293,6 +300,25 @@ class FakeHardware final : public Hardware {
     return left;
   }
 
+  // On another thread, once open_memory_gate() was called, if the gate is closed.
+  Result<void> change_memory(const cpuset::MemoryChange& change) {
+    std::unique_lock hold(memory_lock);
+    memory_gate.wait(hold, [this] { return !is_memory_gate_closed; });
+    memory_changes.push_back(change);
+    const auto found = tree.cpuset.memory.find(change.target);
+    if (found == tree.cpuset.memory.end()) return {};
+    if (is_memory_stuck) return fail(ErrorCode::Hardware, "memory did not move");
+    const bool is_all = change.kind == cpuset::MemoryChange::Kind::Release;
+    found->second.nodes = is_all ? facts.cpuset.memory_nodes : change.nodes;
+    found->second.own = change.nodes;
+    return {};
+  }
+  void open_memory_gate() {
+    const std::lock_guard hold(memory_lock);
+    is_memory_gate_closed = false;
+    memory_gate.notify_all();
+  }
+
   rdt::Usages count_usage(const std::map<ClosId, std::set<CacheId>>& classes, const std::set<ClosId>&) override {
     usage_counted.push_back(classes);
     return usages;
@@ -322,6 +348,11 @@ class FakeHardware final : public Hardware {
   std::set<cpuset::NoiseSource> immovable{};  // interrupts that the kernel manages
   std::set<Task> matching;                    // whatever the pattern; without boot_id
   std::map<Task, std::string> tasks;          // that live, and the group each is in
+  std::mutex memory_lock;
+  std::condition_variable memory_gate;
+  bool is_memory_gate_closed = false;
+  bool is_memory_stuck = false;
+  std::vector<cpuset::MemoryChange> memory_changes;  // in this order
   uint64_t writes = 0;
   std::optional<uint64_t> fail_at_write;      // that write is refused, once
   std::optional<uint64_t> broken_from_write;  // that write and all after it are refused
@@ -355,36 +386,6 @@ class FakeHardware final : public Hardware {
   NodeShape shape_;
   std::set<cpuset::NoiseSource> refused_{};
 };
-
-// a_spec("4-5").ways(2, 3): the spec a client would send.
-struct SpecBuilder {
-  Spec spec;
-  SpecBuilder ways(uint32_t max, uint32_t min) && {
-    spec.cache = CacheRequest{.max = max, .min = min};
-    return std::move(*this);
-  }
-  SpecBuilder no_cache() && {
-    spec.cache.reset();
-    return std::move(*this);
-  }
-  SpecBuilder frequency(FrequencyRequest request) && {
-    spec.frequency = std::move(request);
-    return std::move(*this);
-  }
-  SpecBuilder uuid(std::string uuid) && {
-    spec.uuid = std::move(uuid);
-    return std::move(*this);
-  }
-  operator Spec() && { return std::move(spec); }
-};
-
-inline SpecBuilder a_spec(const std::string& cpus) {
-  SpecBuilder builder;
-  builder.spec.core_ids = {cpus};
-  builder.spec.cpus = *CpuSet::parse(cpus);
-  builder.spec.cache = CacheRequest{};
-  return builder;
-}
 
 // Ways as a picture, way 0 at the left: "..##.......".
 inline std::string picture(WayMask ways, unsigned width) {

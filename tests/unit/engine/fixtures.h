@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,7 +20,7 @@ struct TransactionFixture {
 
   // Also again, as after a stop.
   void start() {
-    writer = std::make_unique<Transaction>(hardware, store, clock, options);
+    writer = std::make_unique<Transaction>(hardware, store, clock, options, [this] { note_memory_changed(); });
     REQUIRE(writer->recover());
   }
   const NodeState& state() const { return writer->state(); }
@@ -40,6 +41,18 @@ struct TransactionFixture {
     return group == hardware.tree.rdt.classes.end() ? "" : group->second.cpus.to_string();
   }
 
+  void note_memory_changed() {
+    memory_changed = true;
+    memory_changed.notify_one();
+  }
+  // Waits until memory has been changed on the other thread, and does what follows.
+  void finish_memory_change() {
+    memory_changed.wait(false);
+    memory_changed = false;
+    writer->finish_memory_changes();
+  }
+
+  std::atomic<bool> memory_changed = false;  // first: the other thread ends after `writer`
   FakeHardware hardware;
   FakeStore store;
   SystemClock clock;

@@ -107,7 +107,7 @@ TEST_CASE("the document of a workload in a CPU pool") {
   CHECK(
       row.document.find(
           R"("cpu":{"pool":"fast","count":2,"cores":null,"cpus":null,"request_milli":null,"limit_milli":null,)"
-          R"("near":["eth1"],"strict":true,"apart":["7"],"level":"l3","among":null,"enforce":null,"memory":null},"near_cpus":["4-6"],"further_cpus":null,"runs_caller":null,"unit":null,"cgroup":null,"cgroup_owner":null,"quota_uid":1001})") !=
+          R"("near":["eth1"],"strict":true,"apart":["7"],"level":"l3","among":null,"enforce":null,"memory":null,"migrate":null},"near_cpus":["4-6"],"further_cpus":null,"runs_caller":null,"unit":null,"cgroup":null,"cgroup_owner":null,"quota_uid":1001})") !=
       std::string::npos);
   CHECK(row.document.find(R"("cpu":{"pool":"fast","exclusive":"4-5","idle_siblings":"36-37","zone":"node 0, l3 1",)"
                           R"("memory_nodes":null,"reason":"nearest to eth1","has_scope":null},"cpu_by_pool":null})") !=

@@ -1,0 +1,80 @@
+#include "api/v1/operations.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "api/routing/answer.h"
+#include "api/routing/problem.h"
+#include "api/routing/query.h"
+#include "api/v1/cpu_json.h"
+#include "api/v1/workload_json.h"
+#include "base/json/writer.h"
+#include "base/number.h"
+#include "engine/transaction/engine.h"
+#include "engine/workload_poll.h"
+
+namespace nrd::v1 {
+namespace {
+
+void render_operation(json::Writer& w, uint64_t id, const MemoryMove& move) {
+  w.begin_object();
+  w.key("id").number(id);
+  w.key("workload").string(move.workload_text);
+  w.key("target").string(move.target.name);
+  w.key("from").string(move.from.to_string());
+  w.key("to").string(move.to.to_string());
+  w.key("bytes").number(move.bytes);
+  w.key("state").string(to_string(move.state));
+  w.key("started").string(render(move.started));
+  w.key("finished");
+  move.finished ? w.string(render(*move.finished)) : w.null();
+  w.key("message").string(move.message);
+  w.end_object();
+}
+
+const MemoryMove* find(const NodeState& state, std::optional<uint64_t> id) {
+  const auto found = id ? state.memory_moves.find(*id) : state.memory_moves.end();
+  return found == state.memory_moves.end() ? nullptr : &found->second;
+}
+
+http::Response shown(const NodeState& state, std::optional<uint64_t> id, routing::ErrorStyle style) {
+  const MemoryMove* move = find(state, id);
+  if (!move) {
+    const Error error{ErrorCode::NotFound, {}, "there is no such operation since nrd has started", {}, {}, {}};
+    return render(routing::problem_of_request(error), style);
+  }
+  json::Writer w;
+  render_operation(w, *id, *move);
+  return routing::json_answer(200, w.take());
+}
+
+}  // namespace
+
+void list_operations(const routing::Call& call, http::Reply reply) {
+  json::Writer w;
+  w.begin_array();
+  for (const auto& [id, move] : call.engine.state()->memory_moves) render_operation(w, id, move);
+  w.end_array();
+  reply.send(routing::json_answer(200, w.take()));
+}
+
+void show_operation(const routing::Call& call, http::Reply reply) {
+  const auto wait = routing::number_in_query(call.request.query, "wait", routing::kLongestWait);
+  if (!wait) return reply.send(render(routing::problem_of_request(wait.error()), call.error_style));
+  const std::optional<uint64_t> id = parse_number<uint64_t>(call.id);
+  const auto has_ended = [id](const NodeState& state) {
+    const MemoryMove* move = find(state, id);
+    return !move || !move->is_open();
+  };
+  // A std::function must be copyable, a Reply is not.
+  const auto waiting = std::make_shared<http::Reply>(std::move(reply));
+  call.watchers.wait_until(call.request.client, call.engine, has_ended, std::chrono::seconds(wait->value_or(0)),
+                           [waiting, id, style = call.error_style](const std::shared_ptr<const NodeState>& now) {
+                             waiting->send(shown(*now, id, style));
+                           });
+}
+
+}  // namespace nrd::v1

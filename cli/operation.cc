@@ -1,0 +1,46 @@
+#include "cli/operation.h"
+
+#include <chrono>
+#include <string>
+
+#include "cli/printer.h"
+
+namespace nrd::cli {
+namespace {
+
+constexpr long kAccepted = 202;
+constexpr std::chrono::seconds kPollTime{20};  // less than the client's timeout
+
+// "moving 2048 MiB of feed.service from node 0-1 to node 0"
+std::string text_of_move(const json::Value& operation) {
+  constexpr uint64_t kMib = 1 << 20;
+  const uint64_t bytes = part(operation, "bytes").as_unsigned().value_or(0);
+  const std::string size = bytes == 0 ? "memory" : std::to_string((bytes + kMib - 1) / kMib) + " MiB";
+  return size + " of " + text_of(operation, "target") + " from node " + text_of(operation, "from") + " to node " +
+         text_of(operation, "to");
+}
+
+Outcome<> follow(const Client& client, const std::string& id, const Output& output) {
+  std::string shown;
+  for (;;) {
+    const json::Value operation =
+        TRY(value_of(client.get("/v1/operations/" + id + "?wait=" + std::to_string(kPollTime.count()))));
+    const std::string state = text_of(operation, "state");
+    const bool is_open = state == "waiting" || state == "moving" || state == "applying";
+    if (shown.empty() && !output.json) print((shown = "moving " + text_of_move(operation)) + "\n");
+    if (is_open) continue;
+    if (state == "succeeded") return {};
+    return stop(kRefused, "operation " + id + " " + state + ": " + text_of(operation, "message"));
+  }
+}
+
+}  // namespace
+
+Outcome<Result<Answer>> after_operation(const Client& client, const Result<Answer>& answer, const Output& output) {
+  if (!answer || answer->status != kAccepted) return answer;
+  const json::Value workload = TRY(parsed(answer->body));
+  TRY(follow(client, text_of(part(workload, "operation"), "id"), output));
+  return client.get("/v1/workloads/" + text_of(workload, "id"));
+}
+
+}  // namespace nrd::cli

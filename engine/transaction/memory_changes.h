@@ -1,0 +1,85 @@
+// Changes the memory nodes of running targets without keeping the engine thread, which the kernel would stop for
+// seconds: moves, which are operations (engine/model/memory_move.h), and releases of what no workload binds any more.
+// One at a time. Engine thread.
+//
+// The store says what holds before a move and, from the commit that ends it, after it. A daemon that dies in between
+// leaves a target whose value to restore is stored, and which no workload binds: the next start releases it.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "engine/memory_worker.h"
+#include "engine/transaction/claims.h"
+#include "engine/transaction/deferred.h"
+#include "engine/transaction/engine.h"
+
+namespace nrd {
+
+class MemoryChanges {
+ public:
+  // What has ended.
+  struct Ended {
+    std::optional<uint64_t> operation{};  // nullopt: a release, or a return after a failure
+    std::optional<Command> command{};     // of an operation: to apply now, if `result` is a success
+    cpuset::MemoryChange change{};
+    Result<void> result{};
+  };
+
+  // `ended` is called by another thread when take_ended() has news.
+  MemoryChanges(Hardware& hardware, const Clock& clock, NodeState& state, HardwareSync& sync, Commits& commits,
+                Claims& claims, std::function<void()> ended)
+      : clock_(clock),
+        state_(state),
+        sync_(sync),
+        commits_(commits),
+        claims_(claims),
+        worker_(hardware.memory_changer(), std::move(ended)) {}
+
+  // Conflict if memory of the workload moves and `command` would change its CPUs, memory or whole request.
+  Result<void> check(const Command& command, WorkloadId id) const;
+  // Busy: too many operations wait.
+  Result<void> check_room() const;
+  // The id of the operation, which may have failed already.
+  uint64_t begin(WorkloadId id, Deferred deferred);
+  // At the next drift check.
+  void retry_releases() { failed_.clear(); }
+  // Starts what is due, releases included, unless something runs.
+  void start_next();
+
+  bool has_ended() const { return worker_.has_ended(); }
+  std::optional<Ended> take_ended();
+  void finish(uint64_t operation, const Result<void>& done);
+  void finish_release(const Ended& release);
+
+  // Finishes releases, which take no time, but not moves. Nothing is reported any more afterwards.
+  void stop(std::chrono::steady_clock::time_point until);
+
+ private:
+  struct Waiting {
+    uint64_t operation = 0;
+    Deferred deferred;
+  };
+  Result<void> claim(const cpuset::MemoryChange& move);
+  // Operations that wait for workloads that have been deleted.
+  void cancel_deleted();
+  std::optional<cpuset::MemoryChange> next_release() const;
+  void end(uint64_t operation, MemoryMove::State state, const std::string& message);
+
+  const Clock& clock_;
+  NodeState& state_;
+  HardwareSync& sync_;
+  Commits& commits_;
+  Claims& claims_;
+  std::deque<Waiting> waiting_;
+  std::deque<cpuset::MemoryChange> returns_;  // after failed operations
+  std::optional<Ended> running_;
+  std::set<cpuset::Target> failed_;  // not released; tried again at the next drift check
+  MemoryWorker worker_;
+};
+
+}  // namespace nrd

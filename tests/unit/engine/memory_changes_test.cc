@@ -1,0 +1,254 @@
+// Memory of running units and cgroups moves in operations, not on the engine thread.
+#include "engine/transaction/memory_changes.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "engine/model/cpu_memory.h"
+#include "tests/unit/engine/cpu_pool_fixture.h"
+
+using namespace nrd;
+using namespace nrd::testing;
+
+namespace {
+
+using cpuset::Target;
+using State = MemoryMove::State;
+
+const Target kUnit{.kind = Target::Kind::Unit, .name = "feed.service", .task = {}};
+const Target kCgroup{.kind = Target::Kind::Cgroup, .name = "/pod", .task = {}};
+const CpuSet kBoth{0, 1};
+
+// Two NUMA nodes with memory, and two targets with memory of both.
+struct MoveFixture : CpuPoolFixture {
+  MoveFixture() {
+    hardware.facts.cpuset.memory_nodes = kBoth;
+    pid_t process = 10;
+    for (const Target& target : {kUnit, kCgroup}) {
+      hardware.tree.cpuset.targets[target] = {.cpus = everywhere};
+      hardware.tree.cpuset.groups[target] = {.available = everywhere, .processes = {a_process(++process)}};
+      hardware.tree.cpuset.memory[target] = {.nodes = kBoth, .is_used = true, .bytes = 1 << 20};
+    }
+    start();
+  }
+  // The other thread uses the hardware.
+  ~MoveFixture() {
+    hardware.open_memory_gate();
+    const auto is_open = [](const auto& entry) { return entry.second.is_open(); };
+    while (std::ranges::any_of(state().memory_moves, is_open)) finish_memory_change();
+    writer->stop_memory_changes(std::chrono::steady_clock::now() + std::chrono::seconds(10));
+  }
+  Result<Applied> request(Command command) {
+    const std::vector<Command> commands{std::move(command)};
+    return writer->apply(commands).front();
+  }
+  const cpuset::Memory& memory(const Target& target = kUnit) const { return hardware.tree.cpuset.memory.at(target); }
+  const MemoryMove& move(const Result<Applied>& made) const { return state().memory_moves.at(made->operation.value()); }
+  bool has_baselines() { return !store.baselines().memory.empty(); }
+};
+
+Spec asking(const char* cpus, CpuRequest::Memory memory = CpuRequest::Memory::Near) {
+  const bool migrate = memory == CpuRequest::Memory::Near;
+  Spec spec = for_cpus({.pool = "fast", .cpus = *CpuSet::parse(cpus), .memory = memory, .migrate = migrate});
+  spec.unit = kUnit.name;
+  return spec;
+}
+
+Spec of_cgroup(Spec spec) {
+  spec.unit.clear();
+  spec.cgroup = kCgroup.name;
+  return spec;
+}
+
+SpecPatch patch_of(const char* members_of_cpu) { return {.cpu = members<CpuRequest>(members_of_cpu)}; }
+SpecPatch near() { return patch_of(R"({"memory": "near", "migrate": true})"); }
+
+}  // namespace
+
+TEST_CASE("a workload is bound to the nodes of its CPUs once the memory of its running unit has moved") {
+  MoveFixture fixture;
+  const Observed before = fixture.hardware.tree;
+  fixture.hardware.is_memory_gate_closed = true;
+  const auto made = fixture.request(CreateWorkload{asking("2-3")});
+  REQUIRE(made);
+  REQUIRE(made->operation);
+  CHECK(made->is_new);
+  CHECK(made->workload.spec.cpu->memory == CpuRequest::Memory::Any);
+  CHECK(is_applied(fixture.state(), made->workload));
+  CHECK(fixture.move(made).state == State::Moving);
+  CHECK(fixture.move(made).from == kBoth);
+  CHECK(fixture.move(made).to == CpuSet{0});
+  CHECK(fixture.has_baselines());
+
+  fixture.hardware.open_memory_gate();
+  fixture.finish_memory_change();
+  CHECK(fixture.move(made).state == State::Succeeded);
+  const Workload& bound = fixture.state().workloads.at(made->workload.id);
+  CHECK(bound.spec.cpu->memory == CpuRequest::Memory::Near);
+  CHECK(is_applied(fixture.state(), bound));
+  CHECK(fixture.memory().nodes == CpuSet{0});
+  fixture.start();  // what is stored
+  CHECK(is_applied(fixture.state(), fixture.state().workloads.at(made->workload.id)));
+
+  REQUIRE(fixture.remove(made->workload.id));
+  fixture.finish_memory_change();
+  CHECK(fixture.hardware.tree == before);
+  CHECK_FALSE(fixture.has_baselines());
+}
+
+TEST_CASE("a change of CPUs to another node holds once memory has moved there") {
+  MoveFixture fixture;
+  const auto made = fixture.request(CreateWorkload{asking("2-3")});
+  fixture.finish_memory_change();
+  fixture.hardware.is_memory_gate_closed = true;
+  const auto patched = fixture.request(PatchWorkload{made->workload.id, patch_of(R"({"cpus": "12"})")});
+  REQUIRE(patched->operation);
+  CHECK(cpus_of(patched->workload) == CpuSet{2, 3});
+  const auto second = fixture.request(PatchWorkload{made->workload.id, patch_of(R"({"cpus": "13"})")});
+  REQUIRE_FALSE(second);
+  CHECK(second.error().code == ErrorCode::Conflict);
+  fixture.hardware.open_memory_gate();
+  fixture.finish_memory_change();
+  const Workload& workload = fixture.state().workloads.at(made->workload.id);
+  CHECK(cpus_of(workload) == CpuSet{12});
+  CHECK(is_applied(fixture.state(), workload));
+  CHECK(fixture.memory().nodes == CpuSet{1});
+}
+
+TEST_CASE("memory that does not move leaves the workload as it was") {
+  for (const bool is_new : {true, false}) {
+    CAPTURE(is_new);
+    MoveFixture fixture;
+    fixture.hardware.is_memory_stuck = true;
+    const auto any = is_new ? Result<Workload>(Workload()) : fixture.create(asking("2-3", CpuRequest::Memory::Any));
+    const auto made =
+        is_new ? fixture.request(CreateWorkload{asking("2-3")}) : fixture.request(PatchWorkload{any->id, near()});
+    REQUIRE(made);
+    fixture.finish_memory_change();
+    CHECK(fixture.move(made).state == State::Failed);
+    CHECK(fixture.move(made).message == "memory did not move");
+    CHECK(fixture.state().workloads.at(made->workload.id) == made->workload);
+    fixture.finish_memory_change();  // its release, which fails as well
+    fixture.hardware.is_memory_stuck = false;
+    fixture.writer->repair();
+    fixture.finish_memory_change();
+    CHECK(fixture.memory().nodes == kBoth);
+    CHECK_FALSE(fixture.has_baselines());
+  }
+}
+
+TEST_CASE("memory that has moved for a change that cannot be applied goes back") {
+  MoveFixture fixture;
+  const auto made = fixture.request(CreateWorkload{asking("2-3")});
+  fixture.finish_memory_change();
+  fixture.hardware.is_memory_gate_closed = true;
+  const auto patched = fixture.request(PatchWorkload{made->workload.id, patch_of(R"({"cpus": "12"})")});
+  REQUIRE(fixture.create(for_cpus({.pool = "fast", .cpus = CpuSet{12}}, {a_process(20)})));
+  fixture.hardware.open_memory_gate();
+  fixture.finish_memory_change();
+  CHECK(fixture.move(patched).state == State::Failed);
+  fixture.finish_memory_change();
+  CHECK(fixture.memory().nodes == CpuSet{0});
+  CHECK(is_applied(fixture.state(), fixture.state().workloads.at(made->workload.id)));
+}
+
+TEST_CASE("after a death before the change is stored, the next start releases the memory that has moved") {
+  MoveFixture fixture;
+  const auto made = fixture.request(CreateWorkload{asking("2-3")});
+  fixture.memory_changed.wait(false);
+  fixture.memory_changed = false;
+  CHECK(fixture.memory().nodes == CpuSet{0});
+  fixture.start();
+  CHECK(fixture.state().workloads.at(made->workload.id) == made->workload);
+  CHECK(fixture.state().memory_moves.empty());
+  fixture.finish_memory_change();
+  CHECK(fixture.memory().nodes == kBoth);
+  CHECK_FALSE(fixture.has_baselines());
+  // No operation has the id of one before.
+  CHECK(fixture.request(PatchWorkload{made->workload.id, near()})->operation > made->operation);
+}
+
+TEST_CASE("operations run one at a time, and no cpuset is written meanwhile") {
+  MoveFixture fixture;
+  fixture.hardware.is_memory_gate_closed = true;
+  const auto first = fixture.request(CreateWorkload{asking("2-3")});
+  const auto blocked = fixture.request(CreateWorkload{of_cgroup(asking("4-5"))});
+  REQUIRE_FALSE(blocked);
+  CHECK(blocked.error().code == ErrorCode::Busy);
+  CHECK(fixture.create(for_cpus({.pool = "fast", .cpus = CpuSet{6}}, {a_process(20)})));  // it writes no cpuset
+  fixture.hardware.open_memory_gate();
+  fixture.finish_memory_change();
+  CHECK(fixture.move(first).state == State::Succeeded);
+  CHECK(fixture.create(of_cgroup(asking("4-5", CpuRequest::Memory::Any))));
+}
+
+TEST_CASE("an operation that waits is cancelled with its workload, and one that moves memory ends without it") {
+  MoveFixture fixture;
+  const auto other = fixture.create(of_cgroup(asking("4-5", CpuRequest::Memory::Any)));
+  const auto unit = fixture.create(asking("2-3", CpuRequest::Memory::Any));
+  fixture.hardware.is_memory_gate_closed = true;
+  const auto moving = fixture.request(PatchWorkload{unit->id, near()});
+  const auto waiting = fixture.request(PatchWorkload{other->id, near()});
+  REQUIRE(waiting->operation);
+  CHECK(fixture.move(waiting).state == State::Waiting);
+  // The kernel would let the write wait for the pages.
+  const auto deleted = fixture.remove(unit->id);
+  REQUIRE_FALSE(deleted);
+  CHECK(deleted.error().code == ErrorCode::Busy);
+  fixture.hardware.tree.cpuset.targets[kCgroup] = {};  // has ended
+  fixture.hardware.tree.cpuset.memory.erase(kCgroup);
+  fixture.writer->repair();
+  REQUIRE(fixture.remove(other->id));
+  CHECK(fixture.move(waiting).state == State::Cancelled);
+  fixture.hardware.open_memory_gate();
+  fixture.finish_memory_change();
+  CHECK(fixture.move(moving).state == State::Succeeded);
+}
+
+TEST_CASE("only so many operations that have ended are kept") {
+  MoveFixture fixture;
+  const auto workload = fixture.create(asking("2-3", CpuRequest::Memory::Any));
+  for (size_t i = 0; i < kMostMemoryMoves + 5; ++i) {
+    const auto made = fixture.request(PatchWorkload{workload->id, near()});
+    REQUIRE(made->operation);
+    fixture.finish_memory_change();
+    CHECK(fixture.move(made).state == State::Succeeded);
+    REQUIRE(fixture.patch(workload->id, patch_of(R"({"memory": "any"})")));
+    fixture.finish_memory_change();
+  }
+  CHECK(fixture.state().memory_moves.size() == kMostMemoryMoves);
+}
+
+TEST_CASE("only so many operations wait") {
+  MoveFixture fixture;
+  std::vector<WorkloadId> workloads;
+  for (size_t i = 0; i <= kMostOpenMemoryMoves; ++i) {
+    const Target target{.kind = Target::Kind::Cgroup, .name = "/pod" + std::to_string(i), .task = {}};
+    cpuset::Observed& observed = fixture.hardware.tree.cpuset;
+    observed.targets[target] = {.cpus = fixture.everywhere};
+    observed.groups[target] = {.available = fixture.everywhere};
+    observed.memory[target] = {.nodes = kBoth, .is_used = true};
+    Spec spec = for_cpus({.pool = "common"});
+    spec.cgroup = target.name;
+    const auto made = fixture.create(spec);
+    REQUIRE(made);
+    workloads.push_back(made->id);
+  }
+  fixture.hardware.is_memory_gate_closed = true;
+  for (const WorkloadId id : workloads) {
+    const auto made = fixture.request(PatchWorkload{id, near()});
+    CHECK(made.has_value() == (id != workloads.back()));
+    if (!made) CHECK(made.error().code == ErrorCode::Busy);
+  }
+}
+
+TEST_CASE("migrate without memory near the CPUs is refused at its member") {
+  MoveFixture fixture;
+  Spec spec = asking("2-3");
+  spec.cpu->memory = CpuRequest::Memory::Any;
+  const auto refused = fixture.create(spec);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().field == "/cpu/migrate");
+}
