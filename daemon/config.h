@@ -11,8 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "api/auth/access.h"
 #include "api/http/tls.h"
 #include "base/log.h"
+#include "base/origin.h"
 #include "base/result.h"
 #include "daemon/onload/parameters.h"
 #include "daemon/policy_file.h"
@@ -35,6 +37,8 @@ struct LocalSocket {
   std::vector<std::string> user;
   std::vector<std::string> run;
   friend bool operator==(const LocalSocket&, const LocalSocket&) = default;
+  std::string origin = kOriginRest;          // of workloads that its clients create, and may change
+  std::optional<auth::Permissions> allow{};  // also for root; nullopt: all that the role permits
 };
 
 struct Config {

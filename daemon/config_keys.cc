@@ -46,13 +46,13 @@ ConfigKey tls_key(const char* name, T http::TlsFiles::*member, ValueType<T> type
       .can_reload = [](const Config& from, const Config& to) { return from.tls.has_value() == to.tls.has_value(); }};
 }
 
-// The users of the sockets are reloaded, the sockets are not.
+// The users of the sockets are reloaded, the sockets are not. Connections are counted by whether `allow` limits them.
 ConfigKey sockets_key() {
   ConfigKey sockets = key(
       "server.sockets", kReload, [](auto& c) -> auto& { return c.server.sockets; }, local_sockets());
   sockets.can_reload = [](const Config& from, const Config& to) {
     return std::ranges::equal(from.server.sockets, to.server.sockets, [](const LocalSocket& a, const LocalSocket& b) {
-      return a.path == b.path && a.name == b.name;
+      return a.path == b.path && a.name == b.name && a.allow.has_value() == b.allow.has_value();
     });
   };
   return sockets;

@@ -38,19 +38,22 @@ http::Response no_such_workload(routing::ErrorStyle style) {
   return refused({ErrorCode::NotFound, {}, "there is no such workload", {}, {}, {}}, style);
 }
 
-// RMD answers 200 with a line of text here. Clients that accept JSON get a 403 instead.
-http::Response refuse_foreign_origin(const Workload& workload, std::string_view line, routing::ErrorStyle style) {
-  if (style == routing::ErrorStyle::Text) {
+// RMD answers 200 with a line of text here. Clients that accept JSON, or have an origin of their own, get a 403
+// instead.
+http::Response refuse_foreign_origin(const routing::Call& call, const Workload& workload, std::string_view line) {
+  const std::string& origin = call.request.origin;
+  if (call.error_style == routing::ErrorStyle::Text && origin == kOriginRest) {
     return {.status = 200, .content_type = "text/plain", .body = std::string(line) + "\n", .headers = {}};
   }
-  return render(
-      {.status = 403,
-       .code = "Forbidden",
-       .line = std::string(line),
-       .detail = "the workload has origin " + workload.origin + "; this API changes only workloads of origin REST",
-       .field = {},
-       .allowed = {}},
-      style);
+  const std::string reason =
+      "the workload has origin " + workload.origin + "; this client changes only workloads of origin " + origin;
+  return render({.status = 403,
+                 .code = "Forbidden",
+                 .line = origin == kOriginRest ? std::string(line) : reason,
+                 .detail = reason,
+                 .field = {},
+                 .allowed = {}},
+                call.error_style);
 }
 
 // How to answer a write, which outlives the request.
@@ -128,9 +131,11 @@ http::Response deleted(const Changed& made, bool is_forced) {
 Result<bool> is_forced(const http::Request& request) {
   const bool is_given = TRY(routing::flag_in_query(request.query, "force"));
   if (!is_given) return false;
-  if (request.client.is_privileged && request.peer->transport == http::Peer::Transport::Unix) return true;
-  return fail_at(ErrorCode::Forbidden, "?force", "only administrators on the Unix socket may force a change",
-                 "no force, or the Unix socket");
+  const bool is_local = request.peer->transport == http::Peer::Transport::Unix && request.origin == kOriginRest;
+  if (request.client.is_privileged && is_local) return true;
+  return fail_at(ErrorCode::Forbidden, "?force",
+                 "only administrators on a Unix socket without an origin may force a change",
+                 "no force, or such a Unix socket");
 }
 
 http::Response previewed(const Preview& preview) {
@@ -276,8 +281,8 @@ void patch_workload(const routing::Call& call, http::Reply reply) {
   if (!found) return reply.send(no_such_workload(call.error_style));
   const Result<bool> forced = is_forced(call.request);
   if (!forced) return reply.send(refused(forced.error(), call.error_style));
-  if (found->origin != rmd::kOwnOrigin && !*forced) {
-    return reply.send(refuse_foreign_origin(*found, rmd::kMayNotModify, call.error_style));
+  if (found->origin != who.origin && !*forced) {
+    return reply.send(refuse_foreign_origin(call, *found, rmd::kMayNotModify));
   }
   Pending pending{std::make_shared<http::Reply>(std::move(reply)), call.error_style};
   const Result<bool> is_dry = routing::flag_in_query(call.request.query, "dry_run");
@@ -324,8 +329,8 @@ void delete_workload(const routing::Call& call, http::Reply reply) {
   if (!found) return reply.send(no_such_workload(call.error_style));
   const Result<bool> forced = is_forced(call.request);
   if (!forced) return reply.send(refused(forced.error(), call.error_style));
-  if (found->origin != rmd::kOwnOrigin && !*forced) {
-    return reply.send(refuse_foreign_origin(*found, rmd::kMayNotDelete, call.error_style));
+  if (found->origin != who.origin && !*forced) {
+    return reply.send(refuse_foreign_origin(call, *found, rmd::kMayNotDelete));
   }
   const Pending pending{std::make_shared<http::Reply>(std::move(reply)), call.error_style};
   const auto show = [forced = *forced](const Changed& made) { return deleted(made, forced); };

@@ -197,7 +197,7 @@ class AllocationsThread final : public Allocations {
 
   Result<Allocated> allocate_now(const AllocationRequest& request) {
     LaunchEnvironment launch = TRY(launch_now(request.what, request.preload, Place::New));
-    Allocated allocated{.allocation = {next_id_, request.owner, launch.generation, launch.version, now()},
+    Allocated allocated{.allocation = {next_id_, request.owner, launch.generation, launch.version, now(), request.origin},
                         .launch = std::move(launch)};
     TRY(store(allocated.allocation));
     return allocated;

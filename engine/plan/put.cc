@@ -34,13 +34,7 @@ Result<const Workload*> target_of(const NodeState& state, const Put& wanted) {
 
 Result<Workloads> put(const NodeState& state, WorkloadId id, const Put& wanted, Time now) {
   const Workload* found = TRY(target_of(state, wanted));
-  if (!found) {
-    Workloads workloads = TRY(create(state, id, wanted.spec, now, wanted.quota_user));
-    Workload made = workloads.at(id);
-    made.origin = wanted.origin;
-    workloads.put(std::move(made));
-    return workloads;
-  }
+  if (!found) return create(state, id, wanted.spec, now, wanted.quota_user, wanted.origin);
   Spec spec = TRY(filled(state, wanted.spec));
   spec.given_id = found->spec.given_id;  // empty if nrd assigned it
   spec.quota_uid = found->spec.quota_uid;

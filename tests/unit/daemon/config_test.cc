@@ -132,6 +132,11 @@ TEST_CASE("wrong keys, types and values are refused with file and line") {
         Row{"[cache_pools]\nos = 1.5\n", "from 0 to 32"},
         Row{"[drift]\ninterval_seconds = 86401\n", "from 0 to 86400"},
         Row{"[monitoring]\ninterval_seconds = 61\n", "from 0 to 60"},
+        Row{"[[server.sockets]]\npath = \"/a\"\norigin = \"REST\"\n", "server.sockets: origin: expected 1 to 32"},
+        Row{"[[server.sockets]]\npath = \"/a\"\norigin = \"\"\n", "server.sockets: origin: expected 1 to 32"},
+        Row{"[[server.sockets]]\npath = \"/a\"\nallow = []\n", "server.sockets: allow: expected a list of"},
+        Row{"[[server.sockets]]\npath = \"/a\"\nallow = [\"onload\"]\n", "server.sockets: allow: expected a list of"},
+        Row{"[[server.sockets]]\npath = \"/a\"\nallow = [\"node\", \"node\"]\n", "allow: expected a list of"},
         Row{"[log]\nlevel = \"loud\"\n", "f:2: log.level"},
         Row{"[server]\ndebug = true\ndebug = true\n", "f:3:"},
         Row{"[server\n", "f:1:"}}) {
