@@ -8,6 +8,7 @@
 #include "base/way_mask.h"
 #include "daemon/cpu_pool_values.h"
 #include "daemon/cpu_quota_values.h"
+#include "daemon/reserve_values.h"
 
 namespace nrd::daemon {
 namespace {
@@ -133,6 +134,10 @@ std::vector<ConfigKey> node_keys() {
           "cpu.pools", kReload, [](auto& c) -> auto& { return c.cpu_pools; }, cpu_pools()),
       key(
           "cpu.quotas", kReload, [](auto& c) -> auto& { return c.cpu_quotas; }, cpu_quotas()),
+      key(
+          "cpu.default_pool", kReload, [](auto& c) -> auto& { return c.default_pool; }, text()),
+      key(
+          "reserve.kubernetes", kReload, [](auto& c) -> auto& { return c.kubernetes_reserve; }, reserve()),
       key(
           "infra.cpus", kReload, [](auto& c) -> auto& { return c.groups.infra; }, cpu_list()),
       key(

@@ -68,7 +68,7 @@ void put_onload(PatchWorkload& command, OnloadUse use) { command.patch.onload = 
 // Calls `then` with the command once `allocations` has admitted its Onload request. The launch environment holds the
 // workload's place among the allocations.
 template <typename Command, typename Then>
-void admit_onload(Allocations& allocations, const Client& client, const RenderRequest& request,
+void admit_onload(Allocations& allocations, const Requester& who, const RenderRequest& request,
                   Allocations::Place place, Command command, const Then& then) {
   const auto done = [request, command = std::move(command), then](Result<onload::Admitted> admitted) {
     if (!admitted) {
@@ -80,7 +80,7 @@ void admit_onload(Allocations& allocations, const Client& client, const RenderRe
     const auto held = std::make_shared<const onload::Admitted>(*std::move(admitted));
     then(std::move(whole), std::shared_ptr<const LaunchEnvironment>(held, &held->launch));
   };
-  allocations.admit(request, place, {done, client});
+  allocations.admit(request, place, who.origin, {done, who.client});
 }
 
 }  // namespace
@@ -148,7 +148,7 @@ Result<PutWorkload> WorkloadService::command_of(const Requester& who, const Work
 void WorkloadService::admit(const Requester& who, const NewWorkload& workload, CreateWorkload command,
                             const Admitted<CreateWorkload>& then) const {
   if (!workload.onload) return then(std::move(command), nullptr);
-  admit_onload(allocations_, who.client, *workload.onload, Allocations::Place::New, std::move(command), then);
+  admit_onload(allocations_, who, *workload.onload, Allocations::Place::New, std::move(command), then);
 }
 
 void WorkloadService::admit(const Requester& who, const WorkloadPatch& patch, PatchWorkload command,
@@ -157,7 +157,7 @@ void WorkloadService::admit(const Requester& who, const WorkloadPatch& patch, Pa
   const auto found = state->workloads.find(patch.id);
   const auto use = found == state->workloads.end() ? std::nullopt : found->second.spec.onload;
   if (!patch.onload || is_same(*patch.onload, use)) return then(std::move(command), nullptr);
-  admit_onload(allocations_, who.client, *patch.onload, use ? Allocations::Place::Kept : Allocations::Place::New,
+  admit_onload(allocations_, who, *patch.onload, use ? Allocations::Place::Kept : Allocations::Place::New,
                std::move(command), then);
 }
 
@@ -172,7 +172,7 @@ void WorkloadService::admit(const Requester& who, const WorkloadReplacement& rep
     command.spec.onload = use;
     return then(std::move(command), nullptr);
   }
-  admit_onload(allocations_, who.client, *request, use ? Allocations::Place::Kept : Allocations::Place::New,
+  admit_onload(allocations_, who, *request, use ? Allocations::Place::Kept : Allocations::Place::New,
                std::move(command), then);
 }
 
@@ -183,11 +183,12 @@ void WorkloadService::replay_or(const Requester& who, const NewWorkload& workloa
   // Whatever the state of Onload is now. Includes the launch environment only if it is unchanged.
   const auto replay = [&allocations = allocations_, request = workload.onload, done](const Done& created) {
     if (!request) return done(Changed{created});
-    allocations.admit(*request, Allocations::Place::Kept, [request, created, done](Result<onload::Admitted> admitted) {
+    const auto answer = [request, created, done](Result<onload::Admitted> admitted) {
       const bool is_unchanged = admitted && created.workload.spec.onload == use_of(*request, admitted->launch);
       done(Changed{created,
                    is_unchanged ? std::make_shared<const LaunchEnvironment>(std::move(admitted->launch)) : nullptr});
-    });
+    };
+    allocations.admit(*request, Allocations::Place::Kept, created.workload.origin, answer);
   };
   const auto found = [only, origin = who.origin, done, first_time, replay, later = who.later](const Outcome& outcome) {
     const Result<Done> created = check_owned(outcome, only, origin);
