@@ -42,7 +42,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/policy", list_policies, Permission::Node},
     {"GET", "/v1/mba", rmd::show_mba, Permission::Node},
     {"POST", "/v1/hospitality", rmd::show_hospitality, Permission::Node, {}, Access::Reading},
-    {"GET", "/v1/node", show_node, Permission::Node},
+    {"GET", "/v1/node", show_node, Permission::Node, "since wait"},
     {"GET", "/v1/cpus", show_cpus, Permission::Node},
     {"GET", "/v1/cpus/pools", list_cpu_pools, Permission::Node},
     {"GET", "/v1/cpus/pools/{id}", show_cpu_pool, Permission::Node},

@@ -159,21 +159,15 @@ auto labels_in(std::string_view text) {
 // The query of GET /v1/workloads.
 struct ListQuery {
   Selection selection;
-  std::optional<uint64_t> since;  // a revision
-  std::chrono::seconds wait{};    // how long to wait while the revision equals `since`; 0: no wait
+  routing::Wait wait;
 };
 
 Result<ListQuery> parse_list_query(const routing::Query& query) {
-  const auto since = TRY(routing::number_in_query(query, "since", UINT64_MAX));
-  const auto wait = TRY(routing::number_in_query(query, "wait", routing::kLongestWait));
-  if (wait && !since) {
-    return fail_at(ErrorCode::BadRequest, "?wait", "requires since, the last known revision", "both since and wait");
-  }
+  const routing::Wait wait = TRY(routing::wait_in_query(query));
   ListQuery parsed{.selection = {.uuid = routing::text_in_query(query, "uuid"),
                                  .origin = routing::text_in_query(query, "origin"),
                                  .name = routing::text_in_query(query, "name")},
-                   .since = since,
-                   .wait = std::chrono::seconds(wait.value_or(0))};
+                   .wait = wait};
   parsed.selection.labels = labels_in(routing::text_in_query(query, "label").value_or(""));
   return parsed;
 }
@@ -233,13 +227,14 @@ void list_workloads(const routing::Call& call, http::Reply reply) {
   if (!query) return reply.send(render(routing::problem_of_request(query.error()), call.error_style));
   const auto state = call.engine.state();
   const std::string& known = call.request.if_none_match;
-  if (query->wait.count() == 0 || query->since != state->revision) {
+  const auto& [since, longest] = query->wait;
+  if (longest.count() == 0 || since != state->revision) {
     return reply.send(listed(call.bodies, state, *query, known));
   }
   // A std::function must be copyable, a Reply is not.
   const auto waiting = std::make_shared<http::Reply>(std::move(reply));
   call.watchers.wait(
-      call.request.client, call.engine, state, query->wait,
+      call.request.client, call.engine, state, longest,
       [waiting, &bodies = call.bodies, query = *query, known](const std::shared_ptr<const NodeState>& now) {
         waiting->send(listed(bodies, now, query, known));
       });

@@ -80,6 +80,7 @@ struct LiveState {
   CpuSet uncounted;                                // monitored and online, but without branch counters
   std::map<CpuId, KHz> current;                    // of CPUs whose frequency a workload sets, as last observed
   LatencyHistograms timings;
+  uint64_t capacity_revision = 0;  // grows when capacity_of() changes, also across restarts
 };
 
 // A copy is cheap: the parts that grow with the node are shared until they change.

@@ -1,5 +1,6 @@
 #include "engine/model/reserves.h"
 
+#include "engine/model/capacity.h"
 #include "engine/plan/dry_run.h"
 #include "tests/unit/engine/cpu_pool_fixture.h"
 
@@ -25,6 +26,7 @@ struct Fixture : nrd::testing::CpuPoolFixture {
   Result<Workload> create_as(const char* origin, Spec spec) {
     return apply(CreateWorkload{.spec = std::move(spec), .origin = origin});
   }
+  ReserveCapacity capacity() const { return capacity_of(state()).by_origin.at(kOrigin); }
 };
 
 Reserve with_pools() {
@@ -60,6 +62,29 @@ TEST_CASE("reserved ways are for one origin alone, and its limit") {
   CHECK(fixture.create_as(kOriginRest, a_spec("10").ways(2, 2)));  // on the other cache
 }
 
+TEST_CASE("the capacity of ways does not change with workloads of the origin, but with those that were there before") {
+  Fixture fixture({.ways = 2});
+  CHECK(fixture.capacity().ways == 2U);
+  REQUIRE(fixture.create_as(kOrigin, a_spec("2").ways(2, 2)));
+  CHECK(fixture.capacity().ways == 2U);
+  const auto other = fixture.create_as(kOriginRest, a_spec("10").ways(3, 3));
+  REQUIRE(other);
+  CHECK(fixture.capacity().ways == 2U);
+  fixture.reconfigure({.ways = 4});
+  CHECK(fixture.capacity().ways == 2U);  // on the cache of CPU 10
+  REQUIRE(fixture.remove(other->id));
+  CHECK(fixture.capacity().ways == 4U);
+}
+
+TEST_CASE("without a free class the capacity is what the origin has") {
+  Fixture fixture({.ways = 4});
+  REQUIRE(fixture.create_as(kOrigin, a_spec("2").ways(1, 1)));
+  NodeConfig config = *fixture.state().config;
+  config.reserved_classes = 1024;
+  REQUIRE(fixture.writer->reconfigure(config, ReloadMode::Apply));
+  CHECK(fixture.capacity().ways == 1U);
+}
+
 TEST_CASE("reserved CPUs are for one origin alone, and its limit") {
   Fixture fixture(with_pools());
   const auto others = fixture.create_as(kOriginRest, for_cpus({.pool = "fast", .cpus = *CpuSet::parse("4")}));
@@ -77,6 +102,7 @@ TEST_CASE("reserved CPUs are for one origin alone, and its limit") {
   REQUIRE(rest);
   CHECK_FALSE(reserved_cpus_of(*rest).intersects(*CpuSet::parse("4-7")));
   CHECK_FALSE(fixture.create_as(kOrigin, for_cpus({.pool = "fast", .count = 1})));
+  CHECK(fixture.capacity().cpus.at("fast") == *CpuSet::parse("4-7"));
 }
 
 TEST_CASE("core_ids take no CPUs of a reserve, and the origin none outside") {
@@ -95,12 +121,14 @@ TEST_CASE("a workload keeps the CPUs that became reserved for another origin") {
   const auto early = fixture.create_as(kOriginRest, for_cpus({.pool = "fast", .cpus = *CpuSet::parse("4,6")}));
   REQUIRE(early);
   fixture.reconfigure(with_pools());
+  CHECK(fixture.capacity().cpus.at("fast") == CpuSet());
   SpecPatch grown;
   grown.cpu = nrd::testing::members<CpuRequest>(R"({"count": 3})");
   const auto patched = fixture.patch(early->id, grown);
   REQUIRE(patched);
   CHECK(CpuSet::parse("4,6")->is_subset_of(patched->grant.cpu->exclusive));
   REQUIRE(fixture.remove(early->id));
+  CHECK(fixture.capacity().cpus.at("fast") == *CpuSet::parse("4-7"));
 }
 
 TEST_CASE("the time of a shared pool is divided between the origin and all others") {
@@ -119,6 +147,7 @@ TEST_CASE("the time of a shared pool is divided between the origin and all other
   const auto too_much = fixture.create_as(kOrigin, share(401, "/c"));
   REQUIRE_FALSE(too_much);
   CHECK(too_much.error().allowed == "at most 400");
+  CHECK(fixture.capacity().milli.at("common") == 1000);
 }
 
 TEST_CASE("reserves that the node cannot keep are refused with key and numbers") {
@@ -166,4 +195,15 @@ TEST_CASE("a request of a socket's origin without CPUs gets the default pool, ot
   const auto named_none = fixture.create_as(kOriginRest, ways);
   REQUIRE(named_none);
   CHECK(named_none->grant.cpu->pool == "common");
+}
+
+TEST_CASE("the revision of the capacity grows with it, and starts above that of an earlier start") {
+  SystemClock clock;
+  CapacityRevision first(clock);
+  const uint64_t before = first.of({.online = CpuSet{0}});
+  CHECK(first.of({.online = CpuSet{0}}) == before);
+  const uint64_t changed = first.of({.online = CpuSet{1}});
+  CHECK(changed > before);
+  CHECK(first.of({.online = CpuSet{0}}) > changed);
+  CHECK(CapacityRevision(clock).of({}) >= before);
 }
