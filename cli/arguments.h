@@ -16,6 +16,7 @@
 #include "cli/onload/launch.h"
 #include "cli/password.h"
 #include "cli/printer.h"
+#include "cli/processes/run_processes.h"
 #include "cli/reset.h"
 #include "cli/tls_init.h"
 
@@ -47,6 +48,7 @@ struct Arguments {
   std::string profiles;  // comma-separated
   OnloadStart start;
   Launch launch;
+  RunProcesses processes;
   bool once = false;  // for top
 };
 
