@@ -9,6 +9,7 @@
 #include "cli/apply.h"
 #include "cli/client.h"
 #include "cli/commands.h"
+#include "cli/import_cpu_pooler.h"
 #include "cli/import_rmd/genconf.h"
 #include "cli/import_rmd/import_rmd.h"
 #include "cli/new_workload.h"
@@ -43,6 +44,7 @@ struct Arguments {
   TlsInit tls;
   Genconf genconf;
   ImportRmd import;
+  ImportCpuPooler import_pools;
   std::string file;
   OnloadArguments onload;
   std::string profiles;  // comma-separated

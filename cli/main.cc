@@ -123,6 +123,15 @@ void declare_import(CLI::App& app, Arguments& a) {
   import->add_flag("--force", wanted.force, "replace existing files");
 }
 
+void declare_import_of_pools(CLI::App& app, Arguments& a) {
+  ImportCpuPooler& wanted = a.import_pools;
+  CLI::App* import = declare(app, a, "import-cpu-pooler", "convert pools of CPU Pooler's configuration",
+                             [&a](const Client&, Output) { return import_cpu_pooler(a.import_pools); });
+  import->add_option("FILE", wanted.files, "poolconfig*.yaml")->required();
+  import->add_option("--output", wanted.output, "output directory (default: standard output)");
+  import->add_flag("--force", wanted.force, "replace existing files");
+}
+
 Outcome<> read_own_password(Arguments& a) {
   if (a.to.user.empty()) return {};
   nrd::Secret password = TRY(or_stop(read_password(a.password, a.to.user), kUsage));
@@ -229,6 +238,7 @@ void declare_commands(CLI::App& app, Arguments& a) {
   declare_tls(app, a);
   declare_genconf(app, a);
   declare_import(app, a);
+  declare_import_of_pools(app, a);
   declare_help(app, a);
   declare_completion(app, a);
 }

@@ -116,3 +116,19 @@ def test_process_starter_is_nrdctl_under_another_name(tmp_path):
     done = subprocess.run(["unshare", "-m", "sh", "-c", script], env={**BARE, "CONTAINER_NAME": "main", "EXCLUSIVE_CPUS": "1"}, capture_output=True, text=True)
     assert done.returncode == 8, done
     assert (tmp_path / "out").read_text().split()[1] == "1"
+
+
+def test_imported_pools_of_cpu_pooler_are_a_valid_configuration(tmp_path):
+    (tmp_path / "poolconfig-fast.yaml").write_text(
+        "pools:\n  exclusive-a:\n    cpus: 2-3\n  shared-b:\n    cpus: \"4,5\"\n  default:\n    cpus: 0-1\nnodeSelector:\n  kind: fast\n")
+    out = tmp_path / "out"
+    done = subprocess.run([NRDCTL, "import-cpu-pooler", tmp_path / "poolconfig-fast.yaml", "--output", out], env=BARE, capture_output=True, text=True)
+    assert done.returncode == 0, done
+    written = (out / "poolconfig-fast.toml").read_text()
+    with Node(written, cpus=8) as node:
+        assert [(pool["name"], pool["cpus"], pool["kind"]) for pool in node.call("GET", "/v1/cpus/pools")] == [
+            ("exclusive-a", "2-3", "exclusive"), ("shared-b", "4-5", "shared"), ("default", "0-1", "shared")]
+        assert node.call("GET", "/v1/node")["capacity"]["default_pool"] == "default"
+    (tmp_path / "poolconfig-fast.yaml").write_text("pools:\n  a:\n    cpus: 4-x\n")
+    done = subprocess.run([NRDCTL, "import-cpu-pooler", tmp_path / "poolconfig-fast.yaml"], env=BARE, capture_output=True, text=True)
+    assert done.returncode == 1 and "rejected  pools.a.cpus" in done.stderr and done.stdout == ""
