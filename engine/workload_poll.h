@@ -1,7 +1,9 @@
-// Long polls of the workloads: news is a difference in the workloads, or in whether they are applied.
+// Long polls of the workloads and of the node's capacity. News is a difference in the workloads, or in whether they are
+// applied; or another capacity.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 

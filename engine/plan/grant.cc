@@ -71,11 +71,11 @@ Failure not_found() { return fail(ErrorCode::NotFound, "there is no such workloa
 }  // namespace
 
 Result<Workloads> create(const NodeState& state, WorkloadId id, const Spec& asked, Time now,
-                         const std::optional<LocalUser>& quota_user) {
-  Spec spec = TRY(filled(state, asked));
+                         const std::optional<LocalUser>& quota_user, const std::string& origin) {
+  Spec spec = with_default_pool(state, TRY(filled(state, asked)), origin);
   if (spec.cgroup_owner) spec.cgroup_owner->usage_us = used_time(state, spec);
-  return grant(state, {.id = id, .spec = spec, .grant = {}, .created = now, .updated = now}, {}, std::nullopt,
-               quota_user)
+  return grant(state, {.id = id, .spec = spec, .grant = {}, .created = now, .updated = now, .origin = origin}, {},
+               std::nullopt, quota_user)
       .map_error([&](Error error) { return blaming_policy(state, spec, std::move(error)); });
 }
 

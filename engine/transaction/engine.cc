@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/published.h"
+#include "engine/model/capacity.h"
 #include "engine/plan/frequency_governor.h"
 #include "engine/transaction/exited_tasks.h"
 #include "engine/transaction/hotplug_refresh.h"
@@ -51,6 +52,7 @@ class ThreadedEngine final : public Engine {
         clock_(clock),
         options_(options),
         writer_(hardware, store, clock, options, [this] { note_memory_changed(); }),
+        capacity_revision_(clock),
         sampler_(clock, options.usage_interval),
         waiting_(options.queue) {}
 
@@ -344,7 +346,9 @@ class ThreadedEngine final : public Engine {
   }
 
   std::shared_ptr<const NodeState> publish() {
-    auto state = std::make_shared<const NodeState>(writer_.state());
+    NodeState next = writer_.state();
+    next.capacity_revision = capacity_revision_.of(capacity_of(next));
+    auto state = std::make_shared<const NodeState>(std::move(next));
     published_.set(state);
     if (options_.published) options_.published();
     return state;
@@ -354,6 +358,7 @@ class ThreadedEngine final : public Engine {
   const Clock& clock_;
   EngineOptions options_;  // of the engine thread; queue and deadline never change
   Transaction writer_;
+  CapacityRevision capacity_revision_;  // of the engine thread
   Sampler sampler_;
   HotplugRefresh hotplug_;  // this and the next three are of the engine thread
   Steady next_look_{};
