@@ -1,0 +1,74 @@
+// Package node is the role that runs on each node: it advertises what nrd has, and hands out what nrd grants.
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"nrd.internal/kubernetes/internal/node/containers"
+	"nrd.internal/kubernetes/internal/node/devices"
+	"nrd.internal/kubernetes/internal/nrd"
+)
+
+// Options of "nrd-kube node".
+type Options struct {
+	Node         string
+	Kubeconfig   string
+	NRDSocket    string
+	NRISocket    string
+	KubeletDir   string
+	Health       string
+	Resources    []string
+	ResourceBase string
+}
+
+// Run serves until the context ends. It returns early only with an error.
+func Run(ctx context.Context, options Options) error {
+	client := nrd.New(options.NRDSocket)
+	kubelet, err := containers.NewKubelet(filepath.Join(options.KubeletDir, "pod-resources", "kubelet.sock"))
+	if err != nil {
+		return err
+	}
+	defer kubelet.Close()
+	plugin := containers.NewPlugin(client, kubelet, options.ResourceBase)
+	set := devices.NewSet(client, gate(client, plugin), plugin.InUse)
+	plugin.OnChange(set.Refresh)
+	return together(ctx,
+		func(ctx context.Context) error { return set.Run(ctx, options.KubeletDir) },
+		func(ctx context.Context) error { return plugin.Run(ctx, options.NRISocket) },
+	)
+}
+
+// gate is the check before each creation of a container that has devices: the runtime asks this client, and nrd answers.
+func gate(client *nrd.Client, plugin *containers.Plugin) devices.Gate {
+	return func(ctx context.Context) error {
+		if !plugin.Connected() {
+			return errors.New("nrd's client is not connected to the container runtime on this node (NRI); see nrd-kube check")
+		}
+		if _, err := client.Health(ctx); err != nil {
+			return err
+		}
+		return nil
+	}
+}
+
+// together runs all until the first returns, and waits for the others.
+func together(ctx context.Context, all ...func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var running sync.WaitGroup
+	for _, each := range all {
+		running.Go(func() {
+			err := each(ctx)
+			if err == nil {
+				err = fmt.Errorf("a part of the node role has ended")
+			}
+			cancel(err)
+		})
+	}
+	running.Wait()
+	return context.Cause(ctx)
+}
