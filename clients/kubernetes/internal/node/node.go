@@ -34,7 +34,7 @@ func Run(ctx context.Context, options Options) error {
 	}
 	defer kubelet.Close()
 	plugin := containers.NewPlugin(client, kubelet, options.ResourceBase)
-	set := devices.NewSet(client, gate(client, plugin), plugin.InUse)
+	set := devices.NewSet(client, gate(client, plugin), plugin.InUse, options.ResourceBase, options.Resources)
 	plugin.OnChange(set.Refresh)
 	return together(ctx,
 		func(ctx context.Context) error { return set.Run(ctx, options.KubeletDir) },

@@ -219,6 +219,13 @@ func (c *Client) Pools(ctx context.Context) ([]Pool, error) {
 	return pools, err
 }
 
+// CPUs tells what the CPUs share, and who has them.
+func (c *Client) CPUs(ctx context.Context) (CPUs, error) {
+	var cpus CPUs
+	_, err := c.call(ctx, http.MethodGet, "/v1/cpus", nil, nil, &cpus)
+	return cpus, err
+}
+
 // Onload tells the state of Onload on the node.
 func (c *Client) Onload(ctx context.Context) (Onload, error) {
 	var onload Onload

@@ -178,6 +178,8 @@ type Pool struct {
 	Kind string `json:"kind"`
 	CPUs string `json:"cpus"`
 	Free string `json:"free"`
+	// Threads of a core that a workload gets: "one" and no other workload the rest, "all", or "any".
+	Threads string `json:"threads"`
 }
 
 // IsExclusive tells whether a CPU of the pool has one workload at most.
@@ -225,4 +227,24 @@ type Health struct {
 	Status          string   `json:"status"`
 	HardwareProblem string   `json:"hardware_problem"`
 	Warnings        []string `json:"warnings"`
+}
+
+// CPUs tells what the CPUs of the node share, and who has them.
+type CPUs struct {
+	Zones []Zone `json:"zones"`
+	CPUs  []CPU  `json:"cpus"`
+}
+
+// Zone is what CPUs share: level "core", "l3", "node" and others; the id is the kernel's.
+type Zone struct {
+	Level string `json:"level"`
+	ID    int    `json:"id"`
+	CPUs  string `json:"cpus"`
+}
+
+// CPU and its use: "exclusive", "idle_sibling", "shared", "free", "other" or "offline".
+type CPU struct {
+	CPU      int    `json:"cpu"`
+	Use      string `json:"use"`
+	Workload string `json:"workload"`
 }

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"time"
+
+	kubelet "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
 	"nrd.internal/kubernetes/internal/nrd"
 )
@@ -16,14 +19,19 @@ const refreshInterval = 5 * time.Second
 // Set has the plugins of the node.
 type Set struct {
 	client  *nrd.Client
+	gate    Gate
 	inUse   func(resource string) map[string]bool
-	ways    *Plugin
+	base    string   // of the names of CPU pools
+	kinds   []string // "ways", "onload", "pools"
+	plugins map[string]*Plugin
 	refresh chan struct{}
+	failed  chan error
 }
 
-// NewSet makes the plugins; inUse tells which devices of a resource containers have.
-func NewSet(client *nrd.Client, gate Gate, inUse func(resource string) map[string]bool) *Set {
-	return &Set{client: client, inUse: inUse, ways: NewPlugin(Ways{}, gate), refresh: make(chan struct{}, 1)}
+// NewSet makes no plugin yet; inUse tells which devices of a resource containers have.
+func NewSet(client *nrd.Client, gate Gate, inUse func(resource string) map[string]bool, base string, kinds []string) *Set {
+	return &Set{client: client, gate: gate, inUse: inUse, base: base, kinds: kinds,
+		plugins: map[string]*Plugin{}, refresh: make(chan struct{}, 1), failed: make(chan error, 1)}
 }
 
 // Refresh makes Run look at nrd soon. Never blocks.
@@ -36,17 +44,22 @@ func (s *Set) Refresh() {
 
 // Run registers first and fills in later: kubelet fails pods for good while a resource that they have is unknown.
 func (s *Set) Run(ctx context.Context, kubeletDir string) error {
-	failed := make(chan error, 1)
-	go func() { failed <- s.ways.Serve(ctx, filepath.Join(kubeletDir, "device-plugins")) }()
+	folder := filepath.Join(kubeletDir, "device-plugins")
+	if s.has("ways") {
+		s.plugin(ctx, folder, Ways{})
+	}
+	if s.has("onload") {
+		s.plugin(ctx, folder, Onload{})
+	}
 	answers := true
 	for {
-		err := s.publish(ctx)
-		if err != nil && answers && !errors.Is(err, context.Canceled) {
+		err := s.publish(ctx, folder)
+		if err != nil && answers && ctx.Err() == nil {
 			slog.Warn("cannot learn the node's capacity; the lists stay as they are", "reason", err)
 		}
 		answers = err == nil
 		select {
-		case err := <-failed:
+		case err := <-s.failed:
 			return err
 		case <-ctx.Done():
 			return ctx.Err()
@@ -56,11 +69,72 @@ func (s *Set) Run(ctx context.Context, kubeletDir string) error {
 	}
 }
 
-func (s *Set) publish(ctx context.Context) error {
+func (s *Set) has(kind string) bool { return slices.Contains(s.kinds, kind) }
+
+// plugin of the resource; a new one begins to serve.
+func (s *Set) plugin(ctx context.Context, folder string, resource Resource) *Plugin {
+	if found := s.plugins[resource.Name()]; found != nil {
+		return found
+	}
+	plugin := NewPlugin(resource, s.gate)
+	s.plugins[resource.Name()] = plugin
+	go func() {
+		err := plugin.Serve(ctx, folder)
+		select {
+		case s.failed <- err:
+		default: // the first is enough
+		}
+	}()
+	return plugin
+}
+
+func (s *Set) publish(ctx context.Context, folder string) error {
 	node, err := s.client.Node(ctx)
 	if err != nil {
 		return err
 	}
-	s.ways.Publish(WaysList(node, s.inUse(WaysName)))
+	var failures []error
+	if s.has("ways") {
+		s.plugin(ctx, folder, Ways{}).Publish(WaysList(node, s.inUse(WaysName)))
+	}
+	if s.has("onload") {
+		onload, err := s.client.Onload(ctx)
+		failures = append(failures, err)
+		if err == nil {
+			s.plugin(ctx, folder, Onload{}).Publish(OnloadList(node, onload))
+		}
+	}
+	if s.has("pools") {
+		failures = append(failures, s.publishPools(ctx, folder))
+	}
+	return errors.Join(failures...)
+}
+
+// publishPools follows the configuration of nrd: a pool that is gone has no devices any more.
+func (s *Set) publishPools(ctx context.Context, folder string) error {
+	pools, err := s.client.Pools(ctx)
+	if err != nil {
+		return err
+	}
+	cpus, err := s.client.CPUs(ctx)
+	if err != nil {
+		return err
+	}
+	lists := map[string][]*kubelet.Device{}
+	for _, each := range pools {
+		resource := Pool{client: s.client, base: s.base, name: each.Name, isExclusive: each.IsExclusive()}
+		plugin := s.plugin(ctx, folder, resource)
+		list, err := PoolList(each, cpus, s.inUse(resource.Name()))
+		if err != nil {
+			return err
+		}
+		lists[resource.Name()] = list
+		plugin.Publish(list)
+	}
+	for name, plugin := range s.plugins {
+		if _, isPool := plugin.resource.(Pool); isPool && lists[name] == nil {
+			plugin.Publish(nil)
+		}
+	}
 	return nil
 }
