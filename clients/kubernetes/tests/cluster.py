@@ -285,9 +285,12 @@ class Worker:
     # containerd
 
     def prepare_mounts(self):
-        """Kubelet uses /var/lib/kubelet for sockets whatever its root is; the node's own mount namespace has this one there."""
+        """Kubelet uses /var/lib/kubelet for sockets whatever its root is; the test's mount namespace has this one there.
+
+        Only nrd is inside the simulated node: kubelet needs more of /sys than that has.
+        """
         script = f"mkdir -p /var/lib/kubelet && mount --make-rslave / && mount --bind {self.folder}/kubelet /var/lib/kubelet && mount --make-rshared /"
-        subprocess.run(self.inside("sh", "-c", script), check=True)
+        subprocess.run(["sh", "-c", script], check=True)
         self.cgroups = f"/nrd-kube-{os.path.basename(self.cluster.folder)}-{self.name}"
         for hierarchy in self.hierarchies():
             os.makedirs(hierarchy + self.cgroups, exist_ok=True)
@@ -335,7 +338,7 @@ state = "{self.folder}/run"
   plugin_registration_timeout = "5s"
   plugin_request_timeout = "2s"
 """)
-        self.containerd = Process(f"{self.folder}/containerd.log", self.inside(program("containerd"), "--config", f"{self.folder}/containerd.toml"),
+        self.containerd = Process(f"{self.folder}/containerd.log", [program("containerd"), "--config", f"{self.folder}/containerd.toml"],
                                   env={**os.environ, "PATH": f"{PROGRAMS}:{os.environ['PATH']}"})
 
     def start_containerd(self):
@@ -372,9 +375,9 @@ state = "{self.folder}/run"
             "evictionHard": nothing_evicted, "imageGCHighThresholdPercent": 100, "imageGCLowThresholdPercent": 99,
             "nodeStatusUpdateFrequency": "2s", "syncFrequency": "10s", "volumeStatsAggPeriod": "0s", "staticPodPath": f"{self.folder}/static"}))
         os.makedirs(f"{self.folder}/static", exist_ok=True)
-        self.kubelet = Process(f"{self.folder}/kubelet.log", self.inside(
+        self.kubelet = Process(f"{self.folder}/kubelet.log", [
             program("kubelet"), "--config", f"{self.folder}/kubelet.json", "--kubeconfig", f"{self.folder}/kubelet.kubeconfig",
-            "--hostname-override", self.name, "--node-ip", ADDRESS), nice=5)
+            "--hostname-override", self.name, "--node-ip", ADDRESS], nice=5)
 
     def await_ready(self):
         def ready():
@@ -396,7 +399,7 @@ state = "{self.folder}/run"
     def make_client(self, *options):
         command = [NRD_KUBE, "node", "--node", self.name, "--kubeconfig", self.cluster.kubeconfig, "--nrd-socket", self.socket,
                    "--nri-socket", f"{self.folder}/nri/nri.sock", "--health", "", *options]
-        self.client = Process(f"{self.folder}/nrd-kube.log", self.inside(*command) if self.has_kubelet else command)
+        self.client = Process(f"{self.folder}/nrd-kube.log", command)
 
     # End
 

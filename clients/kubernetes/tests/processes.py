@@ -79,7 +79,7 @@ class Process:
     def await_start(self, condition, what, deadline=DEADLINE):
         """Waits for condition, and fails at once with the log if the process ends."""
         try:
-            wait_for(lambda: condition() or not self.runs(), what, deadline)
+            wait_for(lambda: not self.runs() or condition(), what, deadline)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{os.path.basename(self.log)}:\n{self.tail()}") from None
         assert self.runs(), f"{what}: it ended\n{os.path.basename(self.log)}:\n{self.tail()}"
