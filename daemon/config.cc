@@ -8,6 +8,7 @@
 #include "daemon/config_document.h"
 #include "daemon/config_keys.h"
 #include "daemon/cpu_quota_values.h"
+#include "daemon/reserve_values.h"
 
 namespace nrd::daemon {
 namespace {
@@ -42,6 +43,14 @@ Result<void> check_access(const Config& config) {
                    "access.acl cannot be combined with roles.pam_admin and roles.pam_user");
   }
   return {};
+}
+
+Result<void> check_default_pool(const Config& config) {
+  if (config.default_pool.empty()) return {};
+  const CpuPool* pool = find_pool(config.cpu_pools, config.default_pool);
+  if (pool && pool->kind == CpuPool::Kind::Shared) return {};
+  return fail_at(ErrorCode::BadRequest, "cpu.default_pool",
+                 "cpu.default_pool: " + config.default_pool + " is no shared pool of cpu.pools");
 }
 
 Result<void> read_section(LoadedConfig& loaded, const ConfigSection& section, const std::string& name) {
@@ -80,6 +89,12 @@ Result<void> parse_onto(LoadedConfig& loaded, const std::string& text, const std
   return {};
 }
 
+Reserves reserves_of(const Config& config) {
+  Reserves reserves;
+  if (config.kubernetes_reserve) reserves.emplace("kubernetes", *config.kubernetes_reserve);
+  return reserves;
+}
+
 Result<Config> parse_config(const std::string& text, const std::string& name) {
   LoadedConfig loaded;
   TRY(parse_onto(loaded, text, name));
@@ -98,6 +113,8 @@ Result<void> check(const Config& config) {
   }
   TRY(check_access(config));
   TRY(check_quotas(config.cpu_quotas, config.cpu_pools));
+  TRY(check_default_pool(config));
+  TRY(check_onload_reserves(config));
   for (const auto& [key, path] : {std::pair{"state.directory", &config.state_directory},
                                   std::pair{"the local socket", &config.server.sockets.front().path}}) {
     if (path->starts_with('/')) continue;

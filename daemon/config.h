@@ -11,8 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "api/auth/access.h"
 #include "api/http/tls.h"
 #include "base/log.h"
+#include "base/origin.h"
 #include "base/result.h"
 #include "daemon/onload/parameters.h"
 #include "daemon/policy_file.h"
@@ -21,6 +23,7 @@
 #include "engine/model/foreign_groups.h"
 #include "engine/model/pools.h"
 #include "engine/model/reserved_cpus.h"
+#include "engine/model/reserves.h"
 #include "engine/onload/controller.h"
 #include "hw/rdt/mount.h"
 
@@ -34,6 +37,8 @@ struct LocalSocket {
   std::vector<std::string> admin = {"root", "@nrd"};
   std::vector<std::string> user;
   std::vector<std::string> run;
+  std::string origin = kOriginRest;          // of workloads that its clients create, and may change
+  std::optional<auth::Permissions> allow{};  // also for root; nullopt: all that the role permits
   friend bool operator==(const LocalSocket&, const LocalSocket&) = default;
 };
 
@@ -69,6 +74,8 @@ struct Config {
   CpuPools cpu_pools{};
   Confinement confinement = Confinement::None;
   std::optional<NamedCpuQuotas> cpu_quotas{};  // nullopt: the role `run` is not limited
+  std::string default_pool;                    // empty: none
+  std::optional<Reserve> kubernetes_reserve{};
   ReservedCpus groups;
   std::vector<std::string> infra_users{"root"};  // groups.infra_users by name
   PolicyFiles policy;
@@ -109,6 +116,8 @@ struct LoadedConfig {
   std::vector<std::string> files;         // that were read, in order
   std::map<std::string, Origin> origins;  // by key ("server.debug"); a key that is absent has its default
 };
+
+Reserves reserves_of(const Config& config);
 
 // Reads text on top of `loaded`: its keys replace those of earlier files. `name` is used in error messages
 // ("/etc/nrd/nrd.toml:3: ...").

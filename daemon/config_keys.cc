@@ -8,6 +8,7 @@
 #include "base/way_mask.h"
 #include "daemon/cpu_pool_values.h"
 #include "daemon/cpu_quota_values.h"
+#include "daemon/reserve_values.h"
 
 namespace nrd::daemon {
 namespace {
@@ -46,13 +47,13 @@ ConfigKey tls_key(const char* name, T http::TlsFiles::*member, ValueType<T> type
       .can_reload = [](const Config& from, const Config& to) { return from.tls.has_value() == to.tls.has_value(); }};
 }
 
-// The users of the sockets are reloaded, the sockets are not.
+// The users of the sockets are reloaded, the sockets are not. Connections are counted by whether `allow` limits them.
 ConfigKey sockets_key() {
   ConfigKey sockets = key(
       "server.sockets", kReload, [](auto& c) -> auto& { return c.server.sockets; }, local_sockets());
   sockets.can_reload = [](const Config& from, const Config& to) {
     return std::ranges::equal(from.server.sockets, to.server.sockets, [](const LocalSocket& a, const LocalSocket& b) {
-      return a.path == b.path && a.name == b.name;
+      return a.path == b.path && a.name == b.name && a.allow.has_value() == b.allow.has_value();
     });
   };
   return sockets;
@@ -133,6 +134,10 @@ std::vector<ConfigKey> node_keys() {
           "cpu.pools", kReload, [](auto& c) -> auto& { return c.cpu_pools; }, cpu_pools()),
       key(
           "cpu.quotas", kReload, [](auto& c) -> auto& { return c.cpu_quotas; }, cpu_quotas()),
+      key(
+          "cpu.default_pool", kReload, [](auto& c) -> auto& { return c.default_pool; }, text()),
+      key(
+          "reserve.kubernetes", kReload, [](auto& c) -> auto& { return c.kubernetes_reserve; }, reserve()),
       key(
           "infra.cpus", kReload, [](auto& c) -> auto& { return c.groups.infra; }, cpu_list()),
       key(

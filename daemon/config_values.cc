@@ -95,27 +95,60 @@ Problem read_accounts(const Value& value, std::vector<std::string>& target) {
       [](const std::string& name) { return !name.empty() && name != "@"; }, target);
 }
 
+// Not the names that nrd itself gives, which are in capitals.
+Problem read_origin(const Value& value, std::string& target) {
+  constexpr size_t kLongest = 32;
+  const std::string name = text_in(value);
+  const bool is_plain =
+      std::ranges::all_of(name, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
+  if (name.empty() || name.size() > kLongest || !is_plain)
+    return "expected 1 to 32 lower-case letters, digits and hyphens, such as \"kubernetes\"";
+  target = name;
+  return {};
+}
+
+Problem read_allow(const Value& value, std::optional<auth::Permissions>& target) {
+  constexpr const char* kExpected =
+      "expected a list of \"workloads\", \"node\", \"onload.read\" and \"onload.allocations\"";
+  if (value.kind() != Value::Kind::Array || value.items().empty()) return kExpected;
+  auth::Permissions allowed;
+  for (const Value& item : value.items()) {
+    const auto permission = auth::permission_of(text_in(item));
+    if (!permission || !allowed.insert(*permission).second) return kExpected;
+  }
+  target = std::move(allowed);
+  return {};
+}
+
 Problem read_local_socket(const Value& table, LocalSocket& socket) {
   socket = {.path = {}, .name = {}, .admin = {}, .user = {}, .run = {}};
   for (const auto& [key, value] : table.members()) {
-    Problem problem = "unknown key " + key + "; allowed: path, name, admin, user, run";
+    Problem problem = "unknown key " + key + "; allowed: path, name, admin, user, run, origin, allow";
     if (key == "path") problem = absolute_path().parse(value, socket.path);
     if (key == "name") problem = text().parse(value, socket.name);
     if (key == "admin") problem = read_accounts(value, socket.admin);
     if (key == "user") problem = read_accounts(value, socket.user);
     if (key == "run") problem = read_accounts(value, socket.run);
+    if (key == "origin") problem = read_origin(value, socket.origin);
+    if (key == "allow") problem = read_allow(value, socket.allow);
     if (!problem.empty()) return problem.starts_with("unknown") ? problem : key + ": " + problem;
   }
   if (socket.path.empty()) return "path is missing";
   return {};
 }
 
+// As it is written: without the keys that have their default.
 Value shown(const LocalSocket& socket) {
-  return Value::object({{"path", Value::string(socket.path)},
-                        {"name", Value::string(socket.name)},
-                        {"admin", list_of(socket.admin)},
-                        {"user", list_of(socket.user)},
-                        {"run", list_of(socket.run)}});
+  std::vector<json::Member> members{{"path", Value::string(socket.path)},
+                                    {"name", Value::string(socket.name)},
+                                    {"admin", list_of(socket.admin)},
+                                    {"user", list_of(socket.user)},
+                                    {"run", list_of(socket.run)}};
+  if (socket.origin != kOriginRest) members.push_back({"origin", Value::string(socket.origin)});
+  std::vector<std::string> allowed;
+  for (const auth::Permission each : socket.allow.value_or(auth::Permissions())) allowed.emplace_back(to_string(each));
+  if (socket.allow) members.push_back({"allow", list_of(allowed)});
+  return Value::object(std::move(members));
 }
 
 Problem read_local_sockets(const Value& value, std::vector<LocalSocket>& target) {

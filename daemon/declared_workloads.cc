@@ -18,7 +18,6 @@
 namespace nrd::daemon {
 namespace {
 
-constexpr const char* kOrigin = "FILE";
 constexpr size_t kMostFiles = 4096;
 constexpr size_t kFileLimit = size_t{1} << 20;
 constexpr size_t kAtOnce = 64;  // requests that the engine may commit together
@@ -80,13 +79,12 @@ Result<WorkloadReplacement> replacement_of(const tree::Document& document, const
                      "a declared workload cannot depend on processes, which do not survive a boot", "core_ids");
     }
   }
-  WorkloadReplacement replacement{.workload = {}, .origin = kOrigin};
-  replacement.workload = TRY(v1::parse_replacement(body, state, document.id));
-  return replacement;
+  NewWorkload workload = TRY(v1::parse_replacement(body, state, document.id));
+  return WorkloadReplacement{.workload = std::move(workload)};
 }
 
 Requester nrd_requester() {
-  Requester who{.client = nrd_itself()};
+  Requester who{.client = nrd_itself(), .origin = kOriginFile};
   who.later = [](const std::function<void()>& function) { function(); };
   return who;
 }
@@ -133,7 +131,7 @@ void remove_some(Engine& engine, std::span<const WorkloadId> undeclared, const s
 std::vector<WorkloadId> undeclared_in(const NodeState& state, const DeclaredFiles& files) {
   std::vector<WorkloadId> undeclared;
   for (const auto& [id, workload] : state.workloads) {
-    if (workload.origin == kOrigin && !files.documents.contains(id_text(workload))) undeclared.push_back(id);
+    if (workload.origin == kOriginFile && !files.documents.contains(id_text(workload))) undeclared.push_back(id);
   }
   return undeclared;
 }

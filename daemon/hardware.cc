@@ -1,5 +1,7 @@
 #include "daemon/hardware.h"
 
+#include <sys/utsname.h>
+
 #include "base/file.h"
 #include "hw/cpuset/cpuset.h"
 #include "hw/cpuset/disturbances.h"
@@ -10,6 +12,12 @@ namespace nrd::daemon {
 namespace {
 
 constexpr const char* kBootId = "/proc/sys/kernel/random/boot_id";
+constexpr const char* kMachineId = "/etc/machine-id";
+
+std::string host_name() {
+  utsname name{};
+  return ::uname(&name) == 0 ? name.nodename : "";
+}
 
 class NodeHardware final : public Hardware {
  public:
@@ -17,13 +25,18 @@ class NodeHardware final : public Hardware {
 
   Result<NodeFacts> discover() override {
     const std::optional<std::string> boot_id = TRY(read_file(kBootId));
+    const std::string machine_id = TRY(read_file(kMachineId)).value_or("");
     if (!boot_id) return fail(ErrorCode::Hardware, "cannot read the kernel's boot id", kBootId);
     rdt::Node rdt = TRY(rdt_->discover());
     pstate::Node pstate = TRY(pstate_.discover());
     cpuset::Node cpuset = TRY(cpuset_.discover());
     boot_id_ = trimmed(*boot_id);
-    return NodeFacts{
-        .boot_id = boot_id_, .rdt = std::move(rdt), .pstate = std::move(pstate), .cpuset = std::move(cpuset)};
+    return NodeFacts{.boot_id = boot_id_,
+                     .rdt = std::move(rdt),
+                     .pstate = std::move(pstate),
+                     .cpuset = std::move(cpuset),
+                     .host_name = host_name(),
+                     .machine_id = std::string(trimmed(machine_id))};
   }
 
   Result<Observed> observe(const CpuSet& frequencies, const std::set<Task>& tasks,

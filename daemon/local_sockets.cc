@@ -34,7 +34,7 @@ auth::Locals locals_of(const std::vector<std::string>& names, std::optional<Erro
 }
 
 http::UnixEndpoint place_of(const LocalSocket& socket, const auth::SocketRules& rules) {
-  http::UnixEndpoint place{.path = socket.path, .name = socket.name};
+  http::UnixEndpoint place{.path = socket.path, .name = socket.name, .is_limited = socket.allow.has_value()};
   std::set<gid_t> groups;
   bool has_users = false;
   for (const auth::Locals* locals : {&rules.admin, &rules.user, &rules.run}) {
@@ -57,7 +57,9 @@ LocalSocketAccess local_socket_access(const std::vector<LocalSocket>& sockets) {
   for (const LocalSocket& socket : sockets) {
     doors.rules.push_back({.admin = locals_of(socket.admin, doors.failure),
                            .user = locals_of(socket.user, doors.failure),
-                           .run = locals_of(socket.run, doors.failure)});
+                           .run = locals_of(socket.run, doors.failure),
+                           .origin = socket.origin,
+                           .allow = socket.allow});
     doors.places.push_back(place_of(socket, doors.rules.back()));
   }
   return doors;

@@ -37,6 +37,8 @@ Result<ResolvedNode> resolve_node(const Config& config) {
                                .cpu_pools = config.cpu_pools,
                                .confinement = config.confinement,
                                .cpu_quotas = std::move(quotas),
+                               .default_pool = config.default_pool,
+                               .reserves = reserves_of(config),
                                .policies = policies.policies},
                       .drift_interval = config.drift_interval,
                       .tasks_interval = config.tasks_interval,

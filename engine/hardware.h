@@ -34,6 +34,8 @@ struct NodeFacts {
   rdt::Node rdt;
   pstate::Node pstate;
   cpuset::Node cpuset{};
+  std::string host_name{};
+  std::string machine_id{};  // /etc/machine-id; empty: none
   friend bool operator==(const NodeFacts&, const NodeFacts&) = default;
 };
 

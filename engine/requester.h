@@ -3,8 +3,10 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "base/client.h"
+#include "base/origin.h"
 #include "engine/resolve_owner.h"
 
 namespace nrd {
@@ -13,6 +15,9 @@ struct Requester {
   Client client;
   std::optional<Caller> caller{};  // on a Unix socket
   bool is_limited_to_own = false;  // to workloads and allocations that the caller owns, and to its tasks
+  // Of what it creates. An administrator may change what has another one, by ?force, if its own is REST.
+  std::string origin = kOriginRest;
+  bool may_use_onload = true;  // in workloads
   // Runs a function soon on the thread of the request; drops it if the service is stopping.
   std::function<void(std::function<void()>)> later{};
 };

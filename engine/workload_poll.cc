@@ -30,4 +30,12 @@ void WorkloadPoll::wait(const Client& client, const Engine& engine, std::shared_
   poll_.wait(client, longest, has_news, [&engine, answer = std::move(answer)] { answer(engine.state()); });
 }
 
+void WorkloadPoll::wait_for_capacity(const Client& client, const Engine& engine, uint64_t seen,
+                                     std::chrono::milliseconds longest,
+                                     std::function<void(const std::shared_ptr<const NodeState>&)> answer) {
+  poll_.wait(
+      client, longest, [&engine, seen] { return engine.state()->capacity_revision != seen; },
+      [&engine, answer = std::move(answer)] { answer(engine.state()); });
+}
+
 }  // namespace nrd

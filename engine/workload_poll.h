@@ -1,7 +1,9 @@
-// Long polls of the workloads: news is a difference in the workloads, or in whether they are applied.
+// Long polls of the workloads and of the node's capacity. News is a difference in the workloads, or in whether they are
+// applied; or another capacity.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -17,6 +19,8 @@ class WorkloadPoll {
   // From any thread. Calls `answer` once; `engine` must exist until stop().
   void wait(const Client& client, const Engine& engine, std::shared_ptr<const NodeState> seen,
             std::chrono::milliseconds longest, std::function<void(const std::shared_ptr<const NodeState>&)> answer);
+  void wait_for_capacity(const Client& client, const Engine& engine, uint64_t seen, std::chrono::milliseconds longest,
+                         std::function<void(const std::shared_ptr<const NodeState>&)> answer);
   void notify() { poll_.notify(); }
   void stop() { poll_.stop(); }
 

@@ -33,9 +33,18 @@ Task as_task(const Owner& owner) {
 }
 
 // `only`: the owner to whose workloads the client is limited. Another client may have used the same key.
-Result<Done> check_owned(const Outcome& outcome, const std::optional<Owner>& only) {
-  if (!outcome || !only || outcome->workload.spec.owner == only) return outcome;
-  return forbidden("Idempotency-Key", "the key belongs to a workload of another process", "a new key");
+Result<Done> check_owned(const Outcome& outcome, const std::optional<Owner>& only, const std::string& origin) {
+  if (!outcome) return outcome;
+  if (only && outcome->workload.spec.owner != only)
+    return forbidden("Idempotency-Key", "the key belongs to a workload of another process", "a new key");
+  if (outcome->workload.origin != origin)
+    return forbidden("Idempotency-Key", "the key belongs to a workload of another origin", "a new key");
+  return outcome;
+}
+
+Result<void> check_onload(const Requester& who, const std::optional<RenderRequest>& request) {
+  if (!request || who.may_use_onload) return {};
+  return forbidden("/onload", "this socket does not allow Onload", "no onload, or onload.allocations in its allow");
 }
 
 OnloadUse use_of(const RenderRequest& request, const LaunchEnvironment& launch) {
@@ -59,7 +68,7 @@ void put_onload(PatchWorkload& command, OnloadUse use) { command.patch.onload = 
 // Calls `then` with the command once `allocations` has admitted its Onload request. The launch environment holds the
 // workload's place among the allocations.
 template <typename Command, typename Then>
-void admit_onload(Allocations& allocations, const Client& client, const RenderRequest& request,
+void admit_onload(Allocations& allocations, const Requester& who, const RenderRequest& request,
                   Allocations::Place place, Command command, const Then& then) {
   const auto done = [request, command = std::move(command), then](Result<onload::Admitted> admitted) {
     if (!admitted) {
@@ -71,7 +80,7 @@ void admit_onload(Allocations& allocations, const Client& client, const RenderRe
     const auto held = std::make_shared<const onload::Admitted>(*std::move(admitted));
     then(std::move(whole), std::shared_ptr<const LaunchEnvironment>(held, &held->launch));
   };
-  allocations.admit(request, place, {done, client});
+  allocations.admit(request, place, who.origin, {done, who.client});
 }
 
 }  // namespace
@@ -82,7 +91,9 @@ const Workload* WorkloadService::find(const NodeState& state, const Requester& w
 }
 
 Result<CreateWorkload> WorkloadService::command_of(const Requester& who, const NewWorkload& workload) const {
-  CreateWorkload command{.spec = workload.spec, .key = workload.key, .quota_user = quota_user_of(who)};
+  TRY(check_onload(who, workload.onload));
+  CreateWorkload command{
+      .spec = workload.spec, .key = workload.key, .quota_user = quota_user_of(who), .origin = who.origin};
   if (workload.task_ids) {
     ResolvedTasks found = TRY(find_tasks(*workload.task_ids, engine_.state()->facts.boot_id));
     command.spec.tasks = std::move(found.tasks);
@@ -108,6 +119,7 @@ Result<CreateWorkload> WorkloadService::command_of(const Requester& who, const N
 }
 
 Result<PatchWorkload> WorkloadService::command_of(const Requester& who, const WorkloadPatch& patch) const {
+  TRY(check_onload(who, patch.onload));
   PatchWorkload command{
       .id = patch.id, .patch = patch.patch, .if_revision = patch.if_revision, .quota_user = quota_user_of(who)};
   if (patch.task_ids) {
@@ -122,7 +134,7 @@ Result<PatchWorkload> WorkloadService::command_of(const Requester& who, const Wo
 }
 
 Result<PutWorkload> WorkloadService::command_of(const Requester& who, const WorkloadReplacement& replacement) const {
-  PutWorkload command{.origin = replacement.origin,
+  PutWorkload command{.origin = who.origin,
                       .is_forced = replacement.is_forced,
                       .must_be_new = replacement.must_be_new,
                       .known = replacement.known,
@@ -136,7 +148,7 @@ Result<PutWorkload> WorkloadService::command_of(const Requester& who, const Work
 void WorkloadService::admit(const Requester& who, const NewWorkload& workload, CreateWorkload command,
                             const Admitted<CreateWorkload>& then) const {
   if (!workload.onload) return then(std::move(command), nullptr);
-  admit_onload(allocations_, who.client, *workload.onload, Allocations::Place::New, std::move(command), then);
+  admit_onload(allocations_, who, *workload.onload, Allocations::Place::New, std::move(command), then);
 }
 
 void WorkloadService::admit(const Requester& who, const WorkloadPatch& patch, PatchWorkload command,
@@ -145,7 +157,7 @@ void WorkloadService::admit(const Requester& who, const WorkloadPatch& patch, Pa
   const auto found = state->workloads.find(patch.id);
   const auto use = found == state->workloads.end() ? std::nullopt : found->second.spec.onload;
   if (!patch.onload || is_same(*patch.onload, use)) return then(std::move(command), nullptr);
-  admit_onload(allocations_, who.client, *patch.onload, use ? Allocations::Place::Kept : Allocations::Place::New,
+  admit_onload(allocations_, who, *patch.onload, use ? Allocations::Place::Kept : Allocations::Place::New,
                std::move(command), then);
 }
 
@@ -160,7 +172,7 @@ void WorkloadService::admit(const Requester& who, const WorkloadReplacement& rep
     command.spec.onload = use;
     return then(std::move(command), nullptr);
   }
-  admit_onload(allocations_, who.client, *request, use ? Allocations::Place::Kept : Allocations::Place::New,
+  admit_onload(allocations_, who, *request, use ? Allocations::Place::Kept : Allocations::Place::New,
                std::move(command), then);
 }
 
@@ -171,14 +183,15 @@ void WorkloadService::replay_or(const Requester& who, const NewWorkload& workloa
   // Whatever the state of Onload is now. Includes the launch environment only if it is unchanged.
   const auto replay = [&allocations = allocations_, request = workload.onload, done](const Done& created) {
     if (!request) return done(Changed{created});
-    allocations.admit(*request, Allocations::Place::Kept, [request, created, done](Result<onload::Admitted> admitted) {
+    const auto answer = [request, created, done](Result<onload::Admitted> admitted) {
       const bool is_unchanged = admitted && created.workload.spec.onload == use_of(*request, admitted->launch);
       done(Changed{created,
                    is_unchanged ? std::make_shared<const LaunchEnvironment>(std::move(admitted->launch)) : nullptr});
-    });
+    };
+    allocations.admit(*request, Allocations::Place::Kept, created.workload.origin, answer);
   };
-  const auto found = [only, done, first_time, replay, later = who.later](const Outcome& outcome) {
-    const Result<Done> created = check_owned(outcome, only);
+  const auto found = [only, origin = who.origin, done, first_time, replay, later = who.later](const Outcome& outcome) {
+    const Result<Done> created = check_owned(outcome, only, origin);
     if (!created && created.error().code != ErrorCode::NotFound) return done(Failure(created.error()));
     later([created, first_time, replay] { created ? replay(*created) : first_time(); });
   };
@@ -198,9 +211,12 @@ void WorkloadService::create(const Requester& who, const NewWorkload& workload, 
   const auto submit = [&engine = engine_, &owners = owners_, only = *only, client = who.client, done](
                           const Result<CreateWorkload>& admitted, const Launch& launch) {
     if (!admitted) return done(Failure(admitted.error()));
-    const auto answer = [&engine, &owners, only, done, launch, owner = admitted->spec.owner](const Outcome& outcome) {
+    const auto answer = [&engine, &owners, only, done, launch, owner = admitted->spec.owner,
+                         origin = admitted->origin](const Outcome& outcome) {
       if (owner) end_with_owner(engine, owners, *owner);
-      done(check_owned(outcome, only).map([&launch](Done created) { return Changed{std::move(created), launch}; }));
+      done(check_owned(outcome, only, origin).map([&launch](Done created) {
+        return Changed{std::move(created), launch};
+      }));
     };
     engine.submit(*admitted, {answer, client});
   };

@@ -36,8 +36,7 @@ struct WorkloadPatch {
 
 // Creates the workload, or replaces the whole request of the one with the id `workload.spec.given_id`.
 struct WorkloadReplacement {
-  NewWorkload workload;  // without a key
-  std::string origin = kOriginRest;
+  NewWorkload workload;    // without a key
   bool is_forced = false;  // as in PutWorkload, as are the following
   bool must_be_new = false;
   std::optional<WorkloadId> known{};

@@ -1,11 +1,17 @@
 #include "api/auth/access.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 namespace nrd::auth {
 namespace {
 
 constexpr uid_t kRoot = 0;
+
+constexpr std::array kPermissions{std::pair{"workloads", Permission::Workloads}, std::pair{"node", Permission::Node},
+                                  std::pair{"onload.read", Permission::OnloadRead},
+                                  std::pair{"onload.allocations", Permission::OnloadAllocations}};
 
 std::string subject_text(const http::Peer& peer) {
   std::string text;
@@ -73,10 +79,12 @@ tl::expected<Identity, AuthFailure> identify_by_credentials(const Rules& rules, 
   const SocketRules lists = peer.socket < rules.sockets.size() ? rules.sockets[peer.socket] : SocketRules{};
   const auto is_in = [&peer](const Locals& locals) { return names(locals, *peer.credentials); };
   const bool runs = is_in(lists.run);
-  if (peer.credentials->uid == kRoot || is_in(lists.admin))
-    return Identity{name, Role::Admin, AuthMethod::Socket, runs};
-  if (is_in(lists.user)) return Identity{name, Role::User, AuthMethod::Socket, runs};
-  if (runs) return Identity{name, Role::None, AuthMethod::Socket, runs};
+  const auto with_role = [&](Role role) {
+    return Identity{name, role, AuthMethod::Socket, runs, lists.origin, lists.allow};
+  };
+  if (peer.credentials->uid == kRoot || is_in(lists.admin)) return with_role(Role::Admin);
+  if (is_in(lists.user)) return with_role(Role::User);
+  if (runs) return with_role(Role::None);
   return tl::unexpected(
       AuthFailure{AuthFailure::Kind::Forbidden, name,
                   "Access denied; allowed are root and the users and groups in [[server.sockets]] of nrd.toml."});
@@ -111,8 +119,25 @@ Identity identify_by_password(const Rules& rules, const std::string& user) {
   return {user, role, AuthMethod::Password};
 }
 
-Grant granted(const Rules& rules, const Identity& who, std::string_view method, std::string_view path, Access access) {
+const char* to_string(Permission permission) {
+  const auto found = std::ranges::find(kPermissions, permission, [](const auto& entry) { return entry.second; });
+  return found == kPermissions.end() ? "" : found->first;
+}
+
+std::optional<Permission> permission_of(std::string_view word) {
+  const auto found =
+      std::ranges::find(kPermissions, word, [](const auto& entry) { return std::string_view(entry.first); });
+  return found == kPermissions.end() ? std::nullopt : std::optional(found->second);
+}
+
+bool is_allowed(const Identity& who, Permission permission) {
+  return !who.allowed || who.allowed->contains(permission);
+}
+
+Grant granted(const Rules& rules, const Identity& who, std::string_view method, std::string_view path, Needs needs) {
+  const Access access = needs.access;
   const bool is_for_all = access == Access::EveryRole && is_reading(method);
+  if (!is_for_all && !is_allowed(who, needs.permission)) return Grant::No;
   if (who.auth_method == AuthMethod::Password && rules.acl) {
     if (is_for_all) return rules.acl->has_role(who.name) ? Grant::Whole : Grant::No;
     return rules.acl->permits(who.name, method, path) ? Grant::Whole : Grant::No;

@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -19,6 +20,7 @@
 #include "api/auth/certificate_list.h"
 #include "api/http/message.h"
 #include "api/rmd/acl.h"
+#include "base/origin.h"
 
 namespace nrd::auth {
 
@@ -45,6 +47,22 @@ enum class Access {
   Launch,     // as ByMethod; also the run role, which needs it to start an application
 };
 
+// What a socket's `allow` can list; a socket without it allows all that the role does. A route with None is on no list.
+enum class Permission {
+  None,
+  Workloads,          // "workloads"
+  Node,               // "node": reads of the node and of its resources
+  OnloadRead,         // "onload.read"
+  OnloadAllocations,  // "onload.allocations": also workloads with Onload
+};
+using Permissions = std::set<Permission>;
+
+// Both apply.
+struct Needs {
+  Access access = Access::ByMethod;
+  Permission permission = Permission::None;
+};
+
 // How the client was authenticated.
 enum class AuthMethod { Debug, Socket, Subject, ListedCertificate, Password };
 
@@ -53,6 +71,8 @@ struct Identity {
   Role role = Role::User;
   AuthMethod auth_method = AuthMethod::Subject;
   bool runs = false;  // may manage workloads and allocations of the calling process, in addition to the role
+  std::string origin = kOriginRest;      // of the workloads that it creates and changes
+  std::optional<Permissions> allowed{};  // limits the role
   friend bool operator==(const Identity&, const Identity&) = default;
 };
 
@@ -74,6 +94,8 @@ struct SocketRules {
   Locals admin{};
   Locals user{};
   Locals run{};
+  std::string origin = kOriginRest;    // as in Identity, as is the next
+  std::optional<Permissions> allow{};  // also of root
 };
 
 struct Rules {
@@ -123,7 +145,12 @@ bool is_reading(std::string_view method);
 // True if the request changes nothing: the user role may make it, and the audit log omits it.
 bool only_reads(std::string_view method, Access access);
 
-// `access`: what the route of the request requires.
-Grant granted(const Rules& rules, const Identity& who, std::string_view method, std::string_view path, Access access);
+// "onload.read"; empty for None.
+const char* to_string(Permission permission);
+std::optional<Permission> permission_of(std::string_view word);
+bool is_allowed(const Identity& who, Permission permission);
+
+// `needs`: what the route of the request requires.
+Grant granted(const Rules& rules, const Identity& who, std::string_view method, std::string_view path, Needs needs);
 
 }  // namespace nrd::auth

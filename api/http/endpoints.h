@@ -20,7 +20,8 @@ struct UnixEndpoint {
   std::string path;
   std::string name{};  // FileDescriptorName= of the socket from systemd; empty: matched by path
   Connects connects = Connects::Root;
-  gid_t group = 0;  // with Connects::Group: may connect, in addition to root
+  gid_t group = 0;          // with Connects::Group: may connect, in addition to root
+  bool is_limited = false;  // its clients count apart: they take no connections from the same users on other sockets
 };
 
 // A listening socket from systemd.

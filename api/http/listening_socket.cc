@@ -99,7 +99,7 @@ uint64_t start_of(pid_t pid) {
 }
 
 // False if the kernel reports no credentials.
-bool describe_unix(int fd, AcceptedSocket& accepted) {
+bool describe_unix(int fd, const ListeningSocket& listener, AcceptedSocket& accepted) {
   ucred credentials{};
   socklen_t size = sizeof credentials;
   if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return false;
@@ -115,6 +115,7 @@ bool describe_unix(int fd, AcceptedSocket& accepted) {
   groups.insert(groups.begin(), credentials.gid);
   accepted.client_key = "uid " + std::to_string(credentials.uid);
   accepted.peer.address = accepted.client_key + " pid " + std::to_string(credentials.pid);
+  if (listener.is_limited) accepted.client_key += ", socket " + std::to_string(listener.socket);
   accepted.peer.credentials = {.uid = credentials.uid,
                                .pid = credentials.pid,
                                .started = start_of(credentials.pid),
@@ -261,7 +262,7 @@ tl::expected<AcceptedSocket, AcceptError> accept_next(const ListeningSocket& lis
   accepted.peer.transport = listener.kind;
   accepted.peer.socket = listener.socket;
   if (listener.kind == Peer::Transport::Unix) {
-    if (!describe_unix(accepted.fd.get(), accepted)) return tl::unexpected(AcceptError::Aborted);
+    if (!describe_unix(accepted.fd.get(), listener, accepted)) return tl::unexpected(AcceptError::Aborted);
     return accepted;
   }
   describe_tcp(address, accepted);

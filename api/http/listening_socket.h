@@ -16,7 +16,8 @@ namespace nrd::http {
 struct ListeningSocket {
   Peer::Transport kind = Peer::Transport::Plain;
   UniqueFd fd;
-  size_t socket = 0;  // as Peer::socket
+  size_t socket = 0;        // as Peer::socket
+  bool is_limited = false;  // as in UnixEndpoint
 };
 
 // `address`: numeric IPv4 or IPv6 ("127.0.0.1", "::1"; "::" is IPv6 only). Port 0: any free one.
@@ -39,7 +40,7 @@ std::string path_of(const ListeningSocket& listener);
 struct AcceptedSocket {
   UniqueFd fd;
   Peer peer;
-  std::string client_key;  // identifies the client in limits: IPv4 address, IPv6 /64 or uid
+  std::string client_key;  // identifies the client in limits: IPv4 address, IPv6 /64, uid, uid on a limited socket
 };
 
 enum class AcceptError {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/client.h"
+#include "base/origin.h"
 #include "base/result.h"
 #include "base/secret.h"
 
@@ -61,6 +62,8 @@ struct Request {
   std::shared_ptr<const Secret> authorization{};  // over TLS only; null if absent
   std::shared_ptr<const Peer> peer;               // never null
   bool is_limited_to_own = false;                 // to what the calling process owns (auth::Grant::Own)
+  std::string origin = kOriginRest;               // of the workloads that it creates and changes
+  bool may_use_onload = true;                     // in workloads
   Client client{};                                // keyed by address; authorization adds the user name
   Later later{};
 };

@@ -43,6 +43,7 @@ Result<ListeningSocket> adopt(PassedSocket passed, const std::vector<UnixEndpoin
   Result<ListeningSocket> listener = adopt_listener(std::move(passed.fd));
   if (!listener || listener->kind != Peer::Transport::Unix) return listener;
   listener->socket = TRY(endpoint_of(*listener, passed.name, endpoints));
+  listener->is_limited = endpoints[listener->socket].is_limited;
   return listener;
 }
 
@@ -64,6 +65,7 @@ Result<std::vector<ListeningSocket>> open_doors(ServerOptions& options, std::vec
     if (has_socket(listeners, i)) continue;
     TRY(keep(listen_on_unix(options.unix_at[i])));
     listeners.back().socket = i;
+    listeners.back().is_limited = options.unix_at[i].is_limited;
     own.push_back(i);
   }
   if (options.tls_at && !has_kind(listeners, Peer::Transport::Tls)) {

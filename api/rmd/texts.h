@@ -45,7 +45,6 @@ std::string no_such_cache(std::string_view id, unsigned level);
 inline constexpr std::string_view kCacheIdNotDigits = "Please input the correct id, it should be digital";
 
 // Responses, with status 200, to a change of a workload that was not created through this API.
-inline constexpr std::string_view kOwnOrigin = "REST";
 inline constexpr std::string_view kMayNotModify = "200: You only have permission to modify REST origin workloads";
 inline constexpr std::string_view kMayNotDelete = "200: You only have permission to delete REST origin workloads";
 

@@ -138,11 +138,22 @@ http::Response refuse(const http::Request& request, const auth::AuthFailure& fai
 
 struct Limit {
   const char* detail;
-  const char* allowed;
+  std::string allowed;
 };
 
-Limit limit_of(const auth::Identity& identity, auth::Access access) {
-  if (access == auth::Access::Admin && identity.role == auth::Role::User) {
+// "workloads, node": what `allow` of the socket lists.
+std::string names_of(const auth::Permissions& permissions) {
+  std::string names;
+  for (const auth::Permission each : permissions) names += (names.empty() ? "" : ", ") + std::string(to_string(each));
+  return names;
+}
+
+Limit limit_of(const auth::Identity& identity, auth::Needs needs) {
+  if (!auth::is_allowed(identity, needs.permission)) {
+    return {" is not allowed to make this request on this socket ([[server.sockets]] of nrd.toml)",
+            names_of(*identity.allowed)};
+  }
+  if (needs.access == auth::Access::Admin && identity.role == auth::Role::User) {
     return {" has read-only access; this request requires the admin role", ""};
   }
   if (identity.role == auth::Role::User) {
@@ -157,10 +168,10 @@ Limit limit_of(const auth::Identity& identity, auth::Access access) {
   return {" is not permitted to make this request", ""};
 }
 
-http::Response refuse(const http::Request& request, const auth::Identity& identity, auth::Access access,
+http::Response refuse(const http::Request& request, const auth::Identity& identity, auth::Needs needs,
                       RefusalLog& refusals) {
   const bool is_listed = identity.auth_method == auth::AuthMethod::ListedCertificate;
-  const Limit limit = limit_of(identity, access);
+  const Limit limit = limit_of(identity, needs);
   return refuse(request,
                 {.status = 403,
                  .code = "Forbidden",
@@ -227,16 +238,19 @@ class Authorization : public std::enable_shared_from_this<Authorization> {
 
  private:
   void admit(const auth::Rules& rules, const auth::Identity& identity, http::Request request, http::Reply reply) {
-    const auth::Access access = access_to(options_.table, request.method, request.path);
-    const bool reads = auth::only_reads(request.method, access);
-    const auth::Grant grant = auth::granted(rules, identity, request.method, request.path, access);
+    const auth::Needs needs = access_to(options_.table, request.method, request.path);
+    const bool reads = auth::only_reads(request.method, needs.access);
+    const auth::Grant grant = auth::granted(rules, identity, request.method, request.path, needs);
     const bool is_limited = grant != auth::Grant::Whole;
-    if (grant == auth::Grant::No) return reply.send(refuse(request, identity, access, *refusals_));
+    if (grant == auth::Grant::No) return reply.send(refuse(request, identity, needs, *refusals_));
     http::Reply answered =
         reads ? std::move(reply) : audited(request, identity, is_limited ? refusals_ : nullptr, std::move(reply));
     request.is_limited_to_own = is_limited;
     request.client.client_key = identity.name + " at " + request.client.client_key;
-    request.client.is_privileged = identity.role == auth::Role::Admin;
+    request.origin = identity.origin;
+    request.may_use_onload = auth::is_allowed(identity, auth::Permission::OnloadAllocations);
+    // Requests of a limited socket do not use what is reserved for administrators.
+    request.client.is_privileged = identity.role == auth::Role::Admin && !identity.allowed;
     next_(std::move(request), std::move(answered));
   }
 

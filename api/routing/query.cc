@@ -59,4 +59,13 @@ Result<std::optional<uint64_t>> number_in_query(const Query& query, const std::s
                  "0 to " + std::to_string(largest));
 }
 
+Result<Wait> wait_in_query(const Query& query) {
+  const auto since = TRY(number_in_query(query, "since", UINT64_MAX));
+  const auto wait = TRY(number_in_query(query, "wait", kLongestWait));
+  if (wait && !since) {
+    return fail_at(ErrorCode::BadRequest, "?wait", "requires since, the last known revision", "both since and wait");
+  }
+  return Wait{.since = since, .longest = std::chrono::seconds(wait.value_or(0))};
+}
+
 }  // namespace nrd::routing

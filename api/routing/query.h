@@ -1,6 +1,7 @@
 // Query parameters.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -24,5 +25,12 @@ Result<bool> flag_in_query(const Query& query, const std::string& name);
 Result<std::optional<uint64_t>> number_in_query(const Query& query, const std::string& name, uint64_t largest);
 
 constexpr uint64_t kLongestWait = 60;  // seconds of a long poll
+
+// ?since=REVISION&wait=SECONDS: answer when the revision is no longer `since`, or after `wait`; 0: at once.
+struct Wait {
+  std::optional<uint64_t> since{};
+  std::chrono::seconds longest{};
+};
+Result<Wait> wait_in_query(const Query& query);
 
 }  // namespace nrd::routing

@@ -65,9 +65,9 @@ Match find(RouteTable table, std::string_view method, std::string_view path) {
   return found;
 }
 
-auth::Access access_to(RouteTable table, std::string_view method, std::string_view path) {
+auth::Needs access_to(RouteTable table, std::string_view method, std::string_view path) {
   const Route* route = find(table, auth::is_reading(method) ? "GET" : method, path).route;
-  return route ? route->access : auth::Access::ByMethod;
+  return route ? auth::Needs{route->access, route->permission} : auth::Needs{};
 }
 
 // Checks in RMD's order: path, method, Content-Type, Accept.

@@ -17,6 +17,7 @@ struct Route {
   std::string_view method;
   std::string_view pattern;  // "/v1/workloads/{id}"
   void (*handler)(const Call&, http::Reply);
+  auth::Permission permission = auth::Permission::None;
   std::string_view query = {};  // names of the accepted parameters
   auth::Access access = auth::Access::ByMethod;
   std::string_view media = {};  // type of the representation, unless it is JSON or text
@@ -37,8 +38,8 @@ struct Match {
 // HEAD matches the route for GET.
 Match find(RouteTable table, std::string_view method, std::string_view path);
 
-// ByMethod if there is no such route.
-auth::Access access_to(RouteTable table, std::string_view method, std::string_view path);
+// ByMethod and None if there is no such route.
+auth::Needs access_to(RouteTable table, std::string_view method, std::string_view path);
 
 // Calls the handler of the request's route, or replies with an error. `call` lacks what the path and Accept say.
 void dispatch(RouteTable table, Call call, http::Reply reply);

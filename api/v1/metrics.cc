@@ -263,8 +263,10 @@ void add_onload(Families& families, const routing::Call& call) {
   families.push_back(one(Kind::Gauge, "nrd_onload_door_open", "1 while new processes may use Onload",
                          bool_value(status->device_access_open)));
   add_users(families, call, module != nullptr);
-  families.push_back(one(Kind::Gauge, "nrd_onload_allocations", "Allocations and workloads that use Onload",
-                         call.allocations.allocations()->size() + workloads_with_onload(*call.engine.state())));
+  size_t allocations = call.allocations.allocations()->size();
+  for (const auto& [origin, count] : workloads_with_onload(*call.engine.state())) allocations += count;
+  families.push_back(
+      one(Kind::Gauge, "nrd_onload_allocations", "Allocations and workloads that use Onload", allocations));
   add_operation(families, *status);
 }
 

@@ -1,11 +1,20 @@
 #include "api/v1/node.h"
 
 #include <algorithm>
+#include <memory>
 #include <set>
+#include <utility>
 
+#include "api/routing/answer.h"
+#include "api/routing/problem.h"
+#include "api/routing/query.h"
 #include "api/v1/workload_json.h"
+#include "base/json/fields.h"
 #include "base/json/writer.h"
+#include "engine/model/capacity.h"
+#include "engine/model/workload_fields.h"
 #include "engine/transaction/engine.h"
+#include "engine/workload_poll.h"
 
 namespace nrd::v1 {
 namespace {
@@ -219,6 +228,60 @@ void render_cache(json::Writer& w, const NodeState& state, CacheId id, const Cpu
   w.end_object();
 }
 
+void render_pool(json::Writer& w, const CpuPool& pool, const Reserve::Cpus& reserved, const ReserveCapacity& capacity) {
+  const bool is_exclusive = pool.kind == CpuPool::Kind::Exclusive;
+  w.key(pool.name).begin_object();
+  w.key("kind").string(json::name_of(pool.kind));
+  if (is_exclusive) {
+    w.key("reserved").string(reserved.listed.to_string());
+    w.key("usable").string(capacity.cpus.at(pool.name).to_string());
+  } else {
+    w.key("reserved_milli").number(uint64_t{1000} * reserved.of_share);
+    w.key("usable_milli").number(capacity.milli.at(pool.name));
+  }
+  w.end_object();
+}
+
+void render_reserve(json::Writer& w, const Capacity& node, const Reserve& reserve, const ReserveCapacity& capacity) {
+  w.begin_object();
+  w.key("ways");
+  if (capacity.ways) {
+    w.begin_object();
+    w.key("reserved").number(*reserve.ways);
+    w.key("usable").number(*capacity.ways);
+    w.end_object();
+  } else {
+    w.null();
+  }
+  w.key("onload").number_or_null(reserve.onload);
+  w.key("pools");
+  if (reserve.pools) {
+    w.begin_object();
+    for (const CpuPool& pool : node.pools) {
+      const auto found = reserve.pools->find(pool.name);
+      if (found != reserve.pools->end()) render_pool(w, pool, found->second, capacity);
+    }
+    w.end_object();
+  } else {
+    w.null();
+  }
+  w.end_object();
+}
+
+void render_capacity(json::Writer& w, const NodeState& state) {
+  const Capacity capacity = capacity_of(state);
+  w.key("capacity").begin_object();
+  w.key("revision").number(state.capacity_revision);
+  w.key("default_pool").string_or_null(capacity.default_pool);
+  w.key("reserves").begin_object();
+  for (const auto& [origin, reserve] : capacity.reserves)
+    render_reserve(w.key(origin), capacity, reserve, capacity.by_origin.at(origin));
+  w.end_object();
+  w.end_object();
+}
+
+http::Response shown(const NodeState& state) { return routing::json_answer(200, render_node(state)); }
+
 }  // namespace
 
 void render_unit(json::Writer& w, const rdt::MbaInfo& mba) {
@@ -240,7 +303,10 @@ std::string render_node(const NodeState& state) {
   json::Writer w;
   w.begin_object();
   w.key("revision").number(state.revision);
+  w.key("host_name").string(state.facts.host_name);
+  w.key("machine_id").string_or_null(state.facts.machine_id);
   w.key("boot_id").string(state.facts.boot_id);
+  render_capacity(w, state);
   w.key("cpus").begin_object();
   w.key("possible").string(node.possible.to_string());
   w.key("online").string(node.online.to_string());
@@ -264,8 +330,15 @@ std::string render_node(const NodeState& state) {
 }
 
 void show_node(const routing::Call& call, http::Reply reply) {
-  reply.send(
-      {.status = 200, .content_type = "application/json", .body = render_node(*call.engine.state()), .headers = {}});
+  const Result<routing::Wait> wait = routing::wait_in_query(call.request.query);
+  if (!wait) return reply.send(render(routing::problem_of_request(wait.error()), call.error_style));
+  const auto state = call.engine.state();
+  if (wait->longest.count() == 0 || wait->since != state->capacity_revision) return reply.send(shown(*state));
+  // A std::function must be copyable, a Reply is not.
+  const auto waiting = std::make_shared<http::Reply>(std::move(reply));
+  call.watchers.wait_for_capacity(
+      call.request.client, call.engine, *wait->since, wait->longest,
+      [waiting](const std::shared_ptr<const NodeState>& now) { waiting->send(shown(*now)); });
 }
 
 }  // namespace nrd::v1

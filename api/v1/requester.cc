@@ -5,7 +5,11 @@
 namespace nrd::v1 {
 
 Requester requester_of(const http::Request& request) {
-  Requester who{.client = request.client, .is_limited_to_own = request.is_limited_to_own, .later = request.later};
+  Requester who{.client = request.client,
+                .is_limited_to_own = request.is_limited_to_own,
+                .origin = request.origin,
+                .may_use_onload = request.may_use_onload,
+                .later = request.later};
   if (request.peer && request.peer->credentials) {
     const auto& [uid, pid, started, groups] = *request.peer->credentials;
     who.caller = Caller{.pid = pid, .started = started, .user = {.uid = uid, .groups = groups}};

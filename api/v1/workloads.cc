@@ -38,19 +38,22 @@ http::Response no_such_workload(routing::ErrorStyle style) {
   return refused({ErrorCode::NotFound, {}, "there is no such workload", {}, {}, {}}, style);
 }
 
-// RMD answers 200 with a line of text here. Clients that accept JSON get a 403 instead.
-http::Response refuse_foreign_origin(const Workload& workload, std::string_view line, routing::ErrorStyle style) {
-  if (style == routing::ErrorStyle::Text) {
+// RMD answers 200 with a line of text here. Clients that accept JSON, or have an origin of their own, get a 403
+// instead.
+http::Response refuse_foreign_origin(const routing::Call& call, const Workload& workload, std::string_view line) {
+  const std::string& origin = call.request.origin;
+  if (call.error_style == routing::ErrorStyle::Text && origin == kOriginRest) {
     return {.status = 200, .content_type = "text/plain", .body = std::string(line) + "\n", .headers = {}};
   }
-  return render(
-      {.status = 403,
-       .code = "Forbidden",
-       .line = std::string(line),
-       .detail = "the workload has origin " + workload.origin + "; this API changes only workloads of origin REST",
-       .field = {},
-       .allowed = {}},
-      style);
+  const std::string reason =
+      "the workload has origin " + workload.origin + "; this client changes only workloads of origin " + origin;
+  return render({.status = 403,
+                 .code = "Forbidden",
+                 .line = origin == kOriginRest ? std::string(line) : reason,
+                 .detail = reason,
+                 .field = {},
+                 .allowed = {}},
+                call.error_style);
 }
 
 // How to answer a write, which outlives the request.
@@ -128,9 +131,11 @@ http::Response deleted(const Changed& made, bool is_forced) {
 Result<bool> is_forced(const http::Request& request) {
   const bool is_given = TRY(routing::flag_in_query(request.query, "force"));
   if (!is_given) return false;
-  if (request.client.is_privileged && request.peer->transport == http::Peer::Transport::Unix) return true;
-  return fail_at(ErrorCode::Forbidden, "?force", "only administrators on the Unix socket may force a change",
-                 "no force, or the Unix socket");
+  const bool is_local = request.peer->transport == http::Peer::Transport::Unix && request.origin == kOriginRest;
+  if (request.client.is_privileged && is_local) return true;
+  return fail_at(ErrorCode::Forbidden, "?force",
+                 "only administrators on a Unix socket without an origin may force a change",
+                 "no force, or such a Unix socket");
 }
 
 http::Response previewed(const Preview& preview) {
@@ -154,21 +159,15 @@ auto labels_in(std::string_view text) {
 // The query of GET /v1/workloads.
 struct ListQuery {
   Selection selection;
-  std::optional<uint64_t> since;  // a revision
-  std::chrono::seconds wait{};    // how long to wait while the revision equals `since`; 0: no wait
+  routing::Wait wait;
 };
 
 Result<ListQuery> parse_list_query(const routing::Query& query) {
-  const auto since = TRY(routing::number_in_query(query, "since", UINT64_MAX));
-  const auto wait = TRY(routing::number_in_query(query, "wait", routing::kLongestWait));
-  if (wait && !since) {
-    return fail_at(ErrorCode::BadRequest, "?wait", "requires since, the last known revision", "both since and wait");
-  }
+  const routing::Wait wait = TRY(routing::wait_in_query(query));
   ListQuery parsed{.selection = {.uuid = routing::text_in_query(query, "uuid"),
                                  .origin = routing::text_in_query(query, "origin"),
                                  .name = routing::text_in_query(query, "name")},
-                   .since = since,
-                   .wait = std::chrono::seconds(wait.value_or(0))};
+                   .wait = wait};
   parsed.selection.labels = labels_in(routing::text_in_query(query, "label").value_or(""));
   return parsed;
 }
@@ -228,13 +227,14 @@ void list_workloads(const routing::Call& call, http::Reply reply) {
   if (!query) return reply.send(render(routing::problem_of_request(query.error()), call.error_style));
   const auto state = call.engine.state();
   const std::string& known = call.request.if_none_match;
-  if (query->wait.count() == 0 || query->since != state->revision) {
+  const auto& [since, longest] = query->wait;
+  if (longest.count() == 0 || since != state->revision) {
     return reply.send(listed(call.bodies, state, *query, known));
   }
   // A std::function must be copyable, a Reply is not.
   const auto waiting = std::make_shared<http::Reply>(std::move(reply));
   call.watchers.wait(
-      call.request.client, call.engine, state, query->wait,
+      call.request.client, call.engine, state, longest,
       [waiting, &bodies = call.bodies, query = *query, known](const std::shared_ptr<const NodeState>& now) {
         waiting->send(listed(bodies, now, query, known));
       });
@@ -276,8 +276,8 @@ void patch_workload(const routing::Call& call, http::Reply reply) {
   if (!found) return reply.send(no_such_workload(call.error_style));
   const Result<bool> forced = is_forced(call.request);
   if (!forced) return reply.send(refused(forced.error(), call.error_style));
-  if (found->origin != rmd::kOwnOrigin && !*forced) {
-    return reply.send(refuse_foreign_origin(*found, rmd::kMayNotModify, call.error_style));
+  if (found->origin != who.origin && !*forced) {
+    return reply.send(refuse_foreign_origin(call, *found, rmd::kMayNotModify));
   }
   Pending pending{std::make_shared<http::Reply>(std::move(reply)), call.error_style};
   const Result<bool> is_dry = routing::flag_in_query(call.request.query, "dry_run");
@@ -324,8 +324,8 @@ void delete_workload(const routing::Call& call, http::Reply reply) {
   if (!found) return reply.send(no_such_workload(call.error_style));
   const Result<bool> forced = is_forced(call.request);
   if (!forced) return reply.send(refused(forced.error(), call.error_style));
-  if (found->origin != rmd::kOwnOrigin && !*forced) {
-    return reply.send(refuse_foreign_origin(*found, rmd::kMayNotDelete, call.error_style));
+  if (found->origin != who.origin && !*forced) {
+    return reply.send(refuse_foreign_origin(call, *found, rmd::kMayNotDelete));
   }
   const Pending pending{std::make_shared<http::Reply>(std::move(reply)), call.error_style};
   const auto show = [forced = *forced](const Changed& made) { return deleted(made, forced); };

@@ -23,6 +23,14 @@ Result<onload::Access> access_of(const Config::Onload& config) {
   return onload::Access{.uid = user, .gid = group, .mode = config.device_mode};
 }
 
+onload::AllocationLimits limits_of(const Config& config) {
+  onload::AllocationLimits limits{.most = config.onload.max_allocations};
+  for (const auto& [origin, reserve] : reserves_of(config)) {
+    if (reserve.onload) limits.reserved.emplace(origin, *reserve.onload);
+  }
+  return limits;
+}
+
 }  // namespace
 
 Result<void> Onload::check(const Config& config) {
@@ -32,7 +40,7 @@ Result<void> Onload::check(const Config& config) {
 
 void Onload::use(const Config& config) {
   controller_->set_limits(config.onload.refresh_interval, config.onload.users_policy);
-  allocations_->set_most(config.onload.max_allocations);
+  allocations_->set_limits(limits_of(config));
 }
 
 Result<std::unique_ptr<Onload>> Onload::start(const Config& all, Engine& engine, ProcessWatcher& owners,
@@ -62,7 +70,7 @@ Result<std::unique_ptr<Onload>> Onload::start(const Config& all, Engine& engine,
                                   .trust = {},
                                   .profiles = config.profiles,
                                   .state_directory = all.state_directory,
-                                  .most_allocations = config.max_allocations,
+                                  .limits = limits_of(all),
                                   .count_workloads = [&engine] { return workloads_with_onload(*engine.state()); }});
   return parts;
 }

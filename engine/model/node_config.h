@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "engine/model/cpu_pools.h"
 #include "engine/model/cpu_quotas.h"
@@ -10,6 +11,7 @@
 #include "engine/model/policy.h"
 #include "engine/model/pools.h"
 #include "engine/model/reserved_cpus.h"
+#include "engine/model/reserves.h"
 
 namespace nrd {
 
@@ -22,7 +24,9 @@ struct NodeConfig {
   ForeignGroups foreign_groups = ForeignGroups::Report;
   CpuPools cpu_pools{};
   Confinement confinement = Confinement::None;
-  std::optional<CpuQuotas> cpu_quotas{};       // nullopt: the role `run` is not limited
+  std::optional<CpuQuotas> cpu_quotas{};  // nullopt: the role `run` is not limited
+  std::string default_pool{};             // of requests that name tasks and no CPUs; empty: none
+  Reserves reserves{};
   std::shared_ptr<const Policies> policies{};  // of this microarchitecture; null: none configured
 };
 

@@ -84,9 +84,12 @@ const Workload* workload_with_id(const NodeState& state, std::string_view id) {
   return nullptr;
 }
 
-size_t workloads_with_onload(const NodeState& state) {
-  return static_cast<size_t>(
-      std::ranges::count_if(state.workloads, [](const auto& entry) { return entry.second.spec.onload.has_value(); }));
+std::map<std::string, size_t> workloads_with_onload(const NodeState& state) {
+  std::map<std::string, size_t> count;
+  for (const auto& [id, workload] : state.workloads) {
+    if (workload.spec.onload) ++count[workload.origin];
+  }
+  return count;
 }
 
 CpuSet free_cpus(const NodeState& state) {

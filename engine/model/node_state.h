@@ -80,6 +80,7 @@ struct LiveState {
   CpuSet uncounted;                                // monitored and online, but without branch counters
   std::map<CpuId, KHz> current;                    // of CPUs whose frequency a workload sets, as last observed
   LatencyHistograms timings;
+  uint64_t capacity_revision = 0;  // grows when capacity_of() changes, also across restarts
 };
 
 // A copy is cheap: the parts that grow with the node are shared until they change.
@@ -101,8 +102,8 @@ WayMask unassigned_ways(const NodeState& state, CacheId cache);
 WayMask idle_ways(const NodeState& state, CacheId cache);
 // Ways of `cache` that can be granted: unassigned ones without the OS floor and the infrastructure pool.
 WayMask free_ways(const NodeState& state, CacheId cache);
-// Number of workloads that use Onload.
-size_t workloads_with_onload(const NodeState& state);
+// Number of workloads that use Onload, by origin.
+std::map<std::string, size_t> workloads_with_onload(const NodeState& state);
 // Online CPUs that belong to no workload and no group: a new workload may request them.
 CpuSet free_cpus(const NodeState& state);
 // The workload with this id as clients write it, if any.

@@ -14,6 +14,7 @@
 #include "base/cpu_set.h"
 #include "base/ids.h"
 #include "base/json/partial.h"
+#include "base/origin.h"
 #include "base/owner.h"
 #include "base/task.h"
 #include "base/way_mask.h"
@@ -174,9 +175,6 @@ struct SpecPatch {
 Spec patched(Spec spec, const SpecPatch& patch);
 // True if both request the same resources: only names and labels differ.
 bool requests_same(Spec a, Spec b);
-
-// Where a workload comes from. Only this source changes it.
-inline constexpr const char* kOriginRest = "REST";  // requests of clients
 
 enum class Pool {
   None,       // no ways requested: no class

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/origin.h"
 #include "base/owner.h"
 #include "engine/onload/stored.h"
 #include "hw/onload/profiles/evaluate.h"
@@ -34,6 +35,7 @@ struct AllocationRequest {
   RenderRequest what;  // its LD_PRELOAD is what the application already preloads
   Preload preload = Preload::Yes;
   Owner owner;
+  std::string origin = kOriginRest;
 };
 
 struct Mount {

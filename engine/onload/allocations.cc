@@ -3,7 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <atomic>
+#include <map>
 #include <thread>
 #include <utility>
 
@@ -69,7 +69,6 @@ class AllocationsThread final : public Allocations {
         commit_(std::move(commit)),
         clock_(clock),
         options_(std::move(options)),
-        most_(options_.most_allocations),
         repository_(repository_of(controller, options_)) {}
 
   ~AllocationsThread() override {
@@ -78,6 +77,7 @@ class AllocationsThread final : public Allocations {
   }
 
   void start(const std::vector<Allocation>& stored) {
+    set_limits(options_.limits);
     allocations_ = stored;
     if (!stored.empty()) next_id_ = stored.back().id + 1;
     publish();
@@ -86,7 +86,9 @@ class AllocationsThread final : public Allocations {
     for (const Allocation& allocation : *published) end_with_owner(allocation.owner);
   }
 
-  void set_most(size_t allocations) override { most_ = allocations; }
+  void set_limits(AllocationLimits limits) override {
+    limits_.set(std::make_shared<const AllocationLimits>(std::move(limits)));
+  }
 
   void list_profiles(Callback<std::vector<ProfileEntry>> done) override {
     tasks_.read(lists_, {}, std::move(done), [this] { return repository_.list(); });
@@ -107,8 +109,10 @@ class AllocationsThread final : public Allocations {
   void allocate(AllocationRequest request, Callback<Allocated> done) override {
     tasks_.change(std::move(done), [this, request = std::move(request)] { return allocate_now(request); });
   }
-  void admit(RenderRequest what, Place place, Callback<Admitted> done) override {
-    tasks_.change(std::move(done), [this, what = std::move(what), place] { return admit_now(what, place); });
+  void admit(RenderRequest what, Place place, std::string origin, Callback<Admitted> done) override {
+    tasks_.change(std::move(done), [this, what = std::move(what), place, origin = std::move(origin)] {
+      return admit_now(what, place, origin);
+    });
   }
   void release(uint64_t id, Callback<void> done) override {
     tasks_.change(std::move(done), [this, id] { return release_now(id); });
@@ -155,20 +159,41 @@ class AllocationsThread final : public Allocations {
     return evaluated;
   }
 
-  Result<void> check_room() const {
-    const size_t most = most_;
-    const size_t workloads = options_.count_workloads ? options_.count_workloads() : 0;
-    if (allocations_.size() + workloads + static_cast<size_t>(held_.use_count() - 1) < most) {
-      return {};
-    }
-    return fail(ErrorCode::Busy,
-                "all " + std::to_string(most) + " allocations of this node are taken (onload.max_allocations)");
+  // By origin: allocations, workloads, and workloads that were admitted but are not stored yet.
+  std::map<std::string, size_t> taken() const {
+    std::map<std::string, size_t> taken = options_.count_workloads ? options_.count_workloads() : decltype(taken)();
+    for (const Allocation& allocation : allocations_) ++taken[allocation.origin];
+    for (const auto& [origin, held] : held_) taken[origin] += static_cast<size_t>(held.use_count() - 1);
+    return taken;
   }
 
-  Result<LaunchEnvironment> launch_now(const RenderRequest& what, Preload preload, Place place) const {
+  Result<void> check_room(const std::string& origin) const {
+    const auto limits = limits_.get();
+    const auto all = taken();
+    const auto of = [&all](const std::string& name) { return all.contains(name) ? all.at(name) : 0; };
+    if (const auto own = limits->reserved.find(origin); own != limits->reserved.end()) {
+      if (of(origin) < own->second) return {};
+      return fail(ErrorCode::Busy, "all " + std::to_string(own->second) + " allocations reserved for origin " + origin +
+                                       " are taken (reserve." + origin + ".onload)");
+    }
+    size_t used = 0;
+    for (const auto& [name, count] : all) used += count;
+    std::string kept;
+    for (const auto& [name, count] : limits->reserved) {
+      used += count - std::min(count, of(name));
+      kept +=
+          "; " + std::to_string(count) + " of them are reserved for origin " + name + " (reserve." + name + ".onload)";
+    }
+    if (used < limits->most) return {};
+    return fail(ErrorCode::Busy, "all " + std::to_string(limits->most) +
+                                     " allocations of this node are taken (onload.max_allocations)" + kept);
+  }
+
+  Result<LaunchEnvironment> launch_now(const RenderRequest& what, Preload preload, Place place,
+                                       const std::string& origin) const {
     const auto status = controller_.status();
     const uint64_t generation = TRY(open_generation(*status));
-    TRY(place == Place::New ? check_room() : Result<void>());
+    TRY(place == Place::New ? check_room(origin) : Result<void>());
     profiles::Evaluated evaluated = TRY(evaluate(what, what.profiles));
     const std::string& version = find_generation(*status, generation)->spec.version;
     const std::vector<std::string> libraries = TRY(find_libraries(options_.trust, options_.versions, version));
@@ -189,16 +214,19 @@ class AllocationsThread final : public Allocations {
     return launch;
   }
 
-  Result<Admitted> admit_now(const RenderRequest& what, Place place) const {
-    return launch_now(what, Preload::Yes, place).map([this](LaunchEnvironment launch) {
-      return Admitted{.launch = std::move(launch), .place = held_};
+  Result<Admitted> admit_now(const RenderRequest& what, Place place, const std::string& origin) {
+    return launch_now(what, Preload::Yes, place, origin).map([this, &origin](LaunchEnvironment launch) {
+      auto& held = held_[origin];
+      if (!held) held = std::make_shared<const int>(0);
+      return Admitted{.launch = std::move(launch), .place = held};
     });
   }
 
   Result<Allocated> allocate_now(const AllocationRequest& request) {
-    LaunchEnvironment launch = TRY(launch_now(request.what, request.preload, Place::New));
-    Allocated allocated{.allocation = {next_id_, request.owner, launch.generation, launch.version, now()},
-                        .launch = std::move(launch)};
+    LaunchEnvironment launch = TRY(launch_now(request.what, request.preload, Place::New, request.origin));
+    Allocated allocated{
+        .allocation = {next_id_, request.owner, launch.generation, launch.version, now(), request.origin},
+        .launch = std::move(launch)};
     TRY(store(allocated.allocation));
     return allocated;
   }
@@ -243,12 +271,12 @@ class AllocationsThread final : public Allocations {
   const Controller::CommitFn commit_;
   const Clock& clock_;
   const AllocationsOptions options_;
-  std::atomic<size_t> most_;
+  Published<AllocationLimits> limits_;
   const ProfileRepository repository_;
   std::vector<Allocation> allocations_;  // controller thread only
   uint64_t next_id_ = 1;                 // controller thread only
-  // Each copy reserves the place of a workload that was admitted but is not stored yet.
-  const std::shared_ptr<const int> held_ = std::make_shared<const int>(0);
+  // By origin. Each further copy reserves the place of a workload that was admitted but is not stored yet.
+  std::map<std::string, std::shared_ptr<const int>> held_;
   Published<std::vector<Allocation>> published_;
 
   WorkQueue::Shared<std::vector<ProfileEntry>> lists_;

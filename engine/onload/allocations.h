@@ -9,6 +9,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,13 +23,20 @@
 
 namespace nrd::onload {
 
+// Including workloads with Onload.
+struct AllocationLimits {
+  size_t most = 100;
+  std::map<std::string, size_t> reserved{};  // of these, by origin: for it alone, and its limit
+  friend bool operator==(const AllocationLimits&, const AllocationLimits&) = default;
+};
+
 struct AllocationsOptions {
   std::string versions = "/opt/nrd/onload";
   Trust trust;                                   // for versions and configured folders
   std::vector<std::string> profiles;             // configured folders
   std::string state_directory = "/var/lib/nrd";  // holds profiles stored over the API
-  size_t most_allocations = 100;                 // including workloads with Onload
-  std::function<size_t()> count_workloads{};     // workloads with Onload; never blocks
+  AllocationLimits limits{};
+  std::function<std::map<std::string, size_t>()> count_workloads{};  // with Onload, by origin; never blocks
 };
 
 class Allocations {
@@ -39,8 +47,8 @@ class Allocations {
                                             const Clock& clock, AllocationsOptions options);
   virtual ~Allocations() = default;
 
-  // AllocationsOptions::most_allocations. Any thread.
-  virtual void set_most(size_t allocations) = 0;
+  // Any thread.
+  virtual void set_limits(AllocationLimits limits) = 0;
 
   virtual void list_profiles(Callback<std::vector<ProfileEntry>> done) = 0;
   virtual void read_profile(std::string id, Callback<ProfileRepository::Found> done) = 0;
@@ -52,7 +60,7 @@ class Allocations {
   virtual void allocate(AllocationRequest request, Callback<Allocated> done) = 0;
   // The same for a workload, which is stored elsewhere; Place::Kept if the workload already has Onload.
   enum class Place { New, Kept };
-  virtual void admit(RenderRequest what, Place place, Callback<Admitted> done) = 0;
+  virtual void admit(RenderRequest what, Place place, std::string origin, Callback<Admitted> done) = 0;
   virtual void release(uint64_t id, Callback<void> done) = 0;
   // Ordered by id. Never blocks.
   virtual std::shared_ptr<const std::vector<Allocation>> allocations() const = 0;

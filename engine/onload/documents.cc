@@ -46,10 +46,10 @@ inline constexpr auto json::kFields<onload::Operation> = std::tuple(
     Field("interfaces", &onload::Operation::interfaces).or_default());
 
 template <>
-inline constexpr auto json::kFields<onload::Allocation> =
-    std::tuple(Field("id", &onload::Allocation::id), Field("owner", &onload::Allocation::owner),
-               Field("generation", &onload::Allocation::generation), Field("version", &onload::Allocation::version),
-               Field("created", &onload::Allocation::created));
+inline constexpr auto json::kFields<onload::Allocation> = std::tuple(
+    Field("id", &onload::Allocation::id), Field("owner", &onload::Allocation::owner),
+    Field("generation", &onload::Allocation::generation), Field("version", &onload::Allocation::version),
+    Field("created", &onload::Allocation::created), Field("origin", &onload::Allocation::origin).or_default());
 
 template <>
 inline constexpr auto json::kFields<onload::InterfaceSpec> = std::tuple(

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/origin.h"
 #include "base/owner.h"
 #include "base/result.h"
 #include "engine/onload/spec.h"
@@ -19,6 +20,7 @@ struct Allocation {
   uint64_t generation = 0;
   std::string version;
   Time created;
+  std::string origin = kOriginRest;
   friend bool operator==(const Allocation&, const Allocation&) = default;
 };
 

@@ -7,7 +7,7 @@
 
 #include "engine/model/cpu_memory.h"
 #include "engine/model/cpu_sets.h"
-#include "engine/model/cpu_shares.h"
+#include "engine/model/reserves.h"
 #include "engine/plan/cpu_quota.h"
 #include "engine/plan/cpus/placement.h"
 
@@ -27,6 +27,7 @@ Result<const CpuPool*> requested_pool(const NodeState& state, const CpuRequest& 
                    "core_ids, or a pool in the configuration ([[cpu.pools]])");
   }
   if (request.pool.empty()) {
+    if (const CpuPool* common = find_pool(pools, state.config->default_pool)) return common;
     if (pools.size() == 1) return &pools.front();
     return fail_at(ErrorCode::BadRequest, "/cpu/pool", "is required: several pools are configured", names_of(pools));
   }
@@ -88,12 +89,14 @@ Result<void> check_share(const NodeState& state, const CpuPool& pool, const Work
     return fail_at(ErrorCode::Unsupported, "/cpu/request_milli", "single tasks cannot have a share of CPU time",
                    "a unit, a cgroup, or nrdctl run");
   }
-  const uint64_t all = uint64_t{1000} * (pool.cpus & state.facts.rdt.online).size();
-  const uint64_t used = std::min(all, requested_milli(state, pool, workload.id));
+  const ShareLimit limit = share_limit(state, pool, workload.origin, workload.id);
+  const uint64_t all = limit.most;
+  const uint64_t used = std::min(all, limit.requested);
   if (request.request_milli <= all - used) return {};
   return fail_at(ErrorCode::NotEnough, "/cpu/request_milli",
                  "pool " + pool.name + " has " + std::to_string(all - used) + " of " + std::to_string(all) +
-                     " thousandths of a CPU left; " + std::to_string(request.request_milli) + " were requested",
+                     " thousandths of a CPU left; " + std::to_string(request.request_milli) + " were requested" +
+                     pool_reserve_text(state, pool, workload.origin),
                  all == used ? "none until one of its workloads ends" : "at most " + std::to_string(all - used));
 }
 
@@ -176,20 +179,43 @@ Result<CpuGrant> plan_request(const Planning& planning, const CpuRequest& reques
   TRY(quota.check(pool, request, others + least_cpus(request)));
   const CpuRequest& first = *workload.spec.cpu;
   std::vector<Apart> apart = TRY(apart_from(state, first));
-  const CpuSet free = free_cpus_of(state, pool, workload.id);
+  // What it has it may keep, though the reserves have changed.
+  CpuPool permitted = pool_for(state, pool, workload.origin);
+  const CpuSet current = current_cpus(planning, pool);
+  permitted.cpus |= current;
+  const CpuSet free = free_cpus_of(state, permitted, workload.id);
   CpuRequest placed = request;
   placed.strict = first.strict;
   placed.level = first.level;
   const Situation situation{.tree = *state.cpu_zones,
-                            .pool = pool,
+                            .pool = permitted,
                             .free = first.among.empty() ? free : free & first.among,
-                            .current = current_cpus(planning, pool),
+                            .current = current,
                             .near = workload.spec.near_cpus,
                             .apart = std::move(apart)};
-  CpuGrant grant = TRY(place(situation, placed));
+  CpuGrant grant = TRY(place(situation, placed).map_error([&](Error error) {
+    error.message += pool_reserve_text(state, pool, workload.origin);
+    return error;
+  }));
   TRY(quota.check(pool, request, others + grant.exclusive.size()));
   grant.memory_nodes = memory_near(state, grant.exclusive);
   return grant;
+}
+
+// CPUs that the workload does not have yet must not be another origin's, or outside its own reserve.
+Result<void> check_core_ids(const NodeState& state, const Workload& workload, const Workload* before) {
+  const CpuSet added = before ? workload.spec.cpus - cpus_of(*before) : workload.spec.cpus;
+  for (const CpuPool& pool : state.config->cpu_pools) {
+    if (pool.kind != CpuPool::Kind::Exclusive) continue;
+    const CpuSet permitted = pool_for(state, pool, workload.origin).cpus;
+    const CpuSet refused = (added & pool.cpus) - permitted;
+    if (refused.empty()) continue;
+    return fail_at(ErrorCode::Conflict, "/core_ids",
+                   "CPU " + refused.to_string() + " of pool " + pool.name + " cannot be taken" +
+                       pool_reserve_text(state, pool, workload.origin),
+                   permitted.empty() ? "CPUs outside of the pool" : "CPUs of " + permitted.to_string());
+  }
+  return {};
 }
 
 // At the member of the request that is wrong: "/cpu/1/count".
@@ -223,6 +249,14 @@ CpuGrant sum_of(const std::vector<CpuGrant>& grants) {
 
 }  // namespace
 
+Spec with_default_pool(const NodeState& state, Spec spec, const std::string& origin) {
+  const bool asks_for_cpus = spec.cpu || !spec.core_ids.empty();
+  const bool is_of_clients_or_files = origin == kOriginRest || origin == kOriginFile;
+  if (asks_for_cpus || is_of_clients_or_files || state.config->default_pool.empty()) return spec;
+  spec.cpu.emplace().pool = state.config->default_pool;
+  return spec;
+}
+
 Result<CpuGrants> plan_cpus(const NodeState& state, const Workload& workload,
                             const std::optional<LocalUser>& quota_user) {
   const Spec& spec = workload.spec;
@@ -231,6 +265,7 @@ Result<CpuGrants> plan_cpus(const NodeState& state, const Workload& workload,
   const CpuQuotaCheck quota(state, before, quota_user);
   if (!spec.cpu) {
     TRY(quota.check_core_ids(spec.cpus));
+    TRY(check_core_ids(state, workload, before));
     return CpuGrants();
   }
   TRY(check_request(spec));

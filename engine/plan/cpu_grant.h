@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "base/result.h"
 #include "engine/model/node_state.h"
@@ -12,6 +13,10 @@ struct CpuGrants {
   std::optional<CpuGrant> all{};    // nullopt: it requests no CPUs of a pool
   std::vector<CpuGrant> by_pool{};  // as in Grant
 };
+
+// `spec` with a request for cpu.default_pool, if it requests no CPUs and `origin` is that of a socket: what asks for
+// nothing must not run on CPUs of others.
+Spec with_default_pool(const NodeState& state, Spec spec, const std::string& origin);
 
 // What `workload` is granted for its requests, beside all others of `state`: for all of them or none. A
 // workload of `state` whose request is the same keeps what it has. Forbidden if it would exceed the quota of

@@ -21,7 +21,7 @@ DryRun dry_run_of(const NodeState& state, Workloads planned, WorkloadId id) {
 Result<DryRun> dry_run(const NodeState& state, const CreateWorkload& create, Time now) {
   // After all existing workloads, as a new one is.
   const WorkloadId id = state.workloads.next_id();
-  return plan::create(state, id, create.spec, now, create.quota_user).map([&](Workloads planned) {
+  return plan::create(state, id, create.spec, now, create.quota_user, create.origin).map([&](Workloads planned) {
     return dry_run_of(state, std::move(planned), id);
   });
 }

@@ -70,10 +70,10 @@ Failure not_found() { return fail(ErrorCode::NotFound, "there is no such workloa
 }  // namespace
 
 Result<Workloads> create(const NodeState& state, WorkloadId id, const Spec& asked, Time now,
-                         const std::optional<LocalUser>& quota_user) {
-  const Spec spec = TRY(filled(state, asked));
-  return grant(state, {.id = id, .spec = spec, .grant = {}, .created = now, .updated = now}, {}, std::nullopt,
-               quota_user)
+                         const std::optional<LocalUser>& quota_user, const std::string& origin) {
+  const Spec spec = with_default_pool(state, TRY(filled(state, asked)), origin);
+  return grant(state, {.id = id, .spec = spec, .grant = {}, .created = now, .updated = now, .origin = origin}, {},
+               std::nullopt, quota_user)
       .map_error([&](Error error) { return blaming_policy(state, spec, std::move(error)); });
 }
 

@@ -9,6 +9,7 @@
 
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -18,7 +19,7 @@
 namespace nrd::plan {
 
 Result<Workloads> create(const NodeState& state, WorkloadId id, const Spec& asked, Time now,
-                         const std::optional<LocalUser>& quota_user = {});
+                         const std::optional<LocalUser>& quota_user = {}, const std::string& origin = kOriginRest);
 // A patch that changes nothing returns the workloads as they are.
 Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& patch, Time now,
                         const std::optional<LocalUser>& quota_user = {});

@@ -126,12 +126,16 @@ Result<void> grant_guarantee(const NodeState& state, Workloads& workloads, Workl
   }
   const PoolPartition& layout = *partition_of(state, cache);
   const WayMask taken = held(state, workloads, cache, {workload.id});
-  const AvailableWays available = available_ways(state, cache, layout.guarantee, taken);
+  const bool has_reserves = !cache.is_secondary_l2;
+  const WayMask pool = has_reserves ? guarantee_ways_for(state, workload.origin) : layout.guarantee;
+  const AvailableWays available = available_ways(state, cache, pool, taken);
   const std::optional<WayMask> run = place_run(available, count);
   if (!run) {
     return not_enough(cache, cache.is_secondary_l2 ? "/l2/ways" : "/cache/max",
                       "needs " + std::to_string(count) + " contiguous ways" + on_cache(cache) + "; " +
-                          left_in(layout, Pool::Guarantee, taken) + free_in_others(layout, Pool::Guarantee, taken) +
+                          left_in(layout, Pool::Guarantee, taken) +
+                          (has_reserves ? ways_reserve_text(state, workload.origin, taken) : "") +
+                          free_in_others(layout, Pool::Guarantee, taken) +
                           held_by_others(state, cache, layout.guarantee),
                       "at most " + std::to_string(available.free.longest_run().count()));
   }

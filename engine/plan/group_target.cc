@@ -31,8 +31,12 @@ Result<void> check_request(const NodeState& state, const Spec& spec, const Targe
     return refused(target, ErrorCode::BadRequest, "requires a request for cache or cpu", "cache or cpu beside it");
   if (spec.frequency && spec.cpus.empty() && !spec.cpu)
     return fail_at(ErrorCode::BadRequest, "/pstate", "a frequency request requires CPUs", "core_ids or cpu");
-  const std::string& reason = is_unit(target) ? node.no_scopes : node.no_cgroups;
-  if (!reason.empty()) return refused(target, ErrorCode::Unsupported, reason, "task_ids");
+  if (is_unit(target) && !node.no_scopes.empty())
+    return refused(target, ErrorCode::Unsupported, node.no_scopes, "task_ids");
+  // Only its processes are looked for, which cgroups of version 1 have too.
+  const bool is_limited = spec.cpu && spec.cpu->enforce == CpuRequest::Enforce::Nrd;
+  if (!is_unit(target) && is_limited && !node.no_cgroups.empty())
+    return refused(target, ErrorCode::Unsupported, node.no_cgroups, "task_ids, or cpu with \"enforce\": \"runtime\"");
   return {};
 }
 

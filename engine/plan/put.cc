@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "engine/plan/cpu_grant.h"
 #include "engine/plan/grant.h"
 #include "engine/plan/policy.h"
 #include "engine/plan/spec.h"
@@ -34,14 +35,8 @@ Result<const Workload*> target_of(const NodeState& state, const Put& wanted) {
 
 Result<Workloads> put(const NodeState& state, WorkloadId id, const Put& wanted, Time now) {
   const Workload* found = TRY(target_of(state, wanted));
-  if (!found) {
-    Workloads workloads = TRY(create(state, id, wanted.spec, now, wanted.quota_user));
-    Workload made = workloads.at(id);
-    made.origin = wanted.origin;
-    workloads.put(std::move(made));
-    return workloads;
-  }
-  Spec spec = TRY(filled(state, wanted.spec));
+  if (!found) return create(state, id, wanted.spec, now, wanted.quota_user, wanted.origin);
+  Spec spec = with_default_pool(state, TRY(filled(state, wanted.spec)), found->origin);
   spec.given_id = found->spec.given_id;  // empty if nrd assigned it
   spec.quota_uid = found->spec.quota_uid;
   const bool is_same_group = spec.unit == found->spec.unit && spec.cgroup == found->spec.cgroup;

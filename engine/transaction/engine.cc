@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/published.h"
+#include "engine/model/capacity.h"
 #include "engine/plan/frequency_governor.h"
 #include "engine/transaction/exited_tasks.h"
 #include "engine/transaction/hotplug_refresh.h"
@@ -49,6 +50,7 @@ class ThreadedEngine final : public Engine {
         clock_(clock),
         options_(options),
         writer_(hardware, store, clock, options),
+        capacity_revision_(clock),
         sampler_(clock, options.usage_interval),
         waiting_(options.queue) {}
 
@@ -327,7 +329,9 @@ class ThreadedEngine final : public Engine {
   }
 
   std::shared_ptr<const NodeState> publish() {
-    auto state = std::make_shared<const NodeState>(writer_.state());
+    NodeState next = writer_.state();
+    next.capacity_revision = capacity_revision_.of(capacity_of(next));
+    auto state = std::make_shared<const NodeState>(std::move(next));
     published_.set(state);
     if (options_.published) options_.published();
     return state;
@@ -337,6 +341,7 @@ class ThreadedEngine final : public Engine {
   const Clock& clock_;
   EngineOptions options_;  // of the engine thread; queue and deadline never change
   Transaction writer_;
+  CapacityRevision capacity_revision_;  // of the engine thread
   Sampler sampler_;
   HotplugRefresh hotplug_;  // this and the next three are of the engine thread
   Steady next_look_{};

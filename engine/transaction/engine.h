@@ -31,6 +31,7 @@ struct CreateWorkload {
   Spec spec;
   std::optional<IdempotencyKey> key{};    // a workload already created with it is the outcome
   std::optional<LocalUser> quota_user{};  // a client with the role `run`: its quota applies
+  std::string origin = kOriginRest;
 };
 struct PatchWorkload {
   WorkloadId id;

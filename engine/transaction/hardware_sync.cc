@@ -18,6 +18,7 @@ Result<void> HardwareSync::discover() {
   if (facts.rdt.cat) {
     const PoolPartition layout = TRY(plan_layout(*facts.rdt.cat, state_.config->pools));
     TRY(check_reserved_cpus(state_.config->groups, facts.rdt, layout));
+    TRY(check_reserved_ways(state_.config->reserves, layout));
     state_.layout = layout;
     if (facts.rdt.l2_cat) state_.l2_layout = plan_l2_layout(*facts.rdt.l2_cat);
   }

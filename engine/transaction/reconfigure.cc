@@ -24,6 +24,7 @@ Result<NodeConfig> with_resolved_pools(NodeConfig config, const NodeFacts& facts
   const PoolSite site{.possible = facts.rdt.possible, .isolated = facts.rdt.isolated, .zones = facts.cpuset.zones};
   config.cpu_pools = TRY(resolve_cpu_pools(std::move(config.cpu_pools), config.groups, site));
   TRY(check_cpu_pools(config.cpu_pools, config.groups, site));
+  TRY(check_reserves(config.reserves, config.cpu_pools, site.zones));
   TRY(check_confinement(config, facts));
   return config;
 }
@@ -56,6 +57,7 @@ Result<NodeConfig> Reconfigure::resolved(const NodeConfig& config) {
   if (!state_.facts.rdt.cat) return next;
   const PoolPartition layout = TRY(plan_layout(*state_.facts.rdt.cat, next.pools));
   TRY(check_reserved_cpus(next.groups, state_.facts.rdt, layout));
+  TRY(check_reserved_ways(next.reserves, layout));
   TRY(plan::check_pool_change(state_, layout));
   return next;
 }

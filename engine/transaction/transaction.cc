@@ -109,7 +109,7 @@ Result<Workloads> Transaction::plan(const Command& command) {
                    "dry_run=true, or leave it out");
   const Time time = now(clock_);
   if (const auto* create = std::get_if<CreateWorkload>(&command)) {
-    return plan::create(state_, WorkloadId{state_.next_id}, create->spec, time, create->quota_user);
+    return plan::create(state_, WorkloadId{state_.next_id}, create->spec, time, create->quota_user, create->origin);
   }
   if (const auto* patch = std::get_if<PatchWorkload>(&command)) {
     return plan::patch(state_, patch->id, patch->patch, time, patch->quota_user);

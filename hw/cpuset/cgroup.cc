@@ -17,9 +17,25 @@ namespace {
 
 constexpr size_t kMostCgroups = 4096;
 
-std::string file_of(const std::string& cgroup, const char* file) {
-  return std::string(kCgroups) + (cgroup == "/" ? "" : cgroup) + "/" + file;
+// Otherwise each controller of version 1 has a hierarchy of its own.
+bool is_version_2() { return ::access((std::string(kCgroups) + "/cgroup.controllers").c_str(), F_OK) == 0; }
+
+// The hierarchy in which processes are found. In version 1 that of memory or pids, in which container runtimes put
+// each.
+std::string process_root() {
+  const std::string root(kCgroups);
+  if (is_version_2()) return root;
+  for (const char* controller : {"/memory", "/pids"}) {
+    if (::access((root + controller + "/cgroup.procs").c_str(), F_OK) == 0) return root + controller;
+  }
+  return root;
 }
+
+std::string path_in(const std::string& root, const std::string& cgroup, const std::string& file) {
+  return root + (cgroup == "/" ? "" : cgroup) + "/" + file;
+}
+
+std::string file_of(const std::string& cgroup, const std::string& file) { return path_in(kCgroups, cgroup, file); }
 
 bool has_word(std::string_view words, std::string_view word) {
   while (!words.empty()) {
@@ -37,12 +53,13 @@ bool lists_cpuset(const std::string& cgroup, const char* file) {
 
 bool exists(const std::string& cgroup) {
   struct stat info {};
-  return ::stat((std::string(kCgroups) + cgroup).c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+  return ::stat((process_root() + cgroup).c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
 // Of CPUs or memory nodes. nullopt: there is no such file.
-Result<std::optional<CpuSet>> read_list(const std::string& cgroup, const char* file) {
-  const std::optional<std::string> text = TRY(read_file(file_of(cgroup, file)));
+Result<std::optional<CpuSet>> read_list(const std::string& cgroup, const char* file,
+                                        const std::string& root = kCgroups) {
+  const std::optional<std::string> text = TRY(read_file(path_in(root, cgroup, file)));
   if (!text) return std::nullopt;
   const std::string_view list = trimmed(*text);
   if (list.empty()) return CpuSet();
@@ -111,6 +128,16 @@ Result<std::optional<CpuSet>> effective_cpus(const std::string& cgroup) {
   return read_effective(cgroup, "cpuset.cpus.effective");
 }
 
+Result<std::optional<CpuSet>> cpus_of_processes(const std::string& cgroup) {
+  if (is_version_2()) return effective_cpus(cgroup);
+  if (!exists(cgroup)) return std::nullopt;
+  for (std::string path = cgroup;; path = parent_of(path)) {
+    std::optional<CpuSet> cpus = TRY(read_list(path, "cpuset.effective_cpus", std::string(kCgroups) + "/cpuset"));
+    if (cpus) return cpus;
+    if (path == "/") return CpuSet::first(CpuSet::kMaxCpus);  // without that hierarchy nothing limits them
+  }
+}
+
 Result<std::optional<MemoryNodes>> effective_memory_nodes(const std::string& cgroup) {
   return read_effective(cgroup, "cpuset.mems.effective");
 }
@@ -146,13 +173,14 @@ Result<void> write_to_file(const std::string& cgroup, const char* file, const st
 Result<std::vector<pid_t>> processes_in(const std::string& cgroup, size_t most) {
   std::vector<pid_t> processes;
   std::vector<std::string> left{cgroup};
+  const std::string root = process_root();
   for (size_t seen = 0; !left.empty() && processes.size() < most && seen < kMostCgroups; ++seen) {
     const std::string next = std::move(left.back());
     left.pop_back();
     // EOPNOTSUPP of a threaded one: its processes are those of the cgroup above.
-    const Result<std::optional<std::string>> text = read_file(file_of(next, "cgroup.procs"));
+    const Result<std::optional<std::string>> text = read_file(path_in(root, next, "cgroup.procs"));
     if (text && *text) add_numbers(processes, **text, most);
-    const UniqueFd folder(::open((kCgroups + next).c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    const UniqueFd folder(::open((root + next).c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!folder.valid()) continue;
     for (const std::string& name : list_names(folder.get(), kMostCgroups).value_or(std::vector<std::string>())) {
       struct stat info {};

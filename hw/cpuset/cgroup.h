@@ -1,5 +1,8 @@
 // Cgroups of version 2, as far as CPUs go (Documentation/admin-guide/cgroup-v2.rst, "Cpuset"). Their files alone:
 // whether systemd manages one is for the caller to know.
+//
+// In version 1 each controller has a hierarchy of its own. A cgroup is then a path in that of memory or pids, of which
+// only processes_in() and cpus_of_processes() know.
 #pragma once
 
 #include <sys/types.h>
@@ -29,6 +32,8 @@ bool is_populated(const std::string& cgroup);
 // cpuset.cpus.effective of a cgroup, the CPUs that its processes get at most; that of the next one above with such a
 // file. nullopt: the cgroup does not exist.
 Result<std::optional<CpuSet>> effective_cpus(const std::string& cgroup);
+// The same; in version 1 that of the same path in the hierarchy of cpuset.
+Result<std::optional<CpuSet>> cpus_of_processes(const std::string& cgroup);
 // cpuset.cpus, which is empty where the parent's CPUs apply. nullopt: it has no such file.
 Result<std::optional<CpuSet>> own_cpus(const std::string& cgroup);
 // Writes cpuset.cpus. An empty set is refused by the kernel (ENOSPC) while there are processes.

@@ -70,12 +70,12 @@ Result<std::optional<Groups::Seen>> Groups::observe_unit(const Target& target, D
 
 Result<std::optional<Groups::Seen>> Groups::observe_cgroup(const Target& target, Deadline deadline) {
   if (!is_cgroup_path(target.name)) return std::nullopt;
-  const std::optional<CpuSet> effective = TRY(effective_cpus(target.name));
+  const std::optional<CpuSet> effective = TRY(cpus_of_processes(target.name));
   if (!effective) return std::nullopt;
   const std::optional<CpuSet> own = TRY(own_cpus(target.name));
   Seen seen;
   seen.masks = {.cpus = *effective, .exceptions = {}, .own = own.value_or(CpuSet())};
-  seen.group.available = TRY(effective_cpus(parent_of(target.name))).value_or(CpuSet());
+  seen.group.available = TRY(cpus_of_processes(parent_of(target.name))).value_or(CpuSet());
   seen.group.has_controller = own.has_value();
   const std::optional<std::string> weight = TRY(text_of_file(target.name, "cpu.weight"));
   seen.group.has_shares = weight.has_value();

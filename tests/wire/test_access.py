@@ -15,7 +15,7 @@ import pytest
 
 from harness import NRD, wait_for
 from fixtures import (CLIENT, DAY, NOW, ROOT, SERVER, Accounts, Authority, Service, ask, basic, member, name,
-                     replace_authority, shadowed, socket_for)
+                     replace_authority, shadowed, socket_for, UnixConnection)
 
 ANYBODY, SOMEGROUP = 65534, 60  # `nobody` and `games`: both exist on every Debian
 ADMINS, USERS, RUNNERS = 12, 10, 9  # the groups man, uucp and news, by their role on the socket of the fixture `roles`
@@ -207,6 +207,73 @@ def test_matrix_of_the_roles_of_a_local_socket(roles):
         "user and run": (member_of(USERS, RUNNERS), for_user_who_may_run),
         "admin and run": (member_of(ADMINS, RUNNERS), for_admin), "no role": (member_of(), always(403))}) == []
     assert roles.list() == []
+
+
+OF_THE_NODE = {(method, path) for method, path in REACHED if method == "GET" and re.match("/v1/(cache|policy|mba|node|cpus|pstate|health)|/metrics", path)}
+READS_OF_ONLOAD = {(method, path) for method, path in REACHED if method == "GET" and path.startswith("/v1/onload") and "allocations" not in path}
+ALLOWED = {"workloads": {(method, path) for method, path in REACHED if path.startswith("/v1/workloads")},
+           "node": OF_THE_NODE | {("POST", "/v1/hospitality")},
+           "onload.read": READS_OF_ONLOAD | {("POST", "/v1/onload/preflight")},
+           "onload.allocations": {(method, path) for method, path in REACHED if path.startswith("/v1/onload/allocations")}}
+FOR_ALL = {("GET", "/"), ("GET", "/v1"), ("GET", "/v1/openapi.yaml")}
+
+
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory):
+    """A daemon with a socket of origin kubernetes for each permission, and one with all; their paths are `limited.paths`."""
+    folder = tmp_path_factory.mktemp("limited")
+    for parent in (folder, *folder.parents[:-2]):
+        parent.chmod(0o755)
+    allowed = {each: [each] for each in ALLOWED} | {"all": list(ALLOWED)}
+    sockets = [socket_for(path=f"{folder}/{each}", origin="kubernetes", allow=allow, user=["@uucp"], run=["@news"])
+               for each, allow in allowed.items()]
+    with Service(sockets="".join(sockets)) as service:
+        freeze(service)
+        service.paths = {each: f"{folder}/{each}" for each in allowed}
+        yield service
+
+
+def test_matrix_of_a_socket_with_an_origin_and_limits(limited):
+    def root(path):
+        return lambda method, route: send(UnixConnection(path), method, route)
+    callers = {f"root, {each}": (root(limited.paths[each]), only(granted | FOR_ALL)) for each, granted in ALLOWED.items()}
+    everything = set().union(*ALLOWED.values())
+    callers |= {"root, all": (root(limited.paths["all"]), only(everything | FOR_ALL)),
+                "user, all": (as_process_of(ANYBODY, ANYBODY, [USERS], limited, limited.paths["all"]),
+                              lambda method, path: for_user(method, path) if (method, path) in everything | FOR_ALL else 403),
+                "run, workloads": (as_process_of(ANYBODY, ANYBODY, [RUNNERS], limited, limited.paths["workloads"]),
+                                   only((OF_RUN & ALLOWED["workloads"]) | FOR_ALL)),
+                "no role": (as_process_of(ANYBODY, ANYBODY, [], limited, limited.paths["all"]), always(403))}
+    assert judge(limited, callers) == []
+
+
+def test_a_socket_with_an_origin_changes_its_own_workloads_only(limited):
+    def ask_on(path, method, target, body=None, accept="application/json"):
+        headers = {"Accept": accept} | ({"Content-Type": "application/json"} if body else {})
+        status, text, _ = ask(UnixConnection(path), method, target, json.dumps(body) if body else None, headers)
+        return status, json.loads(text) if text.startswith("{") else text
+    kubernetes = limited.paths["all"]
+    foreign = limited.create("12", 1, 1)["id"]
+    wanted = {"core_ids": ["4"], "cache": {"max": 1, "min": 1}}
+    status, own = ask_on(kubernetes, "POST", "/v1/workloads", wanted)
+    assert (status, own["origin"]) == (201, "kubernetes")
+    assert ask_on(kubernetes, "GET", f"/v1/workloads/{foreign}")[1]["origin"] == "REST"
+    assert {each["id"] for each in limited.list()} == {foreign, own["id"]}
+    changed = {"cache": {"max": 2, "min": 2}}
+    for method, body in (("PATCH", changed), ("DELETE", None), ("PUT", {**wanted, "core_ids": ["12"]})):
+        for query in ("", "?force=true"):
+            for accept in ("application/json", "text/plain"):
+                assert ask_on(kubernetes, method, f"/v1/workloads/{foreign}{query}", body, accept)[0] == 403, (method, query, accept)
+    assert ask_on(kubernetes, "PATCH", f"/v1/workloads/{own['id']}", changed)[0] == 200
+    assert ask_on(kubernetes, "PUT", "/v1/workloads/k8s.pod.main", {**wanted, "core_ids": ["5"]})[1]["origin"] == "kubernetes"
+    assert ask_on(limited.socket, "DELETE", f"/v1/workloads/{own['id']}")[0] == 403
+    assert ask_on(limited.socket, "DELETE", f"/v1/workloads/{own['id']}?force=true")[0] == 200
+    assert ask_on(kubernetes, "DELETE", "/v1/workloads/k8s.pod.main")[0] == 200
+    with_onload = {**wanted, "onload": {}}
+    status, refusal = ask_on(limited.paths["workloads"], "POST", "/v1/workloads", with_onload)
+    assert (status, refusal["field"]) == (403, "/onload")
+    assert [each["id"] for each in limited.list()] == [foreign]
+    limited.delete(foreign)
 
 
 @pytest.mark.parametrize("groups, listed", [([RUNNERS], 403), ([USERS, RUNNERS], 200)])

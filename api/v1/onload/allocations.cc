@@ -30,7 +30,8 @@ void render_members(json::Writer& w, const Allocation& allocation) {
                           {"owner", [&](json::Writer& of) { render(of, allocation.owner); }},
                           {"generation", allocation.generation},
                           {"version", allocation.version},
-                          {"created", render(allocation.created)}});
+                          {"created", render(allocation.created)},
+                          {"origin", allocation.origin}});
 }
 
 // An allocation of a workload: it ends with the workload and has no id.
@@ -38,7 +39,8 @@ void render_of_workload(json::Writer& w, const Workload& workload) {
   json::write_object(w, {{"workload", id_text(workload)},
                          {"generation", workload.spec.onload->generation},
                          {"version", workload.spec.onload->version},
-                         {"created", render(workload.created)}});
+                         {"created", render(workload.created)},
+                         {"origin", workload.origin}});
 }
 
 http::Response allocated(const Allocated& made) {
@@ -65,8 +67,10 @@ Result<AllocationRequest> parse_allocation(const routing::Call& call, const json
   const Requester who = requester_of(call.request);
   TRY(check_own(call.owners, who, spec));
   Owner owner = TRY(find_owner(call.owners, *spec, who.caller));
-  return AllocationRequest{
-      .what = std::move(what), .preload = preload ? Preload::Yes : Preload::No, .owner = std::move(owner)};
+  return AllocationRequest{.what = std::move(what),
+                           .preload = preload ? Preload::Yes : Preload::No,
+                           .owner = std::move(owner),
+                           .origin = who.origin};
 }
 
 }  // namespace
@@ -103,6 +107,15 @@ void delete_allocation(const routing::Call& call, http::Reply reply) {
   const auto found = std::ranges::find(*known, id, [](const Allocation& each) { return std::optional(each.id); });
   if (found == known->end() || !OwnerFilter(call.owners, requester_of(call.request)).admits(found->owner)) {
     return reply.send(not_found(call, "allocation"));
+  }
+  const std::string& origin = call.request.origin;
+  if (origin != kOriginRest && found->origin != origin) {
+    const Error error{.code = ErrorCode::Forbidden,
+                      .field = {},
+                      .message = "the allocation has origin " + found->origin +
+                                 "; this client releases only those of origin " + origin,
+                      .detail = {}};
+    return reply.send(render(routing::problem_of_request(error), call.error_style));
   }
   call.allocations.release(*id, answer_when_done(call, std::move(reply)));
 }

@@ -62,6 +62,23 @@ TEST_CASE("a user has the roles of the lists of the socket in use only") {
   CHECK(identify(rules, on(1, unix_peer(7, {61, 60}))) == Identity{"uid 7", Role::User, AuthMethod::Socket, true});
 }
 
+TEST_CASE("a socket's origin and limits apply to root, too") {
+  const auth::Permissions allowed{auth::Permission::Node, auth::Permission::Workloads};
+  const Rules rules{.sockets = {{.origin = "kubernetes", .allow = allowed}}};
+  const auto root = identify(rules, unix_peer(0, {0}));
+  REQUIRE(root);
+  CHECK(*root == Identity{"uid 0", Role::Admin, AuthMethod::Socket, false, "kubernetes", allowed});
+  const auto grant = [&](std::string_view method, auth::Needs needs) {
+    return auth::granted(rules, *root, method, "/v1/x", needs);
+  };
+  CHECK(grant("POST", {auth::Access::Own, auth::Permission::Workloads}) == auth::Grant::Whole);
+  CHECK(grant("GET", {auth::Access::ByMethod, auth::Permission::Node}) == auth::Grant::Whole);
+  CHECK(grant("GET", {auth::Access::ByMethod, auth::Permission::OnloadRead}) == auth::Grant::No);
+  CHECK(grant("GET", {}) == auth::Grant::No);
+  CHECK(grant("GET", {auth::Access::EveryRole}) == auth::Grant::Whole);
+  CHECK(grant("POST", {auth::Access::EveryRole}) == auth::Grant::No);
+}
+
 TEST_CASE("other users are refused on the Unix socket") {
   CHECK(refused({.sockets = {{.admin = {.groups = {kOurGroup}}}}}, unix_peer(1000, {1000, 0})) ==
         AuthFailure::Kind::Forbidden);
@@ -126,7 +143,7 @@ TEST_CASE("PAM is asked only for TLS clients without a certificate") {
 TEST_CASE("users may read, administrators may change, other clients may do neither") {
   const auto may = [](Role role, bool only_reads) {
     return auth::granted({}, Identity{"x", role, AuthMethod::Subject}, only_reads ? "GET" : "POST", "/v1/workloads",
-                         auth::Access::ByMethod) == auth::Grant::Whole;
+                         {}) == auth::Grant::Whole;
   };
   CHECK(may(Role::User, true));
   CHECK(may(Role::Admin, true));
@@ -144,7 +161,7 @@ TEST_CASE("a PAM user has the configured role or the permissions of the access l
   CHECK(auth::identify_by_password(rules, "root").role == Role::None);
   rules.acl = rmd::Acl::parse("p, reader, /workloads, GET\ng, carol, reader", "acl").value();
   const auto may = [&rules](const Identity& who) {
-    return auth::granted(rules, who, "GET", "/v1/workloads", auth::Access::ByMethod) == auth::Grant::Whole;
+    return auth::granted(rules, who, "GET", "/v1/workloads", {}) == auth::Grant::Whole;
   };
   CHECK(may(auth::identify_by_password(rules, "carol")));
   CHECK_FALSE(may(auth::identify_by_password(rules, "bob")));
@@ -153,7 +170,7 @@ TEST_CASE("a PAM user has the configured role or the permissions of the access l
 
 TEST_CASE("the run role has access to what it owns and to what starting an application needs") {
   const auto grant = [](std::string_view method, auth::Access access, Role role = Role::None) {
-    return auth::granted({}, Identity{"x", role, AuthMethod::Socket, true}, method, "/v1/workloads/7", access);
+    return auth::granted({}, Identity{"x", role, AuthMethod::Socket, true}, method, "/v1/workloads/7", {access});
   };
   CHECK(grant("GET", auth::Access::Own) == auth::Grant::Own);
   CHECK(grant("DELETE", auth::Access::Own) == auth::Grant::Own);

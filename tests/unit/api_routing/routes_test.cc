@@ -303,7 +303,8 @@ TEST_CASE("the node shows who owns which way") {
   service.engine.publish(state);
   CHECK(
       ask(service.handler, a_get("/v1/node")).body ==
-      R"({"revision":7,"boot_id":"boot","cpus":{"possible":"0-7","online":"0-7"},)"
+      R"({"revision":7,"host_name":"","machine_id":null,"boot_id":"boot",)"
+      R"("capacity":{"revision":0,"default_pool":null,"reserves":{}},"cpus":{"possible":"0-7","online":"0-7"},)"
       R"("capabilities":{"l3_cat":{"classes":4,"ways":11,"min_ways":1,"shared_with_io":{"mask":"600","ways":2},"cdp":false,"sparse_masks":false},)"
       R"("l2_cat":null,"mba":null,"monitoring":null,"missing":[]},)"
       R"("writer":null,"layout":{"os":{"mask":"1","ways":1},"guarantee":{"mask":"3e","ways":5},"besteffort":{"mask":"1c0","ways":3},)"

@@ -74,6 +74,24 @@ TEST_CASE("a client of the Unix socket can be the owner without knowing its PID"
   CHECK(service.ask("POST", "/v1/onload/allocations", R"({"owner": {"caller": true}})").status == 400);
 }
 
+TEST_CASE("a client of a socket with an origin sees all allocations and releases those of its origin only") {
+  Service service;
+  REQUIRE(service.ask("POST", "/v1/onload/allocations", R"({"owner": {"caller": true}})", ::getpid()).status == 201);
+  const auto as_kubernetes = [&service](std::string method, std::string path, std::string body = {}) {
+    http::Request request = service.request(std::move(method), std::move(path), std::move(body), ::getpid(), {});
+    request.origin = "kubernetes";
+    return service.ask(request);
+  };
+  REQUIRE(as_kubernetes("POST", "/v1/onload/allocations", R"({"owner": {"caller": true}})").status == 201);
+  const auto all = json::parse(as_kubernetes("GET", "/v1/onload/allocations").body);
+  REQUIRE(all->items().size() == 2);
+  CHECK(*all->items()[0].find("origin")->as_string() == "REST");
+  CHECK(*all->items()[1].find("origin")->as_string() == "kubernetes");
+  CHECK(as_kubernetes("DELETE", "/v1/onload/allocations/1").status == 403);
+  CHECK(as_kubernetes("DELETE", "/v1/onload/allocations/2").status == 200);
+  CHECK(service.ask("DELETE", "/v1/onload/allocations/1").status == 200);
+}
+
 TEST_CASE("the run role creates, sees and releases allocations of the calling process only") {
   Service service;
   const auto ask_limited = [&service](std::string method, std::string path, std::string body = {}) {

@@ -36,7 +36,7 @@ struct Fixture {
                                                 .trust = folder.trust(),
                                                 .profiles = {"/etc/profiles"},
                                                 .state_directory = folder.path("state"),
-                                                .most_allocations = most_allocations})) {
+                                                .limits = {.most = most_allocations}})) {
     folder.folder("state");
   }
   ~Fixture() {

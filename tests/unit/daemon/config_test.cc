@@ -36,6 +36,10 @@ TEST_CASE("the shipped file contains every key with its default") {
   expected.max_shared = 10;
   expected.cpu_quotas =
       NamedCpuQuotas{{"alice", {.pools = {"fast"}, .count = 2}}, {"@quant", {.pools = {"fast"}, .count = 8}}};
+  expected.kubernetes_reserve = Reserve{.ways = 5, .onload = 50};
+  expected.kubernetes_reserve->pools.emplace();
+  (*expected.kubernetes_reserve->pools)["fast"].listed = CpuSet{4, 5, 6, 7};
+  (*expected.kubernetes_reserve->pools)["common"].of_share = 2;
   expected.tls = http::TlsFiles{.certificate = "/etc/nrd/tls/server.crt",
                                 .key = "/etc/nrd/tls/server.key",
                                 .client_ca = "/etc/nrd/tls/ca.crt"};  // as "nrdctl tls init" makes them
@@ -128,6 +132,11 @@ TEST_CASE("wrong keys, types and values are refused with file and line") {
         Row{"[[server.sockets]]\npath = \"/a\"\nusers = []\n", "unknown key users"},
         Row{"[[server.sockets]]\npath = \"/a\"\nrun = [\"@\"]\n", "server.sockets: run: expected a list"},
         Row{"[[server.sockets]]\npath = \"/a\"\n[[server.sockets]]\npath = \"/a\"\n", "duplicate /a"},
+        Row{"[[server.sockets]]\npath = \"/a\"\norigin = \"REST\"\n", "server.sockets: origin: expected 1 to 32"},
+        Row{"[[server.sockets]]\npath = \"/a\"\norigin = \"\"\n", "server.sockets: origin: expected 1 to 32"},
+        Row{"[[server.sockets]]\npath = \"/a\"\nallow = []\n", "server.sockets: allow: expected a list of"},
+        Row{"[[server.sockets]]\npath = \"/a\"\nallow = [\"onload\"]\n", "server.sockets: allow: expected a list of"},
+        Row{"[[server.sockets]]\npath = \"/a\"\nallow = [\"node\", \"node\"]\n", "allow: expected a list of"},
         Row{"[cache_pools]\nos = -1\n", "from 0 to 32"},
         Row{"[cache_pools]\nos = 1.5\n", "from 0 to 32"},
         Row{"[drift]\ninterval_seconds = 86401\n", "from 0 to 86400"},

@@ -60,6 +60,10 @@ TEST_CASE("the users of a socket are reloaded, its path is not") {
   const LoadedConfig present = loaded("[[server.sockets]]\npath = \"/a\"\nadmin = [\"root\"]\n");
   const auto users = difference_of(present, loaded("[[server.sockets]]\npath = \"/a\"\nuser = [\"@x\"]\n"));
   CHECK(keys_of(users.changed) == std::vector<std::string>{"server.sockets"});
+  const auto origin = difference_of(present, loaded("[[server.sockets]]\npath = \"/a\"\norigin = \"x\"\n"));
+  CHECK(keys_of(origin.changed) == std::vector<std::string>{"server.sockets"});
+  const auto limit = difference_of(present, loaded("[[server.sockets]]\npath = \"/a\"\nallow = [\"node\"]\n"));
+  CHECK(keys_of(limit.restart_required) == std::vector<std::string>{"server.sockets"});
   const auto path = difference_of(present, loaded("[[server.sockets]]\npath = \"/b\"\nadmin = [\"root\"]\n"));
   CHECK(keys_of(path.restart_required) == std::vector<std::string>{"server.sockets"});
   CHECK(path.effective.config == present.config);

@@ -177,6 +177,17 @@ TEST_CASE("an invalid document is refused with the place of its fault") {
   CHECK(detail_of("[]") == "workload 3:  expected an object, not an array");
 }
 
+TEST_CASE("a workload of a unit or cgroup without CPUs is written and read") {
+  Workload workload{.id = WorkloadId{3}, .spec = {}, .grant = {}, .created = {}, .updated = {}};
+  workload.spec.cgroup = "/kubepods/pod/container";
+  workload.spec.cache = CacheRequest{.max = 2, .min = 2};
+  workload.grant.pool = Pool::Guarantee;
+  workload.grant.clos = ClosId{2};
+  const auto read = from_row(to_row(workload));
+  REQUIRE(read);
+  CHECK(*read == workload);
+}
+
 TEST_CASE("the documents of baselines lead from one state to the other") {
   Baselines before;
   before.ways = {{ClosId{0}, {{CacheId{0}, WayMask(0x7ff)}, {CacheId{1}, WayMask(0x7ff)}}}};

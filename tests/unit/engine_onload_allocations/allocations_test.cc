@@ -57,8 +57,10 @@ struct Fixture {
                                       .trust = folder.trust(),
                                       .profiles = {"/etc/one", "/etc/two"},
                                       .state_directory = folder.path("state"),
-                                      .most_allocations = 2,
-                                      .count_workloads = [this] { return workloads.load(); }});
+                                      .limits = {.most = 2},
+                                      .count_workloads = [this] {
+                                        return std::map<std::string, size_t>{{kOriginRest, workloads.load()}};
+                                      }});
   }
 
   Result<Allocated> allocate(const Owner& owner, RenderRequest what = {}, Preload preload = Preload::Yes) {
@@ -186,10 +188,33 @@ TEST_CASE("an allocation contains the library, the profiles' variables and the u
   CHECK(bare->launch.environment == profiles::Environment{{"LD_PRELOAD", "x.so"}});
 }
 
+TEST_CASE("allocations that are reserved for an origin are for it alone, and its limit") {
+  Fixture fixture;
+  fixture.allocations->set_limits({.most = 3, .reserved = {{"kubernetes", 2}}});
+  const auto admit = [&fixture](const char* origin) {
+    return answer<Admitted>([&](auto done) { fixture.allocations->admit({}, Allocations::Place::New, origin, done); });
+  };
+  const auto one = admit(kOriginRest);
+  REQUIRE(one);
+  const auto refused = admit(kOriginRest);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::Busy);
+  CHECK(
+      refused.error().message.ends_with("; 2 of them are reserved for origin kubernetes (reserve.kubernetes.onload)"));
+  const auto first = admit("kubernetes");
+  const auto second = admit("kubernetes");
+  CHECK(first);
+  CHECK(second);
+  const auto third = admit("kubernetes");
+  REQUIRE_FALSE(third);
+  CHECK(third.error().message ==
+        "all 2 allocations reserved for origin kubernetes are taken (reserve.kubernetes.onload)");
+}
+
 TEST_CASE("admitted workloads count towards the allocation limit at once") {
   Fixture fixture;
   const auto admit = [&fixture](Allocations::Place place = Allocations::Place::New) {
-    return answer<Admitted>([&](auto done) { fixture.allocations->admit({}, place, done); });
+    return answer<Admitted>([&](auto done) { fixture.allocations->admit({}, place, kOriginRest, done); });
   };
   auto first = admit();
   REQUIRE(first);

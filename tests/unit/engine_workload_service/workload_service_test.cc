@@ -55,6 +55,36 @@ TEST_CASE("the run role is refused before its key is looked up") {
   CHECK(role.engine.commands().empty());
 }
 
+TEST_CASE("a client creates workloads of the origin of its socket, and gets none of another by its key") {
+  RunRole role;
+  role.who.is_limited_to_own = false;
+  role.who.origin = "kubernetes";
+  Done done = role.created_by(role.self);
+  done.workload.origin = "kubernetes";
+  role.engine.answer_with(done);
+  REQUIRE(role.create(role.with_key(std::nullopt)));
+  CHECK(std::get<CreateWorkload>(role.engine.commands().back()).origin == "kubernetes");
+  done.workload.origin = kOriginRest;
+  role.engine.answer_with(done);
+  const auto refused = role.create(role.with_key(std::nullopt));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::Forbidden);
+  CHECK(refused.error().field == "Idempotency-Key");
+}
+
+TEST_CASE("a client that may not use Onload creates no workload with it") {
+  RunRole role;
+  role.who.is_limited_to_own = false;
+  role.who.may_use_onload = false;
+  NewWorkload workload{.spec = a_workload(7).spec};
+  workload.onload = onload::RenderRequest{};
+  const auto refused = role.create(workload);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::Forbidden);
+  CHECK(refused.error().field == "/onload");
+  CHECK(role.engine.commands().empty());
+}
+
 TEST_CASE("a key replays a workload of the calling process, but not one of another process") {
   RunRole role;
   NewWorkload exited_task = role.with_key(OwnerRequest{});
