@@ -27,6 +27,7 @@ NRD_KUBE = os.environ.get("NRD_KUBE", "")
 NRD = os.environ.get("NRD", "")
 ADDRESS = "192.0.2.10"  # of the nodes; kubelets refuse loopback addresses
 PORT = 6443
+DEPLOY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "deploy")
 IMAGE = "registry.test/busybox:1"
 PAUSE = "registry.test/pause:1"
 WAIT = "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait $!; done"
@@ -215,6 +216,20 @@ class UnixConnection(http.client.HTTPConnection):
 class Worker:
     """One node: nrd on its simulated hardware, nrd-kube, and unless kubelet=False containerd and kubelet."""
 
+    CONFIG = """
+[tasks]
+interval_seconds = 1
+[reserve.kubernetes]
+ways = 5
+[[server.sockets]]
+path = "{folder}/nrd.sock"
+admin = ["root"]
+[[server.sockets]]
+path = "{folder}/kubernetes.sock"
+origin = "kubernetes"
+allow = ["workloads", "node", "onload.read", "onload.allocations"]
+"""
+
     def __init__(self, cluster, name, kubelet=True, config="", client=True, **shape):
         self.cluster, self.name, self.has_kubelet, self.has_client = cluster, name, kubelet, client
         self.folder = f"{cluster.folder}/{name}"
@@ -251,9 +266,8 @@ class Worker:
     # nrd
 
     def make_nrd(self):
-        write(f"{self.folder}/nrd.toml", self.config)
-        self.nrd = Process(f"{self.folder}/nrd.log", self.inside(NRD, "--config", f"{self.folder}/nrd.toml", "--state-dir", f"{self.folder}/state",
-                                                                "--unix-socket", self.socket))
+        write(f"{self.folder}/nrd.toml", self.CONFIG.format(folder=self.folder) + self.config)
+        self.nrd = Process(f"{self.folder}/nrd.log", self.inside(NRD, "--config", f"{self.folder}/nrd.toml", "--state-dir", f"{self.folder}/state"))
 
     def await_nrd(self):
         self.nrd.await_start(lambda: self.call("GET", "/v1/health"), "nrd")
@@ -397,7 +411,7 @@ state = "{self.folder}/run"
     # nrd-kube
 
     def make_client(self, *options):
-        command = [NRD_KUBE, "node", "--node", self.name, "--kubeconfig", self.cluster.kubeconfig, "--nrd-socket", self.socket,
+        command = [NRD_KUBE, "node", "--node", self.name, "--kubeconfig", self.cluster.kubeconfig, "--nrd-socket", f"{self.folder}/kubernetes.sock",
                    "--nri-socket", f"{self.folder}/nri/nri.sock", "--health", "", *options]
         self.client = Process(f"{self.folder}/nrd-kube.log", command)
 

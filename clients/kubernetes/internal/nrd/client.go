@@ -212,6 +212,14 @@ func (c *Client) Node(ctx context.Context) (Node, error) {
 	return node, err
 }
 
+// WaitCapacity answers when the node's capacity no longer has the revision, or after the time, of whole seconds up to 60.
+func (c *Client) WaitCapacity(ctx context.Context, revision int64, wait time.Duration) (Node, error) {
+	var node Node
+	query := url.Values{"since": {strconv.FormatInt(revision, 10)}, "wait": {strconv.Itoa(int(wait.Seconds()))}}
+	_, err := c.call(ctx, http.MethodGet, "/v1/node", query, nil, &node)
+	return node, err
+}
+
 // Pools lists the CPU pools. A node without pools has none.
 func (c *Client) Pools(ctx context.Context) ([]Pool, error) {
 	var pools []Pool

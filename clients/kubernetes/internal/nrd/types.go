@@ -119,22 +119,44 @@ type Mount struct {
 
 // Node tells what the node has and who has it.
 type Node struct {
-	Revision  int64   `json:"revision"`
-	BootID    string  `json:"boot_id"`
-	HostName  string  `json:"host_name"`
-	MachineID string  `json:"machine_id"`
-	Caches    []L3    `json:"caches"`
-	Layout    *Layout `json:"layout"`
-	Classes   Classes `json:"classes"`
-	Reserve   *struct {
-		Kubernetes *Reserve `json:"kubernetes"`
-	} `json:"reserve"`
+	Revision  int64    `json:"revision"`
+	BootID    string   `json:"boot_id"`
+	HostName  string   `json:"host_name"`
+	MachineID string   `json:"machine_id"`
+	Caches    []L3     `json:"caches"`
+	Layout    *Layout  `json:"layout"`
+	Classes   Classes  `json:"classes"`
+	Capacity  Capacity `json:"capacity"`
 }
 
-// Reserve is what only workloads of this origin may take, and the most that they may.
+// Capacity is what the node can grant at all.
+type Capacity struct {
+	Revision int64              `json:"revision"`
+	Reserves map[string]Reserve `json:"reserves"`
+}
+
+// Kubernetes is what only workloads of this origin may take, and the most that they may. Its members are nil if nothing
+// is reserved and nothing limited.
+func (c Capacity) Kubernetes() Reserve { return c.Reserves["kubernetes"] }
+
+// Reserve of one origin.
 type Reserve struct {
-	Ways   int `json:"ways"`
-	Onload int `json:"onload"`
+	Ways *struct {
+		Reserved int `json:"reserved"`
+		// Usable are those that the origin has and can get, on the cache that has least.
+		Usable int `json:"usable"`
+	} `json:"ways"`
+	Onload *int                    `json:"onload"`
+	Pools  map[string]ReservedPool `json:"pools"`
+}
+
+// ReservedPool has lists of CPUs of an exclusive pool, and thousandths of a CPU of a shared one.
+type ReservedPool struct {
+	Kind          string `json:"kind"`
+	Reserved      string `json:"reserved"`
+	Usable        string `json:"usable"`
+	ReservedMilli int    `json:"reserved_milli"`
+	UsableMilli   int    `json:"usable_milli"`
 }
 
 // Layout has the ways of each pool, the same on all caches.

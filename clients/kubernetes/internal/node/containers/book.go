@@ -2,7 +2,6 @@ package containers
 
 import (
 	"maps"
-	"slices"
 	"strings"
 
 	"nrd.internal/kubernetes/internal/nrd"
@@ -83,9 +82,9 @@ func difference(wanted map[string]entry, found []nrd.Workload) (missing, extra [
 			continue
 		}
 		e, isWanted := wanted[workload.ID]
-		if !isWanted {
+		if !isWanted { // another cgroup is that of the container before a restart
 			extra = append(extra, workload.ID)
-		} else if e.isKept || holdsSame(e.request, workload) {
+		} else if e.isKept || e.request.Cgroup == workload.Cgroup {
 			delete(left, workload.ID)
 		}
 	}
@@ -95,9 +94,4 @@ func difference(wanted map[string]entry, found []nrd.Workload) (missing, extra [
 		}
 	}
 	return missing, extra
-}
-
-// holdsSame tells whether the workload is that of this container, and not of the one before a restart.
-func holdsSame(request nrd.Request, workload nrd.Workload) bool {
-	return request.Cgroup == workload.Cgroup && slices.Equal(request.TaskIDs, workload.TaskIDs)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"time"
 
 	"github.com/containerd/nri/pkg/api"
@@ -95,10 +94,6 @@ func (p *Plugin) bookOf(ctx context.Context, pods []*api.PodSandbox, containers 
 			found = entry{identity: identityOf(pod, container), container: container.Id,
 				devices: notedDevices(container), isKept: true}
 		}
-		if p.byTask.Load() && container.Pid != 0 {
-			found.request.Cgroup, found.request.Owner = "", nil
-			found.request.TaskIDs = []string{strconv.FormatUint(uint64(container.Pid), 10)}
-		}
 		next.put(found)
 	}
 	return next
@@ -185,7 +180,7 @@ func (p *Plugin) grantMissing(ctx context.Context, id string) error {
 	if !isWanted {
 		return nil
 	}
-	if _, err := p.grant(ctx, e); err != nil {
+	if _, err := p.client.Put(ctx, id, e.request); err != nil {
 		return fmt.Errorf("workload %s: %w", id, err)
 	}
 	slog.Info("granted again what a container has", "workload", id)

@@ -39,7 +39,6 @@ type Plugin struct {
 	changed func() // grants have changed
 
 	connected atomic.Bool
-	byTask    atomic.Bool   // nrd cannot follow cgroups on this node
 	turn      chan struct{} // has one token: held for each change of book and nrd together
 	book      *book
 	compare   chan struct{} // asks for a comparison soon
@@ -87,11 +86,11 @@ func (p *Plugin) CreateContainer(ctx context.Context, pod *api.PodSandbox, conta
 		return nil, nil, err
 	}
 	defer p.leave()
-	wanted, err := p.entryOf(ctx, pod, container, p.kubelet.Devices)
+	wanted, err := p.entryOf(ctx, pod, container, p.confirmed(container))
 	if err != nil {
 		return nil, nil, p.refused(container, err)
 	}
-	granted, err := p.grant(ctx, wanted)
+	granted, err := p.client.Put(ctx, wanted.workloadID(), wanted.request)
 	if err != nil {
 		return nil, nil, p.refused(container, err)
 	}
@@ -103,6 +102,18 @@ func (p *Plugin) CreateContainer(ctx context.Context, pod *api.PodSandbox, conta
 	}
 	slog.Info("granted", "workload", granted.ID, "class", granted.ClosName, "pod", pod.Name, "namespace", pod.Namespace)
 	return change, nil, nil
+}
+
+// confirmed asks kubelet for the devices. Of an init container only the annotation tells them, which kubelet wrote as
+// well: the pod's author cannot set it.
+func (p *Plugin) confirmed(container *api.Container) func(context.Context, identity) (map[string][]string, error) {
+	return func(ctx context.Context, who identity) (map[string][]string, error) {
+		found, err := p.kubelet.Devices(ctx, who)
+		if err == nil && found == nil {
+			found = notedDevices(container)
+		}
+		return found, err
+	}
 }
 
 func (p *Plugin) refused(container *api.Container, err error) error {

@@ -32,7 +32,7 @@ func NewKubelet(socket string) (*Kubelet, error) {
 // Close ends the connection.
 func (k *Kubelet) Close() error { return k.connection.Close() }
 
-// Devices of one container by resource.
+// Devices of one container by resource; nil if kubelet does not list it, as it does not list init containers.
 func (k *Kubelet) Devices(ctx context.Context, who identity) (map[string][]string, error) {
 	answer, err := k.lister.Get(ctx, &podresources.GetPodResourcesRequest{PodName: who.pod, PodNamespace: who.namespace})
 	if err != nil {
@@ -43,7 +43,7 @@ func (k *Kubelet) Devices(ctx context.Context, who identity) (map[string][]strin
 			return devicesOf(container), nil
 		}
 	}
-	return nil, fmt.Errorf("kubelet knows no container %q of pod %s/%s", who.container, who.namespace, who.pod)
+	return nil, nil
 }
 
 // devicesOf joins what kubelet lists once for each NUMA node.

@@ -33,8 +33,8 @@ func (Onload) Preferred(context.Context, []string, []string, int) []string { ret
 // OnloadList lists the devices: healthy while new users of Onload can start.
 func OnloadList(node nrd.Node, onload nrd.Onload) []*kubelet.Device {
 	total := onloadDevices
-	if node.Reserve != nil && node.Reserve.Kubernetes != nil {
-		total = node.Reserve.Kubernetes.Onload
+	if reserved := node.Capacity.Kubernetes().Onload; reserved != nil {
+		total = *reserved
 	}
 	health := kubelet.Unhealthy
 	if admits, _ := onload.Admits(); admits {

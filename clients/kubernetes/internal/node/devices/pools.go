@@ -63,14 +63,24 @@ func (p Pool) Preferred(ctx context.Context, available, required []string, count
 	return chosen
 }
 
-// PoolList lists the devices of a pool. CPUs that others than containers have are unhealthy.
-func PoolList(pool nrd.Pool, cpus nrd.CPUs, inUse map[string]bool) ([]*kubelet.Device, error) {
-	members, err := cpulist.Parse(pool.CPUs)
-	if err != nil {
-		return nil, fmt.Errorf("pool %s: %w", pool.Name, err)
+// PoolList lists the devices of a pool: of its reserve, if there are reserves. CPUs that others than containers have are
+// unhealthy.
+func PoolList(pool nrd.Pool, reserve nrd.Reserve, cpus nrd.CPUs, inUse map[string]bool) ([]*kubelet.Device, error) {
+	text := pool.CPUs
+	reserved, isReserved := reserve.Pools[pool.Name]
+	if isReserved && pool.IsExclusive() {
+		text = reserved.Reserved
 	}
-	if !pool.IsExclusive() {
-		return sharedList(len(members)), nil
+	members, err := cpulist.Parse(text)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("pool %s: %w", pool.Name, err)
+	case reserve.Pools != nil && !isReserved:
+		return nil, nil
+	case isReserved && !pool.IsExclusive():
+		return sharedList(reserved.ReservedMilli), nil
+	case !pool.IsExclusive():
+		return sharedList(len(members) * milliCPU), nil
 	}
 	uses := map[int]string{}
 	for _, cpu := range cpus.CPUs {
@@ -101,8 +111,8 @@ func PoolList(pool nrd.Pool, cpus nrd.CPUs, inUse map[string]bool) ([]*kubelet.D
 	return list, nil
 }
 
-func sharedList(cpus int) []*kubelet.Device {
-	total := min(cpus*milliCPU, mostShared)
+func sharedList(milli int) []*kubelet.Device {
+	total := min(milli, mostShared)
 	list := make([]*kubelet.Device, 0, total)
 	for device := range total {
 		list = append(list, &kubelet.Device{ID: strconv.Itoa(device), Health: kubelet.Healthy})

@@ -13,8 +13,12 @@ import (
 	"nrd.internal/kubernetes/internal/nrd"
 )
 
-// refreshInterval is the time after which the lists follow a change at nrd that no event announced.
-const refreshInterval = 5 * time.Second
+const (
+	// refreshInterval is the time after which the lists follow what no event announced, such as the state of Onload.
+	refreshInterval = 10 * time.Second
+	// pollTime of one request for a change of the capacity.
+	pollTime = 60 * time.Second
+)
 
 // Set has the plugins of the node.
 type Set struct {
@@ -51,6 +55,7 @@ func (s *Set) Run(ctx context.Context, kubeletDir string) error {
 	if s.has("onload") {
 		s.plugin(ctx, folder, Onload{})
 	}
+	go s.watchCapacity(ctx)
 	answers := true
 	for {
 		err := s.publish(ctx, folder)
@@ -65,6 +70,23 @@ func (s *Set) Run(ctx context.Context, kubeletDir string) error {
 			return ctx.Err()
 		case <-s.refresh:
 		case <-time.After(refreshInterval):
+		}
+	}
+}
+
+// watchCapacity refreshes the lists as soon as the capacity changes.
+func (s *Set) watchCapacity(ctx context.Context) {
+	revision := int64(0)
+	for ctx.Err() == nil {
+		node, err := s.client.WaitCapacity(ctx, revision, pollTime)
+		if err == nil && node.Capacity.Revision != revision {
+			revision = node.Capacity.Revision
+			s.Refresh()
+			continue
+		}
+		select { // nrd is away, or answers at once because it has too many polls
+		case <-ctx.Done():
+		case <-time.After(time.Second):
 		}
 	}
 }
@@ -105,13 +127,13 @@ func (s *Set) publish(ctx context.Context, folder string) error {
 		}
 	}
 	if s.has("pools") {
-		failures = append(failures, s.publishPools(ctx, folder))
+		failures = append(failures, s.publishPools(ctx, folder, node.Capacity.Kubernetes()))
 	}
 	return errors.Join(failures...)
 }
 
 // publishPools follows the configuration of nrd: a pool that is gone has no devices any more.
-func (s *Set) publishPools(ctx context.Context, folder string) error {
+func (s *Set) publishPools(ctx context.Context, folder string, reserve nrd.Reserve) error {
 	pools, err := s.client.Pools(ctx)
 	if err != nil {
 		return err
@@ -124,7 +146,7 @@ func (s *Set) publishPools(ctx context.Context, folder string) error {
 	for _, each := range pools {
 		resource := Pool{client: s.client, base: s.base, name: each.Name, isExclusive: each.IsExclusive()}
 		plugin := s.plugin(ctx, folder, resource)
-		list, err := PoolList(each, cpus, s.inUse(resource.Name()))
+		list, err := PoolList(each, reserve, cpus, s.inUse(resource.Name()))
 		if err != nil {
 			return err
 		}

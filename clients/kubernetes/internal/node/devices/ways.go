@@ -36,11 +36,12 @@ func (Ways) Environment(ids []string) map[string]string {
 // Preferred has no preference: one way is like another, nrd chooses the mask.
 func (Ways) Preferred(context.Context, []string, []string, int) []string { return nil }
 
-// WaysList lists the devices. Those that no container has and that nrd could not grant now are unhealthy, so that the
-// scheduler places no pod that would be refused: ways that others took, or no class of service left.
+// WaysList lists the devices of the reserve. Those that no container has and that nrd could not grant now are
+// unhealthy, so that the scheduler places no pod that would be refused: ways that others took, or no class of service
+// left.
 func WaysList(node nrd.Node, inUse map[string]bool) []*kubelet.Device {
-	total := waysTotal(node)
-	grantable := waysGrantable(node)
+	total, usable := waysOf(node)
+	grantable := usable - len(inUse)
 	list := make([]*kubelet.Device, 0, total)
 	for way := range total {
 		id := strconv.Itoa(way)
@@ -57,21 +58,20 @@ func WaysList(node nrd.Node, inUse map[string]bool) []*kubelet.Device {
 	return list
 }
 
-// waysTotal is the reserve for Kubernetes, or without one the guarantee pool.
-func waysTotal(node nrd.Node) int {
-	if node.Layout == nil {
-		return 0
+// waysOf has the reserve for Kubernetes and what of it is usable; without a reserve the guarantee pool.
+func waysOf(node nrd.Node) (total, usable int) {
+	if reserve := node.Capacity.Kubernetes().Ways; reserve != nil {
+		return reserve.Reserved, reserve.Usable
 	}
-	total := node.Layout.Guarantee.Ways
-	if node.Reserve != nil && node.Reserve.Kubernetes != nil {
-		total = min(total, node.Reserve.Kubernetes.Ways)
+	if node.Layout == nil || len(node.Caches) == 0 {
+		return 0, 0
 	}
-	return total
+	return node.Layout.Guarantee.Ways, waysGrantable(node) + waysHeld(node)
 }
 
 // waysGrantable is what the poorest cache could give one more workload.
 func waysGrantable(node nrd.Node) int {
-	if len(node.Caches) == 0 || node.Classes.Used >= node.Classes.Total {
+	if node.Classes.Used >= node.Classes.Total {
 		return 0
 	}
 	least := node.Caches[0].Pools.Guarantee.LongestRun
@@ -79,4 +79,19 @@ func waysGrantable(node nrd.Node) int {
 		least = min(least, cache.Pools.Guarantee.LongestRun)
 	}
 	return least
+}
+
+// waysHeld are those of containers, on the cache where they have most.
+func waysHeld(node nrd.Node) int {
+	most := 0
+	for _, cache := range node.Caches {
+		held := 0
+		for _, owner := range cache.Workloads {
+			if strings.HasPrefix(owner.ID, "k8s.") {
+				held += owner.Ways.Ways
+			}
+		}
+		most = max(most, held)
+	}
+	return most
 }
