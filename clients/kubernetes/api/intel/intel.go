@@ -1,0 +1,76 @@
+// Package intel has the kinds of the RMD operator, group intel.com, version v1alpha1, with the fields of both of its
+// generations. deploy/crds describes them to the API server.
+package intel
+
+import "k8s.io/apimachinery/pkg/runtime/schema"
+
+// Group and version of all kinds.
+const (
+	Group   = "intel.com"
+	Version = "v1alpha1"
+)
+
+// Resources of the API server.
+var (
+	Workloads  = schema.GroupVersionResource{Group: Group, Version: Version, Resource: "rmdworkloads"}
+	NodeStates = schema.GroupVersionResource{Group: Group, Version: Version, Resource: "rmdnodestates"}
+	Configs    = schema.GroupVersionResource{Group: Group, Version: Version, Resource: "rmdconfigs"}
+)
+
+// AutomaticLabel marks an RmdWorkload that shows the grant of a container. Nothing reads those.
+const AutomaticLabel = "nrd.internal/automatic"
+
+// WorkloadSpec of an RmdWorkload. The top-level cache and pstate are those of 0.1, rdt and plugins those of 0.2 and later.
+type WorkloadSpec struct {
+	CoreIDs         []string          `json:"coreIds,omitempty"`
+	AllCores        bool              `json:"allCores,omitempty"`
+	ReservedCoreIDs []string          `json:"reservedCoreIds,omitempty"`
+	Policy          string            `json:"policy,omitempty"`
+	Cache           *Cache            `json:"cache,omitempty"`
+	RDT             *RDT              `json:"rdt,omitempty"`
+	PState          *PState           `json:"pstate,omitempty"`
+	Plugins         *Plugins          `json:"plugins,omitempty"`
+	Nodes           []string          `json:"nodes,omitempty"`
+	NodeSelector    map[string]string `json:"nodeSelector,omitempty"`
+}
+
+// Cache ways.
+type Cache struct {
+	Max int64 `json:"max"`
+	Min int64 `json:"min"`
+}
+
+// RDT has cache ways and memory bandwidth.
+type RDT struct {
+	Cache *Cache `json:"cache,omitempty"`
+	MBA   *MBA   `json:"mba,omitempty"`
+}
+
+// MBA is memory bandwidth.
+type MBA struct {
+	Percentage int64 `json:"percentage,omitempty"`
+	Mbps       int64 `json:"mbps,omitempty"`
+}
+
+// Plugins of RMD.
+type Plugins struct {
+	PState *PState `json:"pstate,omitempty"`
+}
+
+// PState has texts, because RMD's clients sent "3.0".
+type PState struct {
+	Ratio      string `json:"ratio,omitempty"`
+	Monitoring string `json:"monitoring,omitempty"`
+}
+
+// WorkloadState is the part of one node in an RmdWorkload's status.
+type WorkloadState struct {
+	Response string   `json:"response"`
+	ID       string   `json:"id,omitempty"`
+	CosName  string   `json:"cosName,omitempty"`
+	Status   string   `json:"status,omitempty"`
+	CoreIDs  []string `json:"coreIds,omitempty"`
+	Policy   string   `json:"policy,omitempty"`
+	RDT      *RDT     `json:"rdt,omitempty"`
+	Plugins  *Plugins `json:"plugins,omitempty"`
+}

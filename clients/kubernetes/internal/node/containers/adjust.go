@@ -1,0 +1,118 @@
+package containers
+
+import (
+	"strings"
+
+	"github.com/containerd/nri/pkg/api"
+
+	"nrd.internal/kubernetes/internal/node/cpulist"
+	"nrd.internal/kubernetes/internal/nrd"
+)
+
+// adjustment writes nrd's answer into the container that is created.
+func adjustment(container *api.Container, granted nrd.Workload) (*api.ContainerAdjustment, error) {
+	change := &api.ContainerAdjustment{}
+	if err := adjustCPUs(change, granted.CPU); err != nil {
+		return nil, err
+	}
+	if len(granted.CPU) > 0 || len(granted.Ways) > 0 || granted.Onload != nil {
+		change.AddEnv("NRD_WORKLOAD", granted.ID)
+	}
+	if granted.Onload != nil {
+		adjustOnload(change, container, *granted.Onload)
+	}
+	return change, nil
+}
+
+// adjustCPUs sets the cpuset and the variables of CPU Pooler. They replace what the pod's author set. An empty set is
+// never sent: to the runtime it means "unchanged".
+func adjustCPUs(change *api.ContainerAdjustment, grants nrd.CPUGrants) error {
+	var all, exclusive, shared, mems []string
+	for _, grant := range grants {
+		all = append(all, grant.CPUs)
+		exclusive = append(exclusive, grant.Exclusive)
+		shared = append(shared, grant.Shared)
+		mems = append(mems, grant.Mems)
+	}
+	cpus, err := cpulist.Union(all...)
+	if err != nil {
+		return err
+	}
+	nodes, err := cpulist.Union(mems...)
+	if err != nil {
+		return err
+	}
+	if cpus != "" {
+		change.SetLinuxCPUSetCPUs(cpus)
+	}
+	if nodes != "" {
+		change.SetLinuxCPUSetMems(nodes)
+	}
+	return addCPUVariables(change, strings.Join(exclusive, ","), strings.Join(shared, ","))
+}
+
+func addCPUVariables(change *api.ContainerAdjustment, exclusive, shared string) error {
+	var pools []string
+	for _, kind := range []struct{ list, ranges, plain, pool string }{
+		{exclusive, "NRD_CPUS", "EXCLUSIVE_CPUS", "exclusive"},
+		{shared, "NRD_CPUS_SHARED", "SHARED_CPUS", "shared"},
+	} {
+		cpus, err := cpulist.Parse(kind.list)
+		if err != nil {
+			return err
+		}
+		if len(cpus) == 0 {
+			continue
+		}
+		change.AddEnv(kind.ranges, cpulist.Format(cpus))
+		change.AddEnv(kind.plain, cpulist.Plain(cpus))
+		pools = append(pools, kind.pool)
+	}
+	if len(pools) > 0 {
+		change.AddEnv("CPU_POOLS", strings.Join(pools, "&"))
+	}
+	return nil
+}
+
+// adjustOnload adds variables, devices and files of Onload.
+func adjustOnload(change *api.ContainerAdjustment, container *api.Container, grant nrd.OnloadGrant) {
+	for name, value := range grant.Environment {
+		if name == "LD_PRELOAD" {
+			value = preload(value, variable(container.GetEnv(), name))
+		}
+		change.AddEnv(name, value)
+	}
+	for _, mount := range grant.Mounts {
+		options := []string{"bind", "nosuid", "nodev"}
+		if mount.ReadOnly {
+			options = append(options, "ro")
+		}
+		change.AddMount(&api.Mount{Source: mount.Source, Destination: mount.Target, Type: "bind", Options: options})
+	}
+	for _, path := range grant.Devices {
+		if device, err := characterDevice(path); err == nil {
+			change.AddDevice(device)
+		}
+	}
+}
+
+// preload puts ours in front of what the container has, not in its place.
+func preload(ours, theirs string) string {
+	for _, library := range strings.FieldsFunc(theirs, func(c rune) bool { return c == ':' || c == ' ' }) {
+		if !strings.Contains(":"+ours+":", ":"+library+":") {
+			ours += ":" + library
+		}
+	}
+	return ours
+}
+
+// variable is the last value of a name, as the kernel's exec and libc would find it in a container's environment.
+func variable(environment []string, name string) string {
+	found := ""
+	for _, line := range environment {
+		if value, isIt := strings.CutPrefix(line, name+"="); isIt {
+			found = value
+		}
+	}
+	return found
+}

@@ -1,0 +1,97 @@
+package containers
+
+import (
+	"maps"
+	"strings"
+
+	"nrd.internal/kubernetes/internal/nrd"
+)
+
+// entry is one container that asked for something and has not ended.
+type entry struct {
+	identity
+	container string // the runtime's id, another one after each restart
+	request   nrd.Request
+	devices   map[string][]string
+	// isKept: what it asks for cannot be read now. Its workload stays as it is.
+	isKept bool
+}
+
+// book has the containers of the runtime that asked for something. It is filled by Synchronize at each connection and
+// by events in between, and never stored: the runtime, kubelet and nrd have it all. Not safe for concurrent use.
+type book struct {
+	entries map[string]entry // by the runtime's id
+}
+
+func newBook() *book { return &book{entries: map[string]entry{}} }
+
+func (b *book) put(e entry) { b.entries[e.container] = e }
+
+// end forgets a container. It tells whether the grant ends with it: kubelet removes the container of before a restart
+// after it has created the next one, under the same workload.
+func (b *book) end(container string) (workload string, ends bool) {
+	ended, found := b.entries[container]
+	if !found {
+		return "", false
+	}
+	delete(b.entries, container)
+	for _, other := range b.entries {
+		if other.workloadID() == ended.workloadID() {
+			return "", false
+		}
+	}
+	return ended.workloadID(), true
+}
+
+// of lists the containers of one pod.
+func (b *book) of(podUID string) []string {
+	var found []string
+	for container, e := range b.entries {
+		if e.podUID == podUID {
+			found = append(found, container)
+		}
+	}
+	return found
+}
+
+// wanted are the workloads that nrd should have of this package, by id.
+func (b *book) wanted() map[string]entry {
+	wanted := map[string]entry{}
+	for _, e := range b.entries {
+		wanted[e.workloadID()] = e
+	}
+	return wanted
+}
+
+// inUse has the devices of one resource that containers have.
+func (b *book) inUse(resource string) map[string]bool {
+	ids := map[string]bool{}
+	for _, e := range b.entries {
+		for _, id := range e.devices[resource] {
+			ids[id] = true
+		}
+	}
+	return ids
+}
+
+// difference between what is wanted and what nrd has: workloads to create or replace, and those that have no container.
+func difference(wanted map[string]entry, found []nrd.Workload) (missing, extra []string) {
+	left := maps.Clone(wanted)
+	for _, workload := range found {
+		if !strings.HasPrefix(workload.ID, idPrefix) {
+			continue
+		}
+		e, isWanted := wanted[workload.ID]
+		if !isWanted { // another cgroup is that of the container before a restart
+			extra = append(extra, workload.ID)
+		} else if e.isKept || e.request.Cgroup == workload.Cgroup {
+			delete(left, workload.ID)
+		}
+	}
+	for id, e := range left {
+		if !e.isKept {
+			missing = append(missing, id)
+		}
+	}
+	return missing, extra
+}

@@ -1,0 +1,188 @@
+package containers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/containerd/nri/pkg/api"
+	"github.com/containerd/nri/pkg/stub"
+)
+
+const (
+	pluginName  = "nrd"
+	pluginIndex = "50"
+	// The connection is made again after a time that doubles from the first to the last of these.
+	firstPause = 200 * time.Millisecond
+	lastPause  = 10 * time.Second
+	// compareInterval is the longest time for which a difference between runtime and nrd stays unnoticed.
+	compareInterval = time.Minute
+)
+
+// Run keeps the plugin connected to the runtime until the context ends.
+func (p *Plugin) Run(ctx context.Context, socket string) error {
+	go p.compareAlways(ctx)
+	pause := firstPause
+	last := ""
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := p.runOnce(ctx, socket)
+		p.connected.Store(false)
+		if time.Since(began) > lastPause {
+			pause = firstPause // it had worked
+		}
+		if text := fmt.Sprint(err); text != last && ctx.Err() == nil {
+			slog.Warn("no connection to the container runtime; containers that ask for devices wait", "socket", socket, "reason", err)
+			last = text
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, lastPause)
+	}
+	return ctx.Err()
+}
+
+func (p *Plugin) runOnce(ctx context.Context, socket string) error {
+	// Without a function for the end of the connection the library exits the program.
+	connection, err := stub.New(p, stub.WithPluginName(pluginName), stub.WithPluginIdx(pluginIndex),
+		stub.WithSocketPath(socket), stub.WithOnClose(func() { p.connected.Store(false) }))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	return connection.Run(ctx)
+}
+
+// Synchronize gets all containers of the runtime when the plugin connects.
+func (p *Plugin) Synchronize(ctx context.Context, pods []*api.PodSandbox, containers []*api.Container) ([]*api.ContainerUpdate, error) {
+	ctx, cancel := context.WithTimeout(ctx, eventDeadline)
+	defer cancel()
+	if err := p.enter(ctx); err != nil {
+		return nil, err
+	}
+	p.book = p.bookOf(ctx, pods, containers)
+	p.leave()
+	p.connected.Store(true)
+	slog.Info("connected to the container runtime", "containers", len(containers))
+	p.changed()
+	p.Compare()
+	return nil, nil
+}
+
+// bookOf keeps those that asked for something and have not ended.
+func (p *Plugin) bookOf(ctx context.Context, pods []*api.PodSandbox, containers []*api.Container) *book {
+	byID := map[string]*api.PodSandbox{}
+	for _, pod := range pods {
+		byID[pod.Id] = pod
+	}
+	next := newBook()
+	for _, container := range containers {
+		pod := byID[container.PodSandboxId]
+		if pod == nil || !hasDevices(container) || hasEnded(container) {
+			continue
+		}
+		noted := func(context.Context, identity) (map[string][]string, error) { return notedDevices(container), nil }
+		found, err := p.entryOf(ctx, pod, container, noted)
+		if err != nil {
+			slog.Warn("cannot read what a container asked for; its grant stays as it is", "pod", pod.Name,
+				"namespace", pod.Namespace, "container", container.Name, "reason", err)
+			found = entry{identity: identityOf(pod, container), container: container.Id,
+				devices: notedDevices(container), isKept: true}
+		}
+		next.put(found)
+	}
+	return next
+}
+
+func hasEnded(container *api.Container) bool {
+	return container.State == api.ContainerState_CONTAINER_STOPPED
+}
+
+// Compare asks for a comparison soon. Never blocks.
+func (p *Plugin) Compare() {
+	select {
+	case p.compare <- struct{}{}:
+	default: // one is due anyway
+	}
+}
+
+func (p *Plugin) compareAlways(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.compare:
+		case <-time.After(compareInterval):
+		}
+		if err := p.compareOnce(ctx); err != nil && ctx.Err() == nil {
+			slog.Warn("cannot compare the containers with nrd's workloads; trying again within a minute", "reason", err)
+		}
+	}
+}
+
+// compareOnce makes nrd have what the runtime's containers asked for, and nothing else of this package. Without a
+// connection to the runtime nothing is known of its containers, so nothing is changed.
+func (p *Plugin) compareOnce(ctx context.Context) error {
+	if !p.Connected() {
+		return nil
+	}
+	found, _, err := p.client.Workloads(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.enter(ctx); err != nil {
+		return err
+	}
+	missing, extra := difference(p.book.wanted(), found)
+	p.leave()
+	var failures []error
+	for _, id := range extra {
+		failures = append(failures, p.dropExtra(ctx, id))
+	}
+	for _, id := range missing {
+		failures = append(failures, p.grantMissing(ctx, id))
+	}
+	if len(extra)+len(missing) > 0 {
+		p.changed()
+	}
+	return errors.Join(failures...)
+}
+
+// dropExtra deletes a workload, unless its container has come back since the comparison.
+func (p *Plugin) dropExtra(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, repairDeadline)
+	defer cancel()
+	if err := p.enter(ctx); err != nil {
+		return err
+	}
+	defer p.leave()
+	if _, isWanted := p.book.wanted()[id]; isWanted || !p.Connected() {
+		return nil
+	}
+	slog.Info("deleting a grant without a container", "workload", id)
+	return p.client.Delete(ctx, id)
+}
+
+// grantMissing repairs the grant of a container, unless it has ended since the comparison.
+func (p *Plugin) grantMissing(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, repairDeadline)
+	defer cancel()
+	if err := p.enter(ctx); err != nil {
+		return err
+	}
+	defer p.leave()
+	e, isWanted := p.book.wanted()[id]
+	if !isWanted {
+		return nil
+	}
+	if _, err := p.client.Put(ctx, id, e.request); err != nil {
+		return fmt.Errorf("workload %s: %w", id, err)
+	}
+	slog.Info("granted again what a container has", "workload", id)
+	return nil
+}

@@ -1,0 +1,260 @@
+// Package containers gives each container what it asked for before its first instruction, through NRI.
+//
+//	CreateContainer   nrd grants all or refuses; the answer is written into the container
+//	StartContainer    nrd gets the process, which has not been executed yet
+//	Stop, Remove      the grant is given back
+//	Synchronize       at each connection: all containers of the runtime, from which everything is repaired
+//
+// A refusal keeps the container from being created; kubelet shows it in the pod's events and tries again. The runtime
+// disconnects a plugin that answers later than 2 s, and would then let containers through, so every event has
+// 1.5 s for all of it, and PreStartContainer of package devices refuses while there is no connection.
+package containers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/containerd/nri/pkg/api"
+
+	"nrd.internal/kubernetes/internal/node/devices"
+	"nrd.internal/kubernetes/internal/nrd"
+)
+
+const (
+	eventDeadline = 1500 * time.Millisecond
+	// repairDeadline of one call of a comparison, so that an event behind it has most of its time left.
+	repairDeadline = 500 * time.Millisecond
+)
+
+// Plugin answers the runtime's events. NRI calls its methods on any goroutine.
+type Plugin struct {
+	client  *nrd.Client
+	kubelet *Kubelet
+	base    string // of the names of CPU pools, "nokia.k8s.io"
+	changed func() // grants have changed
+
+	connected atomic.Bool
+	turn      chan struct{} // has one token: held for each change of book and nrd together
+	book      *book
+	compare   chan struct{} // asks for a comparison soon
+}
+
+// NewPlugin has no connection until Run; changed is called after grants have changed and must not block.
+func NewPlugin(client *nrd.Client, kubelet *Kubelet, resourceBase string) *Plugin {
+	return &Plugin{client: client, kubelet: kubelet, base: resourceBase, changed: func() {},
+		turn: make(chan struct{}, 1), book: newBook(), compare: make(chan struct{}, 1)}
+}
+
+// OnChange sets what is called when grants have changed. Call it before Run.
+func (p *Plugin) OnChange(changed func()) { p.changed = changed }
+
+// Connected tells whether the runtime has this plugin now.
+func (p *Plugin) Connected() bool { return p.connected.Load() }
+
+// InUse has the devices of one resource that containers have.
+func (p *Plugin) InUse(resource string) map[string]bool {
+	p.turn <- struct{}{}
+	defer p.leave()
+	return p.book.inUse(resource)
+}
+
+// enter waits for the turn, at most until the deadline of the event.
+func (p *Plugin) enter(ctx context.Context) error {
+	select {
+	case p.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("nrd's client on this node is busy: %w", ctx.Err())
+	}
+}
+
+func (p *Plugin) leave() { <-p.turn }
+
+// CreateContainer asks nrd for what the container was given by kubelet.
+func (p *Plugin) CreateContainer(ctx context.Context, pod *api.PodSandbox, container *api.Container) (*api.ContainerAdjustment, []*api.ContainerUpdate, error) {
+	if !hasDevices(container) {
+		return nil, nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, eventDeadline)
+	defer cancel()
+	if err := p.enter(ctx); err != nil {
+		return nil, nil, err
+	}
+	defer p.leave()
+	wanted, err := p.entryOf(ctx, pod, container, p.confirmed(container))
+	if err != nil {
+		return nil, nil, p.refused(container, err)
+	}
+	granted, err := p.client.Put(ctx, wanted.workloadID(), wanted.request)
+	if err != nil {
+		return nil, nil, p.refused(container, err)
+	}
+	p.book.put(wanted)
+	p.changed()
+	change, err := adjustment(container, granted)
+	if err != nil {
+		return nil, nil, p.refused(container, err)
+	}
+	slog.Info("granted", "workload", granted.ID, "class", granted.ClosName, "pod", pod.Name, "namespace", pod.Namespace)
+	return change, nil, nil
+}
+
+// confirmed asks kubelet for the devices. Of an init container only the annotation tells them, which kubelet wrote as
+// well: the pod's author cannot set it.
+func (p *Plugin) confirmed(container *api.Container) func(context.Context, identity) (map[string][]string, error) {
+	return func(ctx context.Context, who identity) (map[string][]string, error) {
+		found, err := p.kubelet.Devices(ctx, who)
+		if err == nil && found == nil {
+			found = notedDevices(container)
+		}
+		return found, err
+	}
+}
+
+func (p *Plugin) refused(container *api.Container, err error) error {
+	slog.Warn("container refused", "container", container.Name, "reason", err)
+	return err
+}
+
+// StartContainer hands the process over. It waits in the runtime's init and executes the program after this.
+func (p *Plugin) StartContainer(ctx context.Context, _ *api.PodSandbox, container *api.Container) error {
+	ctx, cancel := context.WithTimeout(ctx, eventDeadline)
+	defer cancel()
+	if err := p.enter(ctx); err != nil {
+		return err
+	}
+	defer p.leave()
+	started, found := p.book.entries[container.Id]
+	if !found {
+		if hasDevices(container) {
+			return p.refused(container, fmt.Errorf("the container was created while nrd's client was away; it is created again"))
+		}
+		return nil
+	}
+	bound, err := p.bind(ctx, started, container.Pid)
+	if err != nil {
+		return p.refused(container, err)
+	}
+	p.book.put(bound)
+	p.changed()
+	return nil
+}
+
+// StopContainer comes when a container is stopped and when it has ended.
+func (p *Plugin) StopContainer(ctx context.Context, _ *api.PodSandbox, container *api.Container) ([]*api.ContainerUpdate, error) {
+	p.release(ctx, container.Id)
+	return nil, nil
+}
+
+// RemoveContainer comes for containers whose end was missed, too.
+func (p *Plugin) RemoveContainer(ctx context.Context, _ *api.PodSandbox, container *api.Container) error {
+	p.release(ctx, container.Id)
+	return nil
+}
+
+// RemovePodSandbox ends what is left of a pod.
+func (p *Plugin) RemovePodSandbox(ctx context.Context, pod *api.PodSandbox) error {
+	ctx, cancel := context.WithTimeout(ctx, eventDeadline)
+	defer cancel()
+	if p.enter(ctx) != nil {
+		return nil // the comparison finds it
+	}
+	left := p.book.of(pod.Uid)
+	p.leave()
+	for _, container := range left {
+		p.release(ctx, container)
+	}
+	return nil
+}
+
+// release never fails: a grant that cannot be given back now is extra in the next comparison.
+func (p *Plugin) release(ctx context.Context, container string) {
+	ctx, cancel := context.WithTimeout(ctx, eventDeadline)
+	defer cancel()
+	if p.enter(ctx) != nil {
+		return
+	}
+	defer p.leave()
+	workload, ends := p.book.end(container)
+	if !ends {
+		return
+	}
+	if err := p.client.Delete(ctx, workload); err != nil {
+		slog.Warn("cannot give a grant back; trying again within a minute", "workload", workload, "reason", err)
+		p.Compare()
+		return
+	}
+	slog.Info("given back", "workload", workload)
+	p.changed()
+}
+
+// entryOf reads what a container asks for; ask tells its devices.
+func (p *Plugin) entryOf(ctx context.Context, pod *api.PodSandbox, container *api.Container,
+	ask func(context.Context, identity) (map[string][]string, error)) (entry, error) {
+	who := identityOf(pod, container)
+	found, err := ask(ctx, who)
+	if err != nil {
+		return entry{}, err
+	}
+	wishes, err := wishesOf(container.Name, pod.Annotations)
+	if err != nil {
+		return entry{}, err
+	}
+	cgroup, err := cgroupPath(container.GetLinux().GetCgroupsPath())
+	if err != nil {
+		return entry{}, err
+	}
+	pools, err := p.pools(ctx, found)
+	if err != nil {
+		return entry{}, err
+	}
+	request, err := asked{identity: who, cgroup: cgroup, devices: found, wishes: wishes}.request(pools, p.base)
+	return entry{identity: who, container: container.Id, request: request, devices: found}, err
+}
+
+func identityOf(pod *api.PodSandbox, container *api.Container) identity {
+	return identity{podUID: pod.Uid, namespace: pod.Namespace, pod: pod.Name, container: container.Name}
+}
+
+// pools by name, if one of the devices is of a pool.
+func (p *Plugin) pools(ctx context.Context, found map[string][]string) (map[string]nrd.Pool, error) {
+	pools := map[string]nrd.Pool{}
+	for resource := range found {
+		if !strings.HasPrefix(resource, p.base+"/") {
+			continue
+		}
+		list, err := p.client.Pools(ctx)
+		for _, pool := range list {
+			pools[pool.Name] = pool
+		}
+		return pools, err
+	}
+	return pools, nil
+}
+
+// hasDevices tells whether kubelet gave the container devices of ours.
+func hasDevices(container *api.Container) bool {
+	for key := range container.GetAnnotations() {
+		if strings.HasPrefix(key, devices.AnnotationPrefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// notedDevices are those of the annotations: what kubelet said when the container was created.
+func notedDevices(container *api.Container) map[string][]string {
+	found := map[string][]string{}
+	for key, text := range container.GetAnnotations() {
+		var note devices.Note
+		if strings.HasPrefix(key, devices.AnnotationPrefix) && json.Unmarshal([]byte(text), &note) == nil {
+			found[note.Resource] = note.IDs
+		}
+	}
+	return found
+}

@@ -1,0 +1,56 @@
+package containers
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
+)
+
+// mostPodResources bounds kubelet's answer: 1000 devices of a shared pool in each of 1000 containers.
+const mostPodResources = 64 << 20
+
+// Kubelet asks kubelet which devices it gave to a container. Environment variables say the same, but the pod's author
+// can set those.
+type Kubelet struct {
+	connection *grpc.ClientConn
+	lister     podresources.PodResourcesListerClient
+}
+
+// NewKubelet does not connect; the first call does.
+func NewKubelet(socket string) (*Kubelet, error) {
+	connection, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(mostPodResources)))
+	if err != nil {
+		return nil, err
+	}
+	return &Kubelet{connection: connection, lister: podresources.NewPodResourcesListerClient(connection)}, nil
+}
+
+// Close ends the connection.
+func (k *Kubelet) Close() error { return k.connection.Close() }
+
+// Devices of one container by resource; nil if kubelet does not list it, as it does not list init containers.
+func (k *Kubelet) Devices(ctx context.Context, who identity) (map[string][]string, error) {
+	answer, err := k.lister.Get(ctx, &podresources.GetPodResourcesRequest{PodName: who.pod, PodNamespace: who.namespace})
+	if err != nil {
+		return nil, fmt.Errorf("kubelet does not tell the devices of the container: %w", err)
+	}
+	for _, container := range answer.GetPodResources().GetContainers() {
+		if container.Name == who.container {
+			return devicesOf(container), nil
+		}
+	}
+	return nil, nil
+}
+
+// devicesOf joins what kubelet lists once for each NUMA node.
+func devicesOf(container *podresources.ContainerResources) map[string][]string {
+	found := map[string][]string{}
+	for _, device := range container.Devices {
+		found[device.ResourceName] = append(found[device.ResourceName], device.DeviceIds...)
+	}
+	return found
+}

@@ -1,0 +1,143 @@
+package devices
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	kubelet "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"nrd.internal/kubernetes/internal/node/cpulist"
+	"nrd.internal/kubernetes/internal/nrd"
+)
+
+const (
+	// milliCPU is the unit of a shared pool: kubelet counts, nrd turns the number into a share of CPU time.
+	milliCPU = 1000
+	// mostShared bounds the list of a shared pool: gRPC's messages have 4 MB at most, a device about 18 bytes.
+	mostShared = 128 * milliCPU
+)
+
+// Pool advertises a CPU pool as CPU Pooler did: of an exclusive pool one device a CPU, with its number as id; of a
+// shared one 1000 devices a CPU.
+type Pool struct {
+	client      *nrd.Client
+	base, name  string
+	isExclusive bool
+}
+
+// Name of the resource, "nokia.k8s.io/fast".
+func (p Pool) Name() string { return p.base + "/" + p.name }
+
+// Slug of the resource.
+func (p Pool) Slug() string { return "pool-" + p.name }
+
+// Environment comes with nrd's answer: it has to be right after a change of the pool, too.
+func (p Pool) Environment([]string) map[string]string { return nil }
+
+// Preferred asks nrd's planner, which knows cores and caches, among the CPUs that kubelet has left.
+func (p Pool) Preferred(ctx context.Context, available, required []string, count int) []string {
+	if !p.isExclusive {
+		return nil
+	}
+	request := nrd.Request{CPU: []nrd.CPURequest{{Pool: p.name, Count: count, Among: strings.Join(available, ",")}}}
+	planned, err := p.client.DryRun(ctx, "k8s.preferred", request)
+	if err != nil || len(planned.CPU) != 1 {
+		return nil
+	}
+	cpus, err := cpulist.Parse(planned.CPU[0].CPUs)
+	if err != nil {
+		return nil
+	}
+	chosen := make([]string, 0, len(cpus))
+	for _, cpu := range cpus {
+		chosen = append(chosen, strconv.Itoa(cpu))
+	}
+	for _, id := range required {
+		if !slices.Contains(chosen, id) {
+			return nil
+		}
+	}
+	return chosen
+}
+
+// PoolList lists the devices of a pool: of its reserve, if there are reserves. CPUs that others than containers have are
+// unhealthy.
+func PoolList(pool nrd.Pool, reserve nrd.Reserve, cpus nrd.CPUs, inUse map[string]bool) ([]*kubelet.Device, error) {
+	text := pool.CPUs
+	reserved, isReserved := reserve.Pools[pool.Name]
+	if isReserved && pool.IsExclusive() {
+		text = reserved.Reserved
+	}
+	members, err := cpulist.Parse(text)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("pool %s: %w", pool.Name, err)
+	case reserve.Pools != nil && !isReserved:
+		return nil, nil
+	case isReserved && !pool.IsExclusive():
+		return sharedList(reserved.ReservedMilli), nil
+	case !pool.IsExclusive():
+		return sharedList(len(members) * milliCPU), nil
+	}
+	uses := map[int]string{}
+	for _, cpu := range cpus.CPUs {
+		uses[cpu.CPU] = cpu.Use
+	}
+	nodes, cores := zonesOf(cpus, "node"), zonesOf(cpus, "core")
+	var list []*kubelet.Device
+	seen := map[int]bool{}
+	for _, cpu := range members {
+		core, hasCore := cores[cpu]
+		if hasCore && pool.Threads != "any" {
+			// One device a core, its first CPU in the pool: the other threads stay idle or come with it.
+			if seen[core] {
+				continue
+			}
+			seen[core] = true
+		}
+		id := strconv.Itoa(cpu)
+		device := &kubelet.Device{ID: id, Health: kubelet.Unhealthy}
+		if uses[cpu] == "free" || inUse[id] {
+			device.Health = kubelet.Healthy
+		}
+		if node, found := nodes[cpu]; found {
+			device.Topology = &kubelet.TopologyInfo{Nodes: []*kubelet.NUMANode{{ID: int64(node)}}}
+		}
+		list = append(list, device)
+	}
+	return list, nil
+}
+
+func sharedList(milli int) []*kubelet.Device {
+	total := min(milli, mostShared)
+	list := make([]*kubelet.Device, 0, total)
+	for device := range total {
+		list = append(list, &kubelet.Device{ID: strconv.Itoa(device), Health: kubelet.Healthy})
+	}
+	return list
+}
+
+// zonesOf gives the zone of one level by CPU.
+func zonesOf(cpus nrd.CPUs, level string) map[int]int {
+	found := map[int]int{}
+	for position, zone := range cpus.Zones {
+		if zone.Level != level {
+			continue
+		}
+		id := zone.ID
+		if level == "core" {
+			id = position // the kernel's ids of cores repeat in each package
+		}
+		members, err := cpulist.Parse(zone.CPUs)
+		if err != nil {
+			continue // offline CPUs have no zone either
+		}
+		for _, cpu := range members {
+			found[cpu] = id
+		}
+	}
+	return found
+}

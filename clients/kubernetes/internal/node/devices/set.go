@@ -1,0 +1,162 @@
+package devices
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"time"
+
+	kubelet "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"nrd.internal/kubernetes/internal/nrd"
+)
+
+const (
+	// refreshInterval is the time after which the lists follow what no event announced, such as the state of Onload.
+	refreshInterval = 10 * time.Second
+	// pollTime of one request for a change of the capacity.
+	pollTime = 60 * time.Second
+)
+
+// Set has the plugins of the node.
+type Set struct {
+	client  *nrd.Client
+	gate    Gate
+	inUse   func(resource string) map[string]bool
+	base    string   // of the names of CPU pools
+	kinds   []string // "ways", "onload", "pools"
+	plugins map[string]*Plugin
+	refresh chan struct{}
+	failed  chan error
+}
+
+// NewSet makes no plugin yet; inUse tells which devices of a resource containers have.
+func NewSet(client *nrd.Client, gate Gate, inUse func(resource string) map[string]bool, base string, kinds []string) *Set {
+	return &Set{client: client, gate: gate, inUse: inUse, base: base, kinds: kinds,
+		plugins: map[string]*Plugin{}, refresh: make(chan struct{}, 1), failed: make(chan error, 1)}
+}
+
+// Refresh makes Run look at nrd soon. Never blocks.
+func (s *Set) Refresh() {
+	select {
+	case s.refresh <- struct{}{}:
+	default: // one is due anyway
+	}
+}
+
+// Run registers first and fills in later: kubelet fails pods for good while a resource that they have is unknown.
+func (s *Set) Run(ctx context.Context, kubeletDir string) error {
+	folder := filepath.Join(kubeletDir, "device-plugins")
+	if s.has("ways") {
+		s.plugin(ctx, folder, Ways{})
+	}
+	if s.has("onload") {
+		s.plugin(ctx, folder, Onload{})
+	}
+	go s.watchCapacity(ctx)
+	answers := true
+	for {
+		err := s.publish(ctx, folder)
+		if err != nil && answers && ctx.Err() == nil {
+			slog.Warn("cannot learn the node's capacity; the lists stay as they are", "reason", err)
+		}
+		answers = err == nil
+		select {
+		case err := <-s.failed:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.refresh:
+		case <-time.After(refreshInterval):
+		}
+	}
+}
+
+// watchCapacity refreshes the lists as soon as the capacity changes.
+func (s *Set) watchCapacity(ctx context.Context) {
+	revision := int64(0)
+	for ctx.Err() == nil {
+		node, err := s.client.WaitCapacity(ctx, revision, pollTime)
+		if err == nil && node.Capacity.Revision != revision {
+			revision = node.Capacity.Revision
+			s.Refresh()
+			continue
+		}
+		select { // nrd is away, or answers at once because it has too many polls
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func (s *Set) has(kind string) bool { return slices.Contains(s.kinds, kind) }
+
+// plugin of the resource; a new one begins to serve.
+func (s *Set) plugin(ctx context.Context, folder string, resource Resource) *Plugin {
+	if found := s.plugins[resource.Name()]; found != nil {
+		return found
+	}
+	plugin := NewPlugin(resource, s.gate)
+	s.plugins[resource.Name()] = plugin
+	go func() {
+		err := plugin.Serve(ctx, folder)
+		select {
+		case s.failed <- err:
+		default: // the first is enough
+		}
+	}()
+	return plugin
+}
+
+func (s *Set) publish(ctx context.Context, folder string) error {
+	node, err := s.client.Node(ctx)
+	if err != nil {
+		return err
+	}
+	var failures []error
+	if s.has("ways") {
+		s.plugin(ctx, folder, Ways{}).Publish(WaysList(node, s.inUse(WaysName)))
+	}
+	if s.has("onload") {
+		onload, err := s.client.Onload(ctx)
+		failures = append(failures, err)
+		if err == nil {
+			s.plugin(ctx, folder, Onload{}).Publish(OnloadList(node, onload))
+		}
+	}
+	if s.has("pools") {
+		failures = append(failures, s.publishPools(ctx, folder, node.Capacity.Kubernetes()))
+	}
+	return errors.Join(failures...)
+}
+
+// publishPools follows the configuration of nrd: a pool that is gone has no devices any more.
+func (s *Set) publishPools(ctx context.Context, folder string, reserve nrd.Reserve) error {
+	pools, err := s.client.Pools(ctx)
+	if err != nil {
+		return err
+	}
+	cpus, err := s.client.CPUs(ctx)
+	if err != nil {
+		return err
+	}
+	lists := map[string][]*kubelet.Device{}
+	for _, each := range pools {
+		resource := Pool{client: s.client, base: s.base, name: each.Name, isExclusive: each.IsExclusive()}
+		plugin := s.plugin(ctx, folder, resource)
+		list, err := PoolList(each, reserve, cpus, s.inUse(resource.Name()))
+		if err != nil {
+			return err
+		}
+		lists[resource.Name()] = list
+		plugin.Publish(list)
+	}
+	for name, plugin := range s.plugins {
+		if _, isPool := plugin.resource.(Pool); isPool && lists[name] == nil {
+			plugin.Publish(nil)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package devices
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	kubelet "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"nrd.internal/kubernetes/internal/nrd"
+)
+
+// WaysName is the resource of the RMD operator.
+const WaysName = "intel.com/l3_cache_ways"
+
+// Ways advertises cache ways. A device is one way on every L3 cache of the node, because the scheduler counts devices
+// of a node and not of a cache; so there are as many as the poorest cache has.
+type Ways struct{}
+
+// Name of the resource.
+func (Ways) Name() string { return WaysName }
+
+// Slug of the resource.
+func (Ways) Slug() string { return "l3_cache_ways" }
+
+// Environment as the RMD operator's plugin set it: "{id, NUMA node}" for each device. Ways of all caches have no node.
+func (Ways) Environment(ids []string) map[string]string {
+	var text strings.Builder
+	for _, id := range ids {
+		fmt.Fprintf(&text, "{%s, -1}", id)
+	}
+	return map[string]string{WaysName: text.String()}
+}
+
+// Preferred has no preference: one way is like another, nrd chooses the mask.
+func (Ways) Preferred(context.Context, []string, []string, int) []string { return nil }
+
+// WaysList lists the devices of the reserve. Those that no container has and that nrd could not grant now are
+// unhealthy, so that the scheduler places no pod that would be refused: ways that others took, or no class of service
+// left.
+func WaysList(node nrd.Node, inUse map[string]bool) []*kubelet.Device {
+	total, usable := waysOf(node)
+	grantable := usable - len(inUse)
+	list := make([]*kubelet.Device, 0, total)
+	for way := range total {
+		id := strconv.Itoa(way)
+		health := kubelet.Unhealthy
+		switch {
+		case inUse[id]:
+			health = kubelet.Healthy
+		case grantable > 0:
+			health = kubelet.Healthy
+			grantable--
+		}
+		list = append(list, &kubelet.Device{ID: id, Health: health})
+	}
+	return list
+}
+
+// waysOf has the reserve for Kubernetes and what of it is usable; without a reserve the guarantee pool.
+func waysOf(node nrd.Node) (total, usable int) {
+	if reserve := node.Capacity.Kubernetes().Ways; reserve != nil {
+		return reserve.Reserved, reserve.Usable
+	}
+	if node.Layout == nil || len(node.Caches) == 0 {
+		return 0, 0
+	}
+	return node.Layout.Guarantee.Ways, waysGrantable(node) + waysHeld(node)
+}
+
+// waysGrantable is what the poorest cache could give one more workload.
+func waysGrantable(node nrd.Node) int {
+	if node.Classes.Used >= node.Classes.Total {
+		return 0
+	}
+	least := node.Caches[0].Pools.Guarantee.LongestRun
+	for _, cache := range node.Caches {
+		least = min(least, cache.Pools.Guarantee.LongestRun)
+	}
+	return least
+}
+
+// waysHeld are those of containers, on the cache where they have most.
+func waysHeld(node nrd.Node) int {
+	most := 0
+	for _, cache := range node.Caches {
+		held := 0
+		for _, owner := range cache.Workloads {
+			if strings.HasPrefix(owner.ID, "k8s.") {
+				held += owner.Ways.Ways
+			}
+		}
+		most = max(most, held)
+	}
+	return most
+}

@@ -1,0 +1,90 @@
+// Package node is the role that runs on each node: it advertises what nrd has, and hands out what nrd grants.
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"nrd.internal/kubernetes/internal/kube"
+	"nrd.internal/kubernetes/internal/node/containers"
+	"nrd.internal/kubernetes/internal/node/devices"
+	"nrd.internal/kubernetes/internal/node/state"
+	"nrd.internal/kubernetes/internal/node/workloads"
+	"nrd.internal/kubernetes/internal/nrd"
+)
+
+// Options of "nrd-kube node".
+type Options struct {
+	Node         string
+	Kubeconfig   string
+	NRDSocket    string
+	NRISocket    string
+	KubeletDir   string
+	Health       string
+	Resources    []string
+	ResourceBase string
+}
+
+// Run serves until the context ends. It returns early only with an error.
+func Run(ctx context.Context, options Options) error {
+	client := nrd.New(options.NRDSocket)
+	api, err := kube.Dynamic(options.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	kubelet, err := containers.NewKubelet(filepath.Join(options.KubeletDir, "pod-resources", "kubelet.sock"))
+	if err != nil {
+		return err
+	}
+	defer kubelet.Close()
+	who := &machine{client: client, api: api, node: options.Node}
+	plugin := containers.NewPlugin(client, kubelet, options.ResourceBase)
+	gate := func(ctx context.Context) error { return ready(ctx, client, plugin, who) }
+	set := devices.NewSet(client, gate, plugin.InUse, options.ResourceBase, options.Resources)
+	plugin.OnChange(set.Refresh)
+	crs := workloads.New(client, api, options.Node)
+	mirror := state.New(client, api, options.Node)
+	return together(ctx,
+		func(ctx context.Context) error { return set.Run(ctx, options.KubeletDir) },
+		func(ctx context.Context) error { return plugin.Run(ctx, options.NRISocket) },
+		func(ctx context.Context) error { return who.after(ctx, crs.Run) },
+		func(ctx context.Context) error {
+			return who.after(ctx, func(ctx context.Context) error { return mirror.Run(ctx, crs.Wake) })
+		},
+		func(ctx context.Context) error { return serveHealth(ctx, options.Health, gate) },
+	)
+}
+
+// ready is the check before each creation of a container that has devices: the runtime asks this client, and this node's
+// nrd answers.
+func ready(ctx context.Context, client *nrd.Client, plugin *containers.Plugin, who *machine) error {
+	if !plugin.Connected() {
+		return errors.New("nrd's client is not connected to the container runtime on this node (NRI); see nrd-kube check")
+	}
+	if err := who.mismatch(); err != nil {
+		return err
+	}
+	_, err := client.Health(ctx)
+	return err
+}
+
+// together runs all until the first returns, and waits for the others.
+func together(ctx context.Context, all ...func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var running sync.WaitGroup
+	for _, each := range all {
+		running.Go(func() {
+			err := each(ctx)
+			if err == nil {
+				err = fmt.Errorf("a part of the node role has ended")
+			}
+			cancel(err)
+		})
+	}
+	running.Wait()
+	return context.Cause(ctx)
+}

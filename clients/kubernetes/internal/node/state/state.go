@@ -1,0 +1,180 @@
+// Package state mirrors nrd's workloads in this node's RmdNodeState, with the texts of the RMD operator.
+package state
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"nrd.internal/kubernetes/api/intel"
+	"nrd.internal/kubernetes/internal/nrd"
+)
+
+const (
+	namespace = "default"
+	pollTime  = 60 * time.Second
+	// pause after a failure, and between two writes, so that a thousand changes are a few writes.
+	failurePause = 5 * time.Second
+	writePause   = time.Second
+	// mostShown bounds the object, which etcd limits to 1.5 MB; a workload has about 300 bytes.
+	mostShown = 2000
+)
+
+// Mirror of one node.
+type Mirror struct {
+	client  *nrd.Client
+	api     dynamic.Interface
+	node    string
+	nodeUID string
+	written map[string]any
+}
+
+// New writes nothing before Run.
+func New(client *nrd.Client, api dynamic.Interface, node string) *Mirror {
+	return &Mirror{client: client, api: api, node: node}
+}
+
+// Run writes each change of the list until the context ends. changed is called after each, also after the first.
+func (m *Mirror) Run(ctx context.Context, changed func()) error {
+	revision, last := "", ""
+	for ctx.Err() == nil {
+		next, err := m.step(ctx, revision, changed)
+		if text := fmt.Sprint(err); err != nil && text != last && ctx.Err() == nil {
+			slog.Warn("cannot mirror nrd's workloads; trying again", "reason", err)
+			last = text
+		}
+		pause := writePause
+		if err != nil {
+			next, pause = "", failurePause
+		}
+		revision = next
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+	return ctx.Err()
+}
+
+func (m *Mirror) step(ctx context.Context, revision string, changed func()) (string, error) {
+	list, next, err := m.poll(ctx, revision)
+	if err != nil {
+		return "", err
+	}
+	if next != revision {
+		changed()
+	}
+	return next, m.write(ctx, list)
+}
+
+func (m *Mirror) poll(ctx context.Context, revision string) ([]nrd.Workload, string, error) {
+	if revision == "" {
+		return m.client.Workloads(ctx)
+	}
+	return m.client.WaitWorkloads(ctx, revision, pollTime)
+}
+
+func (m *Mirror) write(ctx context.Context, list []nrd.Workload) error {
+	shown := map[string]any{}
+	for _, workload := range list[:min(len(list), mostShown)] {
+		shown[keyOf(workload)] = textsOf(workload)
+	}
+	if m.written != nil && maps.EqualFunc(m.written, shown, func(a, b any) bool { return fmt.Sprint(a) == fmt.Sprint(b) }) {
+		return nil
+	}
+	if err := m.ensure(ctx); err != nil {
+		return err
+	}
+	if err := m.apply(ctx, map[string]any{"status": map[string]any{"workloads": shown}}, true); err != nil {
+		return err
+	}
+	m.written = shown
+	return nil
+}
+
+// ensure makes the object, which belongs to the Node and goes with it.
+func (m *Mirror) ensure(ctx context.Context) error {
+	if m.nodeUID == "" {
+		node, err := m.api.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}).Get(ctx, m.node, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		m.nodeUID = string(node.GetUID())
+	}
+	return m.apply(ctx, map[string]any{"spec": map[string]any{"node": m.node, "nodeUid": m.nodeUID}}, false)
+}
+
+func (m *Mirror) apply(ctx context.Context, part map[string]any, isStatus bool) error {
+	name := "rmd-node-state-" + m.node
+	metadata := map[string]any{"namespace": namespace, "name": name}
+	if !isStatus {
+		metadata["ownerReferences"] = []any{map[string]any{"apiVersion": "v1", "kind": "Node", "name": m.node, "uid": m.nodeUID}}
+	}
+	content := map[string]any{"apiVersion": intel.Group + "/" + intel.Version, "kind": "RmdNodeState", "metadata": metadata}
+	maps.Copy(content, part)
+	object := &unstructured.Unstructured{Object: content}
+	states := m.api.Resource(intel.NodeStates).Namespace(namespace)
+	options := metav1.ApplyOptions{FieldManager: "nrd-node-" + m.node, Force: true}
+	var err error
+	if isStatus {
+		_, err = states.ApplyStatus(ctx, name, object, options)
+	} else {
+		_, err = states.Apply(ctx, name, object, options)
+	}
+	return err
+}
+
+// keyOf is the uuid, as the operator showed it. A workload without one has its id: under "" only one would be seen.
+func keyOf(workload nrd.Workload) string {
+	if workload.UUID != "" {
+		return workload.UUID
+	}
+	return workload.ID
+}
+
+// textsOf leaves out what is absent, as the operator did.
+func textsOf(workload nrd.Workload) map[string]any {
+	texts := map[string]any{}
+	add := func(name, value string) {
+		if value != "" {
+			texts[name] = value
+		}
+	}
+	add("ID", workload.ID)
+	add("Core IDs", strings.Join(workload.CoreIDs, ","))
+	add("Status", workload.Status)
+	add("Cos Name", workload.ClosName)
+	add("Origin", workload.Origin)
+	add("Policy", workload.Policy)
+	if cache := workload.RDT.Cache; cache != nil {
+		add("Cache Max", strconv.FormatInt(cache.Max, 10))
+		add("Cache Min", strconv.FormatInt(cache.Min, 10))
+	}
+	if mba := workload.RDT.MBA; mba != nil {
+		add("MBA Percentage", nonZero(mba.Percentage))
+		add("MBA Mbps", nonZero(mba.Mbps))
+	}
+	if plugins := workload.Plugins; plugins != nil && plugins.PState != nil {
+		if plugins.PState.Ratio != 0 {
+			add("P-State Ratio", fmt.Sprintf("%f", plugins.PState.Ratio))
+		}
+		add("P-State Monitoring", plugins.PState.Monitoring)
+	}
+	return texts
+}
+
+func nonZero(value int64) string {
+	if value == 0 {
+		return ""
+	}
+	return strconv.FormatInt(value, 10)
+}

@@ -1,0 +1,226 @@
+// Package workloads makes nrd have what RmdWorkloads want of this node, and tells in their status what came of it.
+//
+// All CRs are compared with nrd's list at each change and once a minute. A CR that went while this client was down is
+// found by that: its workload has no CR any more. There are no finalizers, so that a node that is away keeps no CR.
+package workloads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+
+	"nrd.internal/kubernetes/api/intel"
+	"nrd.internal/kubernetes/internal/nrd"
+)
+
+const (
+	idPrefix = "cr."
+	// interval of comparisons without a change, and of tries again after a refusal.
+	interval = time.Minute
+	// settle joins changes that come together, such as a list at the start.
+	settle = 100 * time.Millisecond
+)
+
+var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+
+// Controller of one node.
+type Controller struct {
+	client *nrd.Client
+	api    dynamic.Interface
+	node   string
+	wake   chan struct{}
+
+	workloads, self cache.SharedIndexInformer
+	written         map[string]intel.WorkloadState // by id, what this client last wrote into a status
+}
+
+// New watches from Run on.
+func New(client *nrd.Client, api dynamic.Interface, node string) *Controller {
+	c := &Controller{client: client, api: api, node: node, wake: make(chan struct{}, 1), written: map[string]intel.WorkloadState{}}
+	// No resync: the comparison each minute reads the informer's store.
+	c.workloads = dynamicinformer.NewFilteredDynamicInformer(api, intel.Workloads, metav1.NamespaceAll, 0, cache.Indexers{},
+		func(options *metav1.ListOptions) { options.LabelSelector = "!" + intel.AutomaticLabel }).Informer()
+	c.self = dynamicinformer.NewFilteredDynamicInformer(api, nodes, metav1.NamespaceAll, 0, cache.Indexers{},
+		func(options *metav1.ListOptions) { options.FieldSelector = "metadata.name=" + node }).Informer()
+	return c
+}
+
+// Wake asks for a comparison soon, such as when nrd's capacity has changed. Never blocks.
+func (c *Controller) Wake() {
+	select {
+	case c.wake <- struct{}{}:
+	default: // one is due anyway
+	}
+}
+
+// Run compares until the context ends.
+func (c *Controller) Run(ctx context.Context) error {
+	for _, informer := range []cache.SharedIndexInformer{c.workloads, c.self} {
+		handler := cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(any) { c.Wake() },
+			UpdateFunc: func(before, after any) { c.wakeIfChanged(before, after) },
+			DeleteFunc: func(any) { c.Wake() },
+		}
+		if _, err := informer.AddEventHandler(handler); err != nil {
+			return err
+		}
+		go informer.Run(ctx.Done())
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), c.workloads.HasSynced, c.self.HasSynced) {
+		return ctx.Err()
+	}
+	for {
+		if err := c.compare(ctx); err != nil && ctx.Err() == nil {
+			slog.Warn("cannot compare RmdWorkloads with nrd; trying again within a minute", "reason", err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-c.wake:
+		case <-time.After(interval):
+		}
+		select { // until the list is complete
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(settle):
+		}
+	}
+}
+
+// wakeIfChanged leaves out what does not count: statuses, of which each node writes its own, and heartbeats.
+func (c *Controller) wakeIfChanged(before, after any) {
+	was, isObject := before.(*unstructured.Unstructured)
+	is, areObjects := after.(*unstructured.Unstructured)
+	if !isObject || !areObjects || was.GetGeneration() != is.GetGeneration() || !equalMaps(was.GetLabels(), is.GetLabels()) {
+		c.Wake()
+	}
+}
+
+func equalMaps(a, b map[string]string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for key, value := range a {
+		if other, found := b[key]; !found || other != value {
+			return false
+		}
+	}
+	return true
+}
+
+// wanted is a CR that selects this node.
+type wanted struct {
+	namespace, name string
+	created         time.Time
+	spec            intel.WorkloadSpec
+}
+
+func (w wanted) id() string { return idPrefix + w.namespace + "." + w.name }
+
+// compare makes nrd's workloads those of the CRs. Deletions come first: what they free may be what a new CR needs.
+func (c *Controller) compare(ctx context.Context) error {
+	all, err := c.wantedHere()
+	if err != nil {
+		return err
+	}
+	found, _, err := c.client.Workloads(ctx)
+	if err != nil {
+		return err
+	}
+	node, err := c.client.Node(ctx)
+	if err != nil {
+		return err
+	}
+	var failures []error
+	for _, workload := range found {
+		isWanted := slices.ContainsFunc(all, func(w wanted) bool { return w.id() == workload.ID })
+		if strings.HasPrefix(workload.ID, idPrefix) && !isWanted {
+			slog.Info("deleting a workload without RmdWorkload", "workload", workload.ID)
+			failures = append(failures, c.client.Delete(ctx, workload.ID))
+		}
+	}
+	for _, each := range all {
+		failures = append(failures, c.apply(ctx, each, cpusOf(node)))
+	}
+	failures = append(failures, c.clearOthers(ctx, all))
+	return errors.Join(failures...)
+}
+
+// wantedHere lists the CRs for this node, oldest first: of two for the same CPUs the later one fails.
+func (c *Controller) wantedHere() ([]wanted, error) {
+	labels := map[string]string{}
+	for _, each := range c.self.GetStore().List() {
+		labels = each.(*unstructured.Unstructured).GetLabels()
+	}
+	var all []wanted
+	for _, each := range c.workloads.GetStore().List() {
+		object := each.(*unstructured.Unstructured)
+		spec, err := specOf(object)
+		if err != nil {
+			return nil, err
+		}
+		if selects(spec, c.node, labels) && object.GetDeletionTimestamp() == nil {
+			all = append(all, wanted{object.GetNamespace(), object.GetName(), object.GetCreationTimestamp().Time, spec})
+		}
+	}
+	slices.SortFunc(all, func(a, b wanted) int {
+		if order := a.created.Compare(b.created); order != 0 {
+			return order
+		}
+		return strings.Compare(a.id(), b.id())
+	})
+	return all, nil
+}
+
+func specOf(object *unstructured.Unstructured) (intel.WorkloadSpec, error) {
+	var spec intel.WorkloadSpec
+	content, _, err := unstructured.NestedMap(object.Object, "spec")
+	if err == nil {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(content, &spec)
+	}
+	if err != nil {
+		return spec, fmt.Errorf("RmdWorkload %s/%s: %w", object.GetNamespace(), object.GetName(), err)
+	}
+	return spec, nil
+}
+
+// cpusOf are the CPUs of all caches, which "allCores" stands for.
+func cpusOf(node nrd.Node) string {
+	lists := make([]string, 0, len(node.Caches))
+	for _, each := range node.Caches {
+		lists = append(lists, each.CPUs)
+	}
+	return strings.Join(lists, ",")
+}
+
+// apply PUTs one workload, which changes nothing if it is the same, and writes the status if that changes.
+func (c *Controller) apply(ctx context.Context, each wanted, allCPUs string) error {
+	request, err := requestOf(each.spec, allCPUs)
+	var granted nrd.Workload
+	if err == nil {
+		request.Labels = map[string]string{"namespace": each.namespace}
+		granted, err = c.client.Put(ctx, each.id(), request)
+	}
+	if err != nil && errors.Is(err, nrd.ErrUnreachable) {
+		return err // the next comparison tells; the status of before stays true as far as is known
+	}
+	if err != nil {
+		// What is there under this id is an earlier version of the CR, and no longer wanted.
+		if dropped := c.client.Delete(ctx, each.id()); dropped != nil {
+			return dropped
+		}
+	}
+	return c.writeState(ctx, each.namespace, each.name, stateOf(granted, err))
+}

@@ -1,0 +1,117 @@
+package workloads
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"nrd.internal/kubernetes/api/intel"
+	"nrd.internal/kubernetes/internal/nrd"
+)
+
+// selects tells whether the CR is for the node. A nodeSelector has precedence over names.
+func selects(spec intel.WorkloadSpec, node string, labels map[string]string) bool {
+	if len(spec.NodeSelector) > 0 {
+		for key, value := range spec.NodeSelector {
+			if found, has := labels[key]; !has || found != value {
+				return false
+			}
+		}
+		return true
+	}
+	for _, name := range spec.Nodes {
+		if name == node {
+			return true
+		}
+	}
+	return false
+}
+
+// requestOf translates a CR; allCPUs are those of the node's caches. Values are left to nrd, which says what is allowed.
+func requestOf(spec intel.WorkloadSpec, allCPUs string) (nrd.Request, error) {
+	request := nrd.Request{CoreIDs: spec.CoreIDs, Policy: spec.Policy}
+	if spec.AllCores {
+		request.CoreIDs = allWithout(allCPUs, spec.ReservedCoreIDs)
+	}
+	cache, mba := spec.Cache, (*intel.MBA)(nil)
+	if spec.RDT != nil {
+		mba = spec.RDT.MBA
+		if spec.RDT.Cache != nil {
+			cache = spec.RDT.Cache
+		}
+	}
+	request.RDT = rdtOf(cache, mba)
+	pstate := spec.PState
+	if spec.Plugins != nil && spec.Plugins.PState != nil {
+		pstate = spec.Plugins.PState
+	}
+	if pstate != nil && *pstate != (intel.PState{}) {
+		ratio, err := ratioOf(pstate.Ratio)
+		if err != nil {
+			return nrd.Request{}, err
+		}
+		request.Plugins = &nrd.Plugins{PState: &nrd.PState{Ratio: ratio, Monitoring: pstate.Monitoring}}
+	}
+	return request, nil
+}
+
+func rdtOf(cache *intel.Cache, mba *intel.MBA) *nrd.RDT {
+	if cache == nil && (mba == nil || *mba == intel.MBA{}) {
+		return nil
+	}
+	rdt := &nrd.RDT{}
+	if cache != nil {
+		rdt.Cache = &nrd.Cache{Max: cache.Max, Min: cache.Min}
+	}
+	if mba != nil && *mba != (intel.MBA{}) {
+		rdt.MBA = &nrd.MBA{Percentage: mba.Percentage, Mbps: mba.Mbps}
+	}
+	return rdt
+}
+
+// allWithout is an expression that nrd resolves: "0-15", then "^0-1".
+func allWithout(all string, reserved []string) []string {
+	list := []string{all}
+	for _, item := range reserved {
+		for part := range strings.SplitSeq(item, ",") {
+			if part = strings.TrimSpace(part); part != "" {
+				list = append(list, "^"+part)
+			}
+		}
+	}
+	return list
+}
+
+func ratioOf(text string) (float64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	ratio, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(ratio > 0 && ratio < 1e6) {
+		return 0, fmt.Errorf("/spec/plugins/pstate/ratio: %q is not a positive number such as 3.0", text)
+	}
+	return ratio, nil
+}
+
+// stateOf is what the CR's status says about this node.
+func stateOf(granted nrd.Workload, err error) intel.WorkloadState {
+	if err != nil {
+		return intel.WorkloadState{Response: "Fail: " + err.Error()}
+	}
+	state := intel.WorkloadState{Response: "Success: 200", ID: granted.ID, CosName: granted.ClosName,
+		Status: granted.Status, CoreIDs: granted.CoreIDs, Policy: granted.Policy}
+	if granted.RDT.Cache != nil {
+		state.RDT = &intel.RDT{Cache: &intel.Cache{Max: granted.RDT.Cache.Max, Min: granted.RDT.Cache.Min}}
+		if mba := granted.RDT.MBA; mba != nil && *mba != (nrd.MBA{}) {
+			state.RDT.MBA = &intel.MBA{Percentage: mba.Percentage, Mbps: mba.Mbps}
+		}
+	}
+	if granted.Plugins != nil && granted.Plugins.PState != nil {
+		pstate := granted.Plugins.PState
+		state.Plugins = &intel.Plugins{PState: &intel.PState{Monitoring: pstate.Monitoring}}
+		if pstate.Ratio != 0 {
+			state.Plugins.PState.Ratio = strconv.FormatFloat(pstate.Ratio, 'f', -1, 64)
+		}
+	}
+	return state
+}

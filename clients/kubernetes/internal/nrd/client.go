@@ -1,0 +1,249 @@
+// Package nrd is a client of nrd's REST API over a Unix socket (docs/api.md).
+//
+// Every call has a deadline from its context, every answer a size limit, and every failure is one sentence: nrd's own
+// refusal with field and what is allowed, or that nrd does not answer. Nothing is repeated here; callers compare
+// levels and come again.
+package nrd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+const (
+	// mostAnswer bounds an answer: a list of 10,000 workloads has about 8 MB.
+	mostAnswer = 32 << 20
+	// mostConnections to nrd, which admits 64 long polls of a client.
+	mostConnections = 16
+	// callDeadline of a call whose context has no earlier one.
+	callDeadline = 10 * time.Second
+)
+
+// ErrUnreachable means that nrd gave no answer; a change may have happened or not.
+var ErrUnreachable = errors.New("nrd does not answer on this node")
+
+// Refusal is nrd's answer to a request that it did not carry out.
+type Refusal struct {
+	Status  int    `json:"status"`
+	Code    string `json:"code"`
+	Field   string `json:"field"`
+	Detail  string `json:"detail"`
+	Allowed string `json:"allowed"`
+}
+
+func (r *Refusal) Error() string {
+	text := r.Detail
+	if r.Field != "" {
+		text = r.Field + ": " + text
+	}
+	if r.Allowed != "" {
+		text += " (allowed: " + r.Allowed + ")"
+	}
+	return "nrd refuses: " + text
+}
+
+// IsRefusal tells whether nrd answered and refused, as opposed to not answering.
+func IsRefusal(err error) bool {
+	var refusal *Refusal
+	return errors.As(err, &refusal)
+}
+
+// IsNotFound tells whether nrd knows no such object.
+func IsNotFound(err error) bool {
+	var refusal *Refusal
+	return errors.As(err, &refusal) && refusal.Status == http.StatusNotFound
+}
+
+// Client of one nrd. Safe for concurrent use.
+type Client struct {
+	http *http.Client
+}
+
+// New does not connect; the first call does.
+func New(socket string) *Client {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var dialer net.Dialer
+		return dialer.DialContext(ctx, "unix", socket)
+	}
+	return &Client{http: &http.Client{
+		Transport: &http.Transport{DialContext: dial, MaxConnsPerHost: mostConnections, MaxIdleConnsPerHost: 4,
+			IdleConnTimeout: 90 * time.Second},
+		// A redirect would be another server: nrd sends none.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// call sends one request and reads the whole answer into out, unless out is nil.
+func (c *Client) call(ctx context.Context, method, path string, query url.Values, body, out any) (http.Header, error) {
+	ctx, cancel := context.WithTimeout(ctx, callDeadline+pollTime(query))
+	defer cancel()
+	request, err := newRequest(ctx, method, path, query, body)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := c.http.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s %s: %w", ErrUnreachable, method, path, err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, mostAnswer+1))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s %s: %w", ErrUnreachable, method, path, err)
+	}
+	if len(text) > mostAnswer {
+		return nil, fmt.Errorf("%s %s: nrd's answer is longer than %d bytes", method, path, mostAnswer)
+	}
+	if answer.StatusCode >= 300 {
+		return nil, refusal(answer.StatusCode, text)
+	}
+	if out != nil {
+		if err := json.Unmarshal(text, out); err != nil {
+			return nil, fmt.Errorf("%s %s: cannot read nrd's answer: %w", method, path, err)
+		}
+	}
+	return answer.Header, nil
+}
+
+func newRequest(ctx context.Context, method, path string, query url.Values, body any) (*http.Request, error) {
+	var content io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		content = bytes.NewReader(text)
+	}
+	target := "http://nrd" + path
+	if len(query) > 0 {
+		target += "?" + query.Encode()
+	}
+	request, err := http.NewRequestWithContext(ctx, method, target, content)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", "application/json")
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	return request, nil
+}
+
+// pollTime is what a long poll adds to the deadline.
+func pollTime(query url.Values) time.Duration {
+	seconds, _ := strconv.Atoi(query.Get("wait"))
+	return time.Duration(seconds) * time.Second
+}
+
+func refusal(status int, text []byte) error {
+	problem := &Refusal{}
+	if json.Unmarshal(text, problem) != nil || problem.Detail == "" {
+		problem.Detail = string(bytes.TrimSpace(text[:min(len(text), 1000)]))
+	}
+	problem.Status = status
+	return problem
+}
+
+func workloadPath(id string) string { return "/v1/workloads/" + url.PathEscape(id) }
+
+// Put creates the workload or replaces its whole request. The same request again changes nothing.
+func (c *Client) Put(ctx context.Context, id string, wanted Request) (Workload, error) {
+	var granted Workload
+	_, err := c.call(ctx, http.MethodPut, workloadPath(id), nil, wanted, &granted)
+	return granted, err
+}
+
+// DryRun tells what Put would grant, and changes nothing.
+func (c *Client) DryRun(ctx context.Context, id string, wanted Request) (Workload, error) {
+	var answer struct {
+		Workload Workload `json:"workload"`
+	}
+	_, err := c.call(ctx, http.MethodPut, workloadPath(id), url.Values{"dry_run": {"true"}}, wanted, &answer)
+	return answer.Workload, err
+}
+
+// Patch replaces the members of changes and keeps the rest.
+func (c *Client) Patch(ctx context.Context, id string, changes any) (Workload, error) {
+	var granted Workload
+	_, err := c.call(ctx, http.MethodPatch, workloadPath(id), nil, changes, &granted)
+	return granted, err
+}
+
+// Delete gives a workload's grant back. One that does not exist is deleted already.
+func (c *Client) Delete(ctx context.Context, id string) error {
+	_, err := c.call(ctx, http.MethodDelete, workloadPath(id), nil, nil, nil)
+	if IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// Workloads lists all workloads, and the revision of the list.
+func (c *Client) Workloads(ctx context.Context) ([]Workload, string, error) {
+	return c.list(ctx, nil)
+}
+
+// WaitWorkloads answers when the list is no longer that of the revision, or after the time, of whole seconds up to 60.
+func (c *Client) WaitWorkloads(ctx context.Context, revision string, wait time.Duration) ([]Workload, string, error) {
+	return c.list(ctx, url.Values{"since": {revision}, "wait": {strconv.Itoa(int(wait.Seconds()))}})
+}
+
+func (c *Client) list(ctx context.Context, query url.Values) ([]Workload, string, error) {
+	var found []Workload
+	header, err := c.call(ctx, http.MethodGet, "/v1/workloads", query, nil, &found)
+	if err != nil {
+		return nil, "", err
+	}
+	return found, header.Get("X-Nrd-Revision"), nil
+}
+
+// Node tells what the node has and who has it.
+func (c *Client) Node(ctx context.Context) (Node, error) {
+	var node Node
+	_, err := c.call(ctx, http.MethodGet, "/v1/node", nil, nil, &node)
+	return node, err
+}
+
+// WaitCapacity answers when the node's capacity no longer has the revision, or after the time, of whole seconds up to 60.
+func (c *Client) WaitCapacity(ctx context.Context, revision int64, wait time.Duration) (Node, error) {
+	var node Node
+	query := url.Values{"since": {strconv.FormatInt(revision, 10)}, "wait": {strconv.Itoa(int(wait.Seconds()))}}
+	_, err := c.call(ctx, http.MethodGet, "/v1/node", query, nil, &node)
+	return node, err
+}
+
+// Pools lists the CPU pools. A node without pools has none.
+func (c *Client) Pools(ctx context.Context) ([]Pool, error) {
+	var pools []Pool
+	_, err := c.call(ctx, http.MethodGet, "/v1/cpus/pools", nil, nil, &pools)
+	return pools, err
+}
+
+// CPUs tells what the CPUs share, and who has them.
+func (c *Client) CPUs(ctx context.Context) (CPUs, error) {
+	var cpus CPUs
+	_, err := c.call(ctx, http.MethodGet, "/v1/cpus", nil, nil, &cpus)
+	return cpus, err
+}
+
+// Onload tells the state of Onload on the node.
+func (c *Client) Onload(ctx context.Context) (Onload, error) {
+	var onload Onload
+	_, err := c.call(ctx, http.MethodGet, "/v1/onload", nil, nil, &onload)
+	return onload, err
+}
+
+// Health is an error if nrd does not answer.
+func (c *Client) Health(ctx context.Context) (Health, error) {
+	var health Health
+	_, err := c.call(ctx, http.MethodGet, "/v1/health", nil, nil, &health)
+	return health, err
+}

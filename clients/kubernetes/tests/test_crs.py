@@ -1,0 +1,145 @@
+"""RmdWorkload and RmdNodeState on a real API server, with two nodes that have no kubelet."""
+
+import pytest
+
+from api import Refused
+from cluster import DEPLOY
+from processes import wait_for
+
+
+@pytest.fixture(scope="module")
+def nodes(cluster):
+    cluster.kubectl("apply", "-f", f"{DEPLOY}/crds.yaml")
+    for name in ("node-x", "node-y"):
+        cluster.api.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"rack": name[-1]}}})
+    wait_for(lambda: cluster.api.list("RmdWorkload") == [], "the kinds to be served")
+    found = [cluster.add_worker(name, kubelet=False) for name in ("node-x", "node-y")]
+    yield found
+    for worker in found:
+        cluster.workers.remove(worker)
+        worker.end()
+
+
+@pytest.fixture
+def x(cluster, nodes):
+    yield nodes[0]
+    for each in cluster.api.list("RmdWorkload"):
+        cluster.api.delete("RmdWorkload", each["metadata"]["name"])
+    for worker in nodes:
+        if not worker.client.runs():
+            worker.client.start()
+        wait_for(lambda worker=worker: not worker.workloads(), "the workloads to go")
+
+
+@pytest.fixture
+def y(x, nodes):
+    return nodes[1]
+
+
+def cr(name, **spec):
+    return {"apiVersion": "intel.com/v1alpha1", "kind": "RmdWorkload", "metadata": {"name": name}, "spec": {"nodes": ["node-x"], **spec}}
+
+
+def state_of(cluster, name, node="node-x"):
+    return cluster.api.get("RmdWorkload", name).get("status", {}).get("workloadStates", {}).get(node)
+
+
+def await_state(cluster, name, node="node-x", response="Success: 200"):
+    def is_there():
+        state = state_of(cluster, name, node)
+        return state and response in state["response"] and state
+    return wait_for(is_there, f"{response} of {name} on {node}; it has {cluster.api.get('RmdWorkload', name).get('status')}")
+
+
+GUARANTEE = {"max": 2, "min": 2}
+
+
+@pytest.mark.parametrize("fields", [{"cache": GUARANTEE}, {"rdt": {"cache": GUARANTEE}}], ids=["0.1", "0.2"])
+def test_a_workload_of_either_generation_is_granted_and_goes_with_its_cr(cluster, x, fields):
+    cluster.api.create(cr("one", coreIds=["4", "5-6"], **fields))
+    state = await_state(cluster, "one")
+    assert (state["id"], state["status"], state["coreIds"], state["rdt"]["cache"]) == ("cr.default.one", "Successful", ["4", "5-6"], GUARANTEE)
+    assert x.groups()[state["cosName"]]["cpus"] == "4-6"
+    cluster.api.delete("RmdWorkload", "one")
+    wait_for(lambda: x.workloads() == [], "the workload to go")
+
+
+def test_all_cores_without_reserved_ones(cluster, x):
+    cluster.api.create(cr("all", allCores=True, reservedCoreIds=["0-1", "8"], rdt={"cache": GUARANTEE}))
+    assert x.groups()[await_state(cluster, "all")["cosName"]]["cpus"] == "2-7,9-15"
+
+
+def test_a_changed_cr_replaces_the_whole_request(cluster, x):
+    cluster.api.create(cr("one", coreIds=["4"], rdt={"cache": GUARANTEE, "mba": {"percentage": 50}}))
+    await_state(cluster, "one")
+    cluster.api.merge("RmdWorkload", "one", {"spec": {"coreIds": ["7"], "rdt": {"mba": None}}})
+    wait_for(lambda: (state_of(cluster, "one") or {}).get("coreIds") == ["7"], "the other CPU")
+    assert x.workloads()[0]["rdt"].get("mba", {}) == {}
+
+
+def test_what_does_not_fit_fails_on_its_node_alone_with_the_reason(cluster, x, y):
+    cluster.api.create(cr("one", coreIds=["4"], rdt={"cache": GUARANTEE}))
+    await_state(cluster, "one")
+    cluster.api.create(cr("two", nodes=["node-x", "node-y"], coreIds=["4"], rdt={"cache": GUARANTEE}))
+    await_state(cluster, "two", "node-y")
+    assert "has been assigned" in await_state(cluster, "two", response="Fail: ")["response"]
+
+
+def test_the_later_of_two_gets_the_cpus_once_the_earlier_is_gone(cluster, x):
+    cluster.api.create(cr("one", coreIds=["4"], rdt={"cache": GUARANTEE}))
+    await_state(cluster, "one")
+    cluster.api.create(cr("two", coreIds=["4"], rdt={"cache": GUARANTEE}))
+    await_state(cluster, "two", response="Fail: ")
+    cluster.api.delete("RmdWorkload", "one")
+    await_state(cluster, "two")
+
+
+def test_a_selector_follows_the_labels_of_nodes(cluster, x, y):
+    cluster.api.create(cr("rack", nodes=[], nodeSelector={"rack": "x"}, coreIds=["4"], rdt={"cache": GUARANTEE}))
+    await_state(cluster, "rack", "node-x")
+    assert y.workloads() == []
+    cluster.api.merge("RmdWorkload", "rack", {"spec": {"nodeSelector": {"rack": "y"}}})
+    await_state(cluster, "rack", "node-y")
+    wait_for(lambda: x.workloads() == [] and state_of(cluster, "rack", "node-x") is None, "node-x to give it back")
+    cluster.api.merge("Node", "node-x", {"metadata": {"labels": {"rack": "y"}}})
+    await_state(cluster, "rack", "node-x")
+    cluster.api.merge("Node", "node-x", {"metadata": {"labels": {"rack": "x"}}})
+
+
+def test_a_cr_that_goes_while_the_client_is_down_is_found_when_it_is_back(cluster, x, y):
+    cluster.api.create(cr("both", nodes=["node-x", "node-y"], coreIds=["4"], rdt={"cache": GUARANTEE}))
+    await_state(cluster, "both", "node-x")
+    await_state(cluster, "both", "node-y")
+    x.client.kill9()
+    cluster.api.delete("RmdWorkload", "both")
+    wait_for(lambda: y.workloads() == [], "the other node to give it back")
+    assert len(x.workloads()) == 1
+    x.client.start()
+    wait_for(lambda: x.workloads() == [], "the workload to go")
+
+
+@pytest.mark.parametrize(("spec", "part"), [
+    ({"coreIds": ["4"], "cache": {"max": 1, "min": 2}}, "max must not be less than min"),
+    ({"coreIds": ["4"], "rdt": {"cache": {"max": 1, "min": 2}}}, "max must not be less than min"),
+    ({"coreIds": ["4"], "nodes": [], "cache": GUARANTEE}, "the workload has no node"),
+    ({"cache": GUARANTEE}, "the workload has no CPUs"),
+    ({"coreIds": ["four"], "cache": GUARANTEE}, "should match"),
+    ({"coreIds": ["4"], "cache": {"max": 2}}, "Required value"),
+    ({"coreIds": ["4"], "cach": GUARANTEE}, 'unknown field "spec.cach"'),
+    ({"coreIds": ["4"], "nodes": ["n"] * 5001, "cache": GUARANTEE}, "Too many"),
+])
+def test_the_api_server_refuses_what_needs_no_node_to_be_wrong(cluster, nodes, spec, part):
+    with pytest.raises(Refused, match=part):
+        cluster.api.request("POST", "/apis/intel.com/v1alpha1/namespaces/default/rmdworkloads?fieldValidation=Strict", cr("bad", **spec))
+
+
+def test_the_node_state_has_the_workloads_with_the_operators_texts(cluster, x):
+    cluster.api.create(cr("one", coreIds=["4", "5"], rdt={"cache": GUARANTEE}))
+    await_state(cluster, "one")
+    def shown():
+        return cluster.api.get("RmdNodeState", "rmd-node-state-node-x").get("status", {}).get("workloads", {}).get("cr.default.one")
+    texts = wait_for(shown, "the workload in the node's state")
+    assert {key: texts[key] for key in ("ID", "Core IDs", "Status", "Cache Max", "Cache Min")} == {
+        "ID": "cr.default.one", "Core IDs": "4,5", "Status": "Successful", "Cache Max": "2", "Cache Min": "2"}
+    cluster.api.delete("RmdWorkload", "one")
+    wait_for(lambda: not shown(), "the workload to leave the state")

@@ -1,0 +1,86 @@
+"""What fails: no container that asks for a device starts without its grant, and none keeps one."""
+
+import pytest
+
+from processes import wait_for
+from test_ways import WAYS, await_no_workloads, processes_of, tasks_of
+
+PROGRAMS = ["client", "nrd", "kubelet", "containerd"]
+
+
+@pytest.fixture(autouse=True)
+def five_ways(worker):
+    worker.await_allocatable(WAYS, 5)
+
+
+def restart(worker, name):
+    process = getattr(worker, name)
+    process.kill9()
+    process.start()
+    if name == "nrd":
+        worker.await_nrd()
+
+
+def assert_holds(worker, pod):
+    """The pod has its grant, its processes are in the class, and nothing else is granted."""
+    def holds():
+        workloads = worker.workloads()
+        return len(workloads) == 1 and workloads[0]["labels"]["pod"] == pod and processes_of(workloads[0]) <= tasks_of(worker, workloads[0]) and workloads[0]
+    return wait_for(holds, f"the grant of {pod} alone; there are {worker.workloads()}")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_running_container_is_untouched_by_kill_9(cluster, worker, name):
+    before = cluster.run_pod("feed", limits={WAYS: 2})
+    pids = processes_of(worker.workload_of("feed"))
+    restart(worker, name)
+    after = cluster.await_running("feed")
+    workload = assert_holds(worker, "feed")
+    assert processes_of(workload) == pids
+    assert [each["restartCount"] for each in after["status"]["containerStatuses"]] == [each["restartCount"] for each in before["status"]["containerStatuses"]]
+    worker.await_allocatable(WAYS, 5)
+    cluster.run_pod("next", limits={WAYS: 3})
+    cluster.delete_pod("feed")
+    cluster.delete_pod("next")
+    await_no_workloads(worker)
+
+
+@pytest.mark.parametrize(("name", "reason"), [("client", None), ("nrd", "nrd does not answer on this node")])
+def test_without_one_of_them_no_container_starts_and_all_do_once_it_is_back(cluster, worker, name, reason):
+    process = getattr(worker, name)
+    process.kill9()
+    cluster.create_pod("feed", limits={WAYS: 2})
+    if reason:
+        cluster.await_event("feed", reason)
+    assert cluster.api.get("Pod", "feed")["status"]["phase"] == "Pending"
+    process.start()
+    cluster.await_running("feed")
+    assert_holds(worker, "feed")
+
+
+def test_an_nrd_that_answers_too_late_counts_as_away(cluster, worker):
+    worker.nrd.stop()
+    try:
+        cluster.create_pod("feed", limits={WAYS: 2})
+        cluster.await_event("feed", "nrd does not answer on this node")
+    finally:
+        worker.nrd.proceed()
+    cluster.await_running("feed")
+    assert_holds(worker, "feed")
+
+
+def test_a_pod_deleted_while_the_client_is_down_keeps_no_grant(cluster, worker):
+    cluster.run_pod("feed", limits={WAYS: 2})
+    worker.client.kill9()
+    cluster.delete_pod("feed", grace=0)
+    worker.client.start()
+    await_no_workloads(worker)
+
+
+def test_the_api_server_may_be_away(cluster, worker):
+    cluster.run_pod("feed", limits={WAYS: 2})
+    cluster.processes["kube-apiserver"].kill9()
+    assert_holds(worker, "feed")
+    cluster.processes["kube-apiserver"].start()
+    cluster.await_apiserver()
+    assert_holds(worker, "feed")

@@ -1,0 +1,123 @@
+"""Cache ways of containers."""
+
+import os
+
+import pytest
+
+from processes import wait_for
+
+WAYS = "intel.com/l3_cache_ways"
+
+
+
+def ways_of(mask):
+    return int(mask, 16).bit_count()
+
+
+def processes_of(workload):
+    """Processes of the workload's cgroup, of version 2 or of the memory hierarchy of version 1."""
+    for hierarchy in ("/sys/fs/cgroup/memory", "/sys/fs/cgroup"):
+        if os.path.isdir(hierarchy + workload["cgroup"]):
+            with open(f"{hierarchy}{workload['cgroup']}/cgroup.procs") as file:
+                return {int(pid) for pid in file.read().split()}
+    return set()
+
+
+def tasks_of(worker, workload):
+    return {int(task) for task in worker.groups()[workload["cos_name"]]["tasks"]}
+
+
+def await_no_workloads(worker):
+    wait_for(lambda: worker.workloads() == [], "the workloads to be gone")
+
+
+@pytest.fixture(autouse=True)
+def five_ways(worker):
+    worker.await_allocatable(WAYS, 5)
+
+
+def test_a_pod_runs_in_a_class_with_its_ways_and_the_class_goes_with_it(cluster, worker):
+    before = worker.groups()
+    cluster.run_pod("feed", limits={WAYS: 2})
+    workload = worker.workload_of("feed")
+    assert (workload["origin"], workload["labels"]["namespace"], workload["cache"]) == ("kubernetes", "default", {"max": 2, "min": 2})
+    group = worker.groups()[workload["cos_name"]]
+    granted = {cache: ways["mask"] for cache, ways in workload["granted_ways"].items()}
+    assert granted and {cache: group["L3"][cache] for cache in granted} == granted
+    assert all(ways_of(mask) == 2 for mask in granted.values())
+    assert processes_of(workload) and processes_of(workload) <= tasks_of(worker, workload)
+    cluster.delete_pod("feed")
+    await_no_workloads(worker)
+    assert set(worker.groups()) == set(before)
+
+
+def test_the_class_is_there_before_the_first_instruction(cluster, worker):
+    """Each start of the program is one child of runc, which waits in the class: no process of the cgroup was ever outside."""
+    worker.sim.control("reset")
+    cluster.run_pod("feed", limits={WAYS: 2})
+    workload = worker.workload_of("feed")
+    first = int(workload["labels"]["process"])
+    writes = [each for each in worker.sim.log() if str(first) in str(each)]
+    assert writes, worker.sim.log()
+    assert first in tasks_of(worker, workload)
+
+
+def test_a_process_of_kubectl_exec_is_in_the_class_after_the_next_scan(cluster, worker):
+    cluster.run_pod("feed", limits={WAYS: 2})
+    workload = worker.workload_of("feed")
+    before = processes_of(workload)
+    inside = worker.ctr("tasks", "exec", "--exec-id", "more", "--detach", workload["cgroup"].rsplit("/", 1)[1], "sleep", "1000")
+    assert inside.returncode == 0, inside.stderr
+    wait_for(lambda: processes_of(workload) - before, "the process")
+    wait_for(lambda: processes_of(workload) <= tasks_of(worker, workload), "the process to be in the class")
+
+
+def test_more_than_the_node_has_stays_pending(cluster, worker):
+    cluster.create_pod("big", limits={WAYS: 6})
+    cluster.await_event("big", f"Insufficient {WAYS}")
+    assert worker.workloads() == []
+
+
+def test_two_containers_of_a_pod_have_a_class_each(cluster, worker):
+    cluster.api.create(cluster.pod("two", cluster.container("a", limits={WAYS: 1}), cluster.container("ab", limits={WAYS: 2}),
+                                   annotations={"ab_cache_min": "1"}))
+    cluster.await_running("two")
+    assert worker.workload_of("two", "a")["cache"] == {"max": 1, "min": 1}
+    assert worker.workload_of("two", "ab")["cache"] == {"max": 2, "min": 1}
+
+
+def test_an_annotation_that_cannot_be_read_keeps_the_container_from_starting(cluster, worker):
+    cluster.create_pod("bad", limits={WAYS: 1}, annotations={"main_cache_min": "1.5"})
+    cluster.await_event("bad", 'annotation main_cache_min: "1.5" is not a whole number')
+    assert worker.workloads() == []
+
+
+def test_a_container_that_crashes_gets_its_ways_again(cluster, worker):
+    cluster.create_pod("crash", limits={WAYS: 2}, script="sleep 1; exit 1")
+    wait_for(lambda: cluster.api.get("Pod", "crash")["status"].get("containerStatuses", [{}])[0].get("restartCount", 0) >= 2, "two restarts")
+    assert len(worker.workloads()) <= 1
+    cluster.delete_pod("crash")
+    await_no_workloads(worker)
+
+
+def test_an_init_container_gives_its_ways_to_the_next(cluster, worker):
+    cluster.api.create(cluster.pod("init", cluster.container(limits={WAYS: 5}), initContainers=[cluster.container("first", script="sleep 1", limits={WAYS: 5})]))
+    cluster.await_running("init")
+    assert {each["labels"]["container"] for each in worker.workloads()} == {"main"}
+
+
+def test_ways_that_others_hold_are_not_offered(cluster, worker):
+    worker.call("POST", "/v1/workloads", {"core_ids": ["4"], "cache": {"max": 2, "min": 1}})  # best effort, not of the reserve
+    cluster.run_pod("feed", limits={WAYS: 5})
+    for each in worker.workloads():
+        if each["origin"] != "kubernetes":
+            worker.call("DELETE", f"/v1/workloads/{each['id']}")
+
+
+def test_a_pod_that_asks_for_nothing_needs_none_of_this(cluster, worker):
+    worker.client.kill9()
+    try:
+        cluster.run_pod("plain")
+    finally:
+        worker.client.start()
+    assert worker.workloads() == []
