@@ -48,7 +48,7 @@ def test_a_silent_systemd_fails_no_request_that_is_not_about_units(host):
     post(host.node, ask("unit"))
     host.systemd.mode = "deaf"
     ways = post(host.node, {"core_ids": ["12"], "cache": {"max": 2, "min": 2}})
-    cpus = post(host.node, {"cpu": {"pool": "wide", "count": 1}, "task_ids": [str(host.sleeper())]})
+    cpus = post(host.node, {"cpu": {"pool": "wide", "count": 1}})
     host.node.delete(ways["id"])
     host.node.delete(cpus["id"])
     host.systemd.mode = "normal"
