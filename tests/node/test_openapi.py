@@ -74,6 +74,8 @@ CALLS = [
     ("post", "/v1/workloads", None, {"cpu": {"pool": "fast", "count": 1}}, 409),
     ("get", "/v1/workloads?name=pooled", None, None, 200),
     ("get", "/v1/cpus", None, None, 200),
+    ("get", "/v1/operations", None, None, 200),
+    ("get", "/v1/operations/{id}", "1", None, 404),
     ("get", "/v1/cpus/pools", None, None, 200),
     ("get", "/v1/cpus/pools/{id}", "fast", None, 200),
     ("get", "/v1/cpus/pools/{id}", "none", None, 404),
