@@ -32,6 +32,8 @@ Result<void> Partition::limit(const CpuSet& cpus, Deadline deadline) {
   const Masks before = TRY(masks()).value_or(Masks());
   if (before.partition != kRoot || before.cpus != cpus) {
     TRY(enable_controller(units_, kRootSlice, deadline));
+    // Where other software has enabled the controller, nothing has started the slice yet.
+    if (!TRY(partition_of(kCgroup))) TRY(units_.start(kSlice, deadline));
     const std::optional<PinnedThreads> pinned = TRY(pinned_threads());
     const Result<void> done = set(cpus, kRoot, deadline);
     if (pinned) pinned->restore();
@@ -51,7 +53,12 @@ Result<void> Partition::release(Deadline deadline) {
   const std::optional<PinnedThreads> pinned = TRY(pinned_threads());
   const Result<void> done = set(TRY(possible_cpus()), kMember, deadline);
   if (pinned) pinned->restore();
-  return done;
+  TRY(done);
+  const Masks after = TRY(masks()).value_or(Masks());
+  const CpuSet all = TRY(effective_cpus("/")).value_or(CpuSet());
+  if (after.partition == kMember && after.cpus == all) return {};
+  return fail(ErrorCode::Hardware, std::string(kSlice) + " runs on CPU " + after.cpus.to_string() + ", not on " +
+                                       all.to_string() + ", and its partition is " + after.partition);
 }
 
 Result<void> Partition::set(const CpuSet& cpus, const std::string& kind, Deadline deadline) {

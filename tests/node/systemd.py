@@ -165,9 +165,16 @@ class Systemd:
     def collect(self):
         """Scopes without processes end."""
         for name, unit in list(self.units.items()):
-            if name.endswith(".scope") and unit.cgroup and "populated 0" in self.read(unit.cgroup, "cgroup.events"):
-                os.rmdir(self.path(unit.cgroup))
+            if name.endswith(".scope") and unit.cgroup and not self.is_populated(unit.cgroup):
+                with contextlib.suppress(FileNotFoundError):  # its creation has failed
+                    os.rmdir(self.path(unit.cgroup))
                 del self.units[name]
+
+    def is_populated(self, cgroup):
+        try:
+            return "populated 1" in self.read(cgroup, "cgroup.events")
+        except FileNotFoundError:
+            return False
 
     # Requests
 
