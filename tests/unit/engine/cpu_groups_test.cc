@@ -219,7 +219,7 @@ TEST_CASE("without the cpuset controller a cgroup is refused with the reason, an
   CHECK(refused.error().code == ErrorCode::Unsupported);
   CHECK(refused.error().field == "/cgroup");
   CHECK(refused.error().message == "the cpuset controller is not in cgroup version 2");
-  CHECK(refused.error().allowed == "task_ids");
+  CHECK(refused.error().allowed == "task_ids, or cpu with \"enforce\": \"runtime\"");
   REQUIRE(fixture.create(for_cpus({.pool = "fast", .count = 1}, {a_process(10)})));
   CHECK(fixture.runs_on(10) == "2");
 }
