@@ -235,6 +235,7 @@ allow = ["workloads", "node", "onload.read", "onload.allocations"]
         self.folder = f"{cluster.folder}/{name}"
         self.shape = {"sockets": 2, "cpus": 16, "ways": 11, "closids": 16, "min_cbm_bits": 1, "sparse_masks": False, **shape}
         self.config = config
+        self.kubeconfig = cluster.kubeconfig  # of nrd-kube
         self.socket = f"{self.folder}/nrd.sock"
         self.runtime = f"{self.folder}/containerd.sock"
         self.sim = SimNode()
@@ -411,7 +412,7 @@ state = "{self.folder}/run"
     # nrd-kube
 
     def make_client(self, *options):
-        command = [NRD_KUBE, "node", "--node", self.name, "--kubeconfig", self.cluster.kubeconfig, "--nrd-socket", f"{self.folder}/kubernetes.sock",
+        command = [NRD_KUBE, "node", "--node", self.name, "--kubeconfig", self.kubeconfig, "--nrd-socket", f"{self.folder}/kubernetes.sock",
                    "--nri-socket", f"{self.folder}/nri/nri.sock", "--health", "", *options]
         self.client = Process(f"{self.folder}/nrd-kube.log", command)
 

@@ -2,18 +2,33 @@
 
 import pytest
 
-from api import Refused
-from cluster import DEPLOY
+from api import Api, Refused
+from cluster import DEPLOY, write_kubeconfig
 from processes import wait_for
+
+
+def token_of(cluster, node):
+    """As kubelet gets one for a pod on that node."""
+    bound = {"kind": "Node", "apiVersion": "v1", "name": node}
+    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600, "boundObjectRef": bound}}
+    path = cluster.api.path("ServiceAccount", "nrd-system", "nrd-node", "token")
+    return cluster.api.request("POST", path, asked)["status"]["token"]
 
 
 @pytest.fixture(scope="module")
 def nodes(cluster):
-    cluster.kubectl("apply", "-f", f"{DEPLOY}/crds.yaml")
+    """Two nodes whose clients have the rights of deploy/, and no others."""
+    cluster.kubectl("apply", "-k", DEPLOY)
+    cluster.kubectl("delete", "-n", "nrd-system", "daemonset", "nrd-node")  # the clients run outside of pods here
     for name in ("node-x", "node-y"):
         cluster.api.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"rack": name[-1]}}})
     wait_for(lambda: cluster.api.list("RmdWorkload") == [], "the kinds to be served")
-    found = [cluster.add_worker(name, kubelet=False) for name in ("node-x", "node-y")]
+    found = [cluster.add_worker(name, kubelet=False, client=False) for name in ("node-x", "node-y")]
+    for worker in found:
+        worker.kubeconfig = f"{worker.folder}/client.kubeconfig"
+        write_kubeconfig(worker.kubeconfig, cluster.pki, {"token": token_of(cluster, worker.name)})
+        worker.make_client()
+        worker.client.start()
     yield found
     for worker in found:
         cluster.workers.remove(worker)
@@ -146,3 +161,30 @@ def test_the_node_state_has_the_workloads_with_the_operators_texts(cluster, x):
         "ID": "cr.default.one", "Core IDs": "4,5", "Status": "Successful", "Cache Max": "2", "Cache Min": "2"}
     cluster.api.delete("RmdWorkload", "one")
     wait_for(lambda: not shown(), "the workload to leave the state")
+
+
+def test_a_node_client_writes_of_its_own_node_only(cluster, x, y):
+    cluster.api.create(cr("both", nodes=["node-x", "node-y"], coreIds=["4"], rdt={"cache": GUARANTEE}))
+    await_state(cluster, "both", "node-x")
+    await_state(cluster, "both", "node-y")
+    client = Api(cluster.api.port, cluster.pki, token_of(cluster, "node-x"))
+    foreign = {"status": {"workloadStates": {"node-y": {"response": "mine"}}}}
+    with pytest.raises(Refused, match="workloadStates of its own node only"):
+        client.merge("RmdWorkload", "both", foreign, sub="status")
+    with pytest.raises(Refused, match="workloadStates of its own node only"):
+        client.merge("RmdWorkload", "both", {"status": None}, sub="status")
+    with pytest.raises(Refused, match="RmdNodeState of its own node only"):
+        client.merge("RmdNodeState", "rmd-node-state-node-y", {"spec": {"node": "mine"}})
+    client.merge("RmdWorkload", "both", {"status": {"workloadStates": {"node-x": {"status": "mine"}}}}, sub="status")
+
+
+@pytest.mark.parametrize(("method", "path"), [
+    ("GET", "/api/v1/namespaces/default/secrets"),
+    ("GET", "/api/v1/pods"),
+    ("PATCH", "/apis/intel.com/v1alpha1/namespaces/default/rmdworkloads/both"),
+    ("DELETE", "/apis/intel.com/v1alpha1/namespaces/default/rmdworkloads/both"),
+])
+def test_a_node_client_has_no_other_right(cluster, nodes, method, path):
+    client = Api(cluster.api.port, cluster.pki, token_of(cluster, "node-x"))
+    with pytest.raises(Refused, match="forbidden"):
+        client.request(method, path, {} if method == "PATCH" else None, "application/merge-patch+json")
