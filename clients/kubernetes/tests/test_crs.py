@@ -3,8 +3,9 @@
 import pytest
 
 from api import Api, Refused
-from cluster import DEPLOY, write_kubeconfig
+from cluster import write_kubeconfig
 from processes import wait_for
+from settings import DEPLOY
 
 
 def token_of(cluster, node):

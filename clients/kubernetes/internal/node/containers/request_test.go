@@ -71,7 +71,7 @@ func TestTheCgroupOfAContainerIsThatOfItsDriver(t *testing.T) {
 }
 
 func TestDevicesOfAllResourcesAreOneRequest(t *testing.T) {
-	pools := map[string]nrd.Pool{"fast": {Name: "fast", Kind: "exclusive"}, "common": {Name: "common", Kind: "shared"}}
+	pools := map[string]pool{"fast": {Pool: nrd.Pool{Name: "fast", Kind: "exclusive"}}, "common": {Pool: nrd.Pool{Name: "common", Kind: "shared"}}}
 	given := asked{identity: identity{"uid", "default", "pod", "c"}, cgroup: "/x", devices: map[string][]string{
 		devices.WaysName: {"0", "3"}, devices.OnloadName: {"7"}, "nokia.k8s.io/fast": {"5", "4"}, "nokia.k8s.io/common": {"1", "2", "9"}, "other.io/gpu": {"0"},
 	}}
@@ -85,6 +85,12 @@ func TestDevicesOfAllResourcesAreOneRequest(t *testing.T) {
 	wanted := []nrd.CPURequest{{Pool: "common", RequestMilli: 3, Enforce: "runtime"}, {Pool: "fast", CPUs: "4-5"}}
 	if len(request.CPU) != 2 || request.CPU[0] != wanted[0] || request.CPU[1] != wanted[1] {
 		t.Errorf("%+v, want %+v", request.CPU, wanted)
+	}
+	cores := coresOf(nrd.CPUs{Zones: []nrd.Zone{{Level: "core", CPUs: "4-5"}, {Level: "core", CPUs: "6-7"}, {Level: "node", CPUs: "0-7"}}})
+	pools["fast"] = pool{Pool: nrd.Pool{Name: "fast", Kind: "exclusive", Threads: "all"}, cores: cores}
+	given.devices = map[string][]string{"nokia.k8s.io/fast": {"6"}}
+	if request, err := given.request(pools, "nokia.k8s.io"); err != nil || request.CPU[0].CPUs != "6-7" {
+		t.Errorf("%+v, %v, want the whole core 6-7", request.CPU, err)
 	}
 	given.devices = map[string][]string{"nokia.k8s.io/gone": {"1"}}
 	if _, err := given.request(pools, "nokia.k8s.io"); err == nil {
