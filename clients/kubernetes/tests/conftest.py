@@ -3,6 +3,7 @@
 import pytest
 
 from cluster import Cluster
+from processes import wait_for
 
 
 @pytest.fixture(scope="session")
@@ -20,4 +21,5 @@ def shared_worker(cluster):
 def worker(cluster, shared_worker):
     yield shared_worker
     for pod in cluster.api.list("Pod"):
-        cluster.api.delete("Pod", pod["metadata"]["name"], grace=0)
+        cluster.delete_pod(pod["metadata"]["name"], grace=0)
+    wait_for(lambda: not shared_worker.workloads(), "the workloads of the test to go")

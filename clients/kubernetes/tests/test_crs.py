@@ -2,18 +2,34 @@
 
 import pytest
 
-from api import Refused
-from cluster import DEPLOY
+from api import Api, Refused
+from cluster import write_kubeconfig
 from processes import wait_for
+from settings import DEPLOY
+
+
+def token_of(cluster, node):
+    """As kubelet gets one for a pod on that node."""
+    bound = {"kind": "Node", "apiVersion": "v1", "name": node}
+    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600, "boundObjectRef": bound}}
+    path = cluster.api.path("ServiceAccount", "nrd-system", "nrd-node", "token")
+    return cluster.api.request("POST", path, asked)["status"]["token"]
 
 
 @pytest.fixture(scope="module")
 def nodes(cluster):
-    cluster.kubectl("apply", "-f", f"{DEPLOY}/crds.yaml")
+    """Two nodes whose clients have the rights of deploy/, and no others."""
+    cluster.kubectl("apply", "-k", DEPLOY)
+    cluster.kubectl("delete", "-n", "nrd-system", "daemonset", "nrd-node")  # the clients run outside of pods here
     for name in ("node-x", "node-y"):
         cluster.api.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"rack": name[-1]}}})
     wait_for(lambda: cluster.api.list("RmdWorkload") == [], "the kinds to be served")
-    found = [cluster.add_worker(name, kubelet=False) for name in ("node-x", "node-y")]
+    found = [cluster.add_worker(name, kubelet=False, client=False) for name in ("node-x", "node-y")]
+    for worker in found:
+        worker.kubeconfig = f"{worker.folder}/client.kubeconfig"
+        write_kubeconfig(worker.kubeconfig, cluster.pki, {"token": token_of(cluster, worker.name)})
+        worker.make_client()
+        worker.client.start()
     yield found
     for worker in found:
         cluster.workers.remove(worker)
@@ -66,12 +82,14 @@ def test_a_workload_of_either_generation_is_granted_and_goes_with_its_cr(cluster
 
 def test_all_cores_without_reserved_ones(cluster, x):
     cluster.api.create(cr("all", allCores=True, reservedCoreIds=["0-1", "8"], rdt={"cache": GUARANTEE}))
-    assert x.groups()[await_state(cluster, "all")["cosName"]]["cpus"] == "2-7,9-15"
+    name = await_state(cluster, "all")["cosName"]
+    assert x.groups()[name]["cpus"] == "2-7,9-15"
 
 
 def test_a_changed_cr_replaces_the_whole_request(cluster, x):
-    cluster.api.create(cr("one", coreIds=["4"], rdt={"cache": GUARANTEE, "mba": {"percentage": 50}}))
-    await_state(cluster, "one")
+    mba = {"percentage": 50} if x.call("GET", "/v1/mba")["mba_request"] == "percentage" else {"mbps": 10000}  # by the host's vendor
+    cluster.api.create(cr("one", coreIds=["4"], rdt={"cache": GUARANTEE, "mba": mba}))
+    assert await_state(cluster, "one")["rdt"]["mba"] == mba
     cluster.api.merge("RmdWorkload", "one", {"spec": {"coreIds": ["7"], "rdt": {"mba": None}}})
     wait_for(lambda: (state_of(cluster, "one") or {}).get("coreIds") == ["7"], "the other CPU")
     assert x.workloads()[0]["rdt"].get("mba", {}) == {}
@@ -82,7 +100,7 @@ def test_what_does_not_fit_fails_on_its_node_alone_with_the_reason(cluster, x, y
     await_state(cluster, "one")
     cluster.api.create(cr("two", nodes=["node-x", "node-y"], coreIds=["4"], rdt={"cache": GUARANTEE}))
     await_state(cluster, "two", "node-y")
-    assert "has been assigned" in await_state(cluster, "two", response="Fail: ")["response"]
+    assert "CPU 4 belongs to workload cr.default.one" in await_state(cluster, "two", response="Fail: ")["response"]
 
 
 def test_the_later_of_two_gets_the_cpus_once_the_earlier_is_gone(cluster, x):
@@ -137,9 +155,37 @@ def test_the_node_state_has_the_workloads_with_the_operators_texts(cluster, x):
     cluster.api.create(cr("one", coreIds=["4", "5"], rdt={"cache": GUARANTEE}))
     await_state(cluster, "one")
     def shown():
-        return cluster.api.get("RmdNodeState", "rmd-node-state-node-x").get("status", {}).get("workloads", {}).get("cr.default.one")
+        status = cluster.api.get("RmdNodeState", "rmd-node-state-node-x").get("status", {})
+        return (status.get("workloads") or {}).get("cr.default.one")  # null when the last has gone
     texts = wait_for(shown, "the workload in the node's state")
     assert {key: texts[key] for key in ("ID", "Core IDs", "Status", "Cache Max", "Cache Min")} == {
         "ID": "cr.default.one", "Core IDs": "4,5", "Status": "Successful", "Cache Max": "2", "Cache Min": "2"}
     cluster.api.delete("RmdWorkload", "one")
     wait_for(lambda: not shown(), "the workload to leave the state")
+
+
+def test_a_node_client_writes_of_its_own_node_only(cluster, x, y):
+    cluster.api.create(cr("both", nodes=["node-x", "node-y"], coreIds=["4"], rdt={"cache": GUARANTEE}))
+    await_state(cluster, "both", "node-x")
+    await_state(cluster, "both", "node-y")
+    client = Api(cluster.api.port, cluster.pki, token_of(cluster, "node-x"))
+    foreign = {"status": {"workloadStates": {"node-y": {"response": "mine"}}}}
+    with pytest.raises(Refused, match="workloadStates of its own node only"):
+        client.merge("RmdWorkload", "both", foreign, sub="status")
+    with pytest.raises(Refused, match="workloadStates of its own node only"):
+        client.merge("RmdWorkload", "both", {"status": None}, sub="status")
+    with pytest.raises(Refused, match="RmdNodeState of its own node only"):
+        client.merge("RmdNodeState", "rmd-node-state-node-y", {"spec": {"node": "mine"}})
+    client.merge("RmdWorkload", "both", {"status": {"workloadStates": {"node-x": {"status": "mine"}}}}, sub="status")
+
+
+@pytest.mark.parametrize(("method", "path"), [
+    ("GET", "/api/v1/namespaces/default/secrets"),
+    ("GET", "/api/v1/pods"),
+    ("PATCH", "/apis/intel.com/v1alpha1/namespaces/default/rmdworkloads/both"),
+    ("DELETE", "/apis/intel.com/v1alpha1/namespaces/default/rmdworkloads/both"),
+])
+def test_a_node_client_has_no_other_right(cluster, nodes, method, path):
+    client = Api(cluster.api.port, cluster.pki, token_of(cluster, "node-x"))
+    with pytest.raises(Refused, match="forbidden"):
+        client.request(method, path, {} if method == "PATCH" else None, "application/merge-patch+json")

@@ -29,6 +29,18 @@ def assert_holds(worker, pod):
     return wait_for(holds, f"the grant of {pod} alone; there are {worker.workloads()}")
 
 
+def run_as_a_controller_would(cluster, name, **more):
+    """Kubelet fails a pod for good that was placed before it noticed that the plugin is away; its controller makes another."""
+    def runs():
+        phase = cluster.api.get("Pod", name)["status"]["phase"]
+        if phase == "Failed":
+            cluster.delete_pod(name, grace=0)
+            cluster.create_pod(name, **more)
+        return phase == "Running"
+    cluster.create_pod(name, **more)
+    wait_for(runs, f"pod {name} to run")
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_running_container_is_untouched_by_kill_9(cluster, worker, name):
     before = cluster.run_pod("feed", limits={WAYS: 2})
@@ -38,24 +50,56 @@ def test_a_running_container_is_untouched_by_kill_9(cluster, worker, name):
     workload = assert_holds(worker, "feed")
     assert processes_of(workload) == pids
     assert [each["restartCount"] for each in after["status"]["containerStatuses"]] == [each["restartCount"] for each in before["status"]["containerStatuses"]]
-    worker.await_allocatable(WAYS, 5)
-    cluster.run_pod("next", limits={WAYS: 3})
+    run_as_a_controller_would(cluster, "next", limits={WAYS: 3})
     cluster.delete_pod("feed")
     cluster.delete_pod("next")
     await_no_workloads(worker)
 
 
-@pytest.mark.parametrize(("name", "reason"), [("client", None), ("nrd", "nrd does not answer on this node")])
-def test_without_one_of_them_no_container_starts_and_all_do_once_it_is_back(cluster, worker, name, reason):
-    process = getattr(worker, name)
-    process.kill9()
+def test_without_nrd_no_container_starts_and_all_do_once_it_is_back(cluster, worker):
+    worker.nrd.kill9()
     cluster.create_pod("feed", limits={WAYS: 2})
-    if reason:
-        cluster.await_event("feed", reason)
+    cluster.await_event("feed", "nrd does not answer on this node")
     assert cluster.api.get("Pod", "feed")["status"]["phase"] == "Pending"
-    process.start()
+    worker.nrd.start()
     cluster.await_running("feed")
     assert_holds(worker, "feed")
+
+
+def test_without_the_client_no_pod_is_placed_and_all_are_once_it_is_back(cluster, worker):
+    worker.client.kill9()
+    worker.await_allocatable(WAYS, 0)
+    cluster.create_pod("feed", limits={WAYS: 2})
+    cluster.await_event("feed", f"Insufficient {WAYS}")
+    worker.client.start()
+    cluster.await_running("feed")
+    assert_holds(worker, "feed")
+
+
+def test_without_nri_no_container_starts_and_all_do_once_it_is_on(cluster, worker):
+    worker.containerd.kill9()
+    worker.make_containerd(nri=False)
+    worker.start_containerd()
+    cluster.create_pod("feed", limits={WAYS: 2})
+    cluster.await_event("feed", "is not connected to the container runtime")
+    worker.containerd.kill9()
+    worker.make_containerd()
+    worker.start_containerd()
+    cluster.await_running("feed")
+    assert_holds(worker, "feed")
+
+
+@pytest.mark.parametrize("names", [PROGRAMS, ["client", "nrd"], ["kubelet", "containerd"]], ids="-".join)
+def test_a_running_container_is_untouched_when_several_die(cluster, worker, names):
+    cluster.run_pod("feed", limits={WAYS: 2})
+    pids = processes_of(worker.workload_of("feed"))
+    for name in names:
+        getattr(worker, name).kill9()
+    for name in reversed(names):
+        getattr(worker, name).start()
+    worker.await_nrd()
+    assert processes_of(assert_holds(worker, "feed")) == pids
+    run_as_a_controller_would(cluster, "next", limits={WAYS: 3})
 
 
 def test_an_nrd_that_answers_too_late_counts_as_away(cluster, worker):

@@ -49,13 +49,25 @@ func (p *Plugin) Run(ctx context.Context, socket string) error {
 func (p *Plugin) runOnce(ctx context.Context, socket string) error {
 	// Without a function for the end of the connection the library exits the program.
 	connection, err := stub.New(p, stub.WithPluginName(pluginName), stub.WithPluginIdx(pluginIndex),
-		stub.WithSocketPath(socket), stub.WithOnClose(func() { p.connected.Store(false) }))
+		stub.WithSocketPath(socket), stub.WithLogger(quiet{}), stub.WithOnClose(func() { p.connected.Store(false) }))
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	return connection.Run(ctx)
+}
+
+// quiet keeps the library's lines about each try out of the log; Run has one about the first.
+type quiet struct{}
+
+func (quiet) Debugf(context.Context, string, ...any) {}
+func (quiet) Infof(context.Context, string, ...any)  {}
+func (quiet) Warnf(_ context.Context, format string, arguments ...any) {
+	slog.Warn("NRI: " + fmt.Sprintf(format, arguments...))
+}
+func (quiet) Errorf(_ context.Context, format string, arguments ...any) {
+	slog.Debug("NRI: " + fmt.Sprintf(format, arguments...))
 }
 
 // Synchronize gets all containers of the runtime when the plugin connects.

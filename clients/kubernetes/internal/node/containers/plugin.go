@@ -15,12 +15,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/containerd/nri/pkg/api"
 
+	"nrd.internal/kubernetes/internal/node/cpulist"
 	"nrd.internal/kubernetes/internal/node/devices"
 	"nrd.internal/kubernetes/internal/nrd"
 )
@@ -221,20 +225,49 @@ func identityOf(pod *api.PodSandbox, container *api.Container) identity {
 	return identity{podUID: pod.Uid, namespace: pod.Namespace, pod: pod.Name, container: container.Name}
 }
 
+// pool with what a device of it stands for.
+type pool struct {
+	nrd.Pool
+	cores map[string]string // all CPUs of the core, by the number of one; only where a container gets whole cores
+}
+
 // pools by name, if one of the devices is of a pool.
-func (p *Plugin) pools(ctx context.Context, found map[string][]string) (map[string]nrd.Pool, error) {
-	pools := map[string]nrd.Pool{}
-	for resource := range found {
-		if !strings.HasPrefix(resource, p.base+"/") {
-			continue
+func (p *Plugin) pools(ctx context.Context, found map[string][]string) (map[string]pool, error) {
+	isAsked := func(resource string) bool { return strings.HasPrefix(resource, p.base+"/") }
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(found)), isAsked) {
+		return nil, nil
+	}
+	list, err := p.client.Pools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pools := map[string]pool{}
+	for _, each := range list {
+		known := pool{Pool: each}
+		if each.Threads == "all" && len(found[p.base+"/"+each.Name]) > 0 {
+			cpus, err := p.client.CPUs(ctx)
+			if err != nil {
+				return nil, err
+			}
+			known.cores = coresOf(cpus)
 		}
-		list, err := p.client.Pools(ctx)
-		for _, pool := range list {
-			pools[pool.Name] = pool
-		}
-		return pools, err
+		pools[each.Name] = known
 	}
 	return pools, nil
+}
+
+func coresOf(cpus nrd.CPUs) map[string]string {
+	cores := map[string]string{}
+	for _, zone := range cpus.Zones {
+		members, err := cpulist.Parse(zone.CPUs)
+		if zone.Level != "core" || err != nil {
+			continue
+		}
+		for _, cpu := range members {
+			cores[strconv.Itoa(cpu)] = zone.CPUs
+		}
+	}
+	return cores
 }
 
 // hasDevices tells whether kubelet gave the container devices of ours.

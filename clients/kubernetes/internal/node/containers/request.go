@@ -36,7 +36,7 @@ type asked struct {
 }
 
 // request is one request for all of it, so that nrd grants all or nothing.
-func (a asked) request(pools map[string]nrd.Pool, base string) (nrd.Request, error) {
+func (a asked) request(pools map[string]pool, base string) (nrd.Request, error) {
 	request := nrd.Request{
 		Cgroup: a.cgroup,
 		Owner:  &nrd.Owner{Cgroup: true, WithinSeconds: graceSeconds},
@@ -72,7 +72,7 @@ func (a asked) rdt() *nrd.RDT {
 
 // cpus asks each pool for what kubelet chose: of an exclusive pool the ids are CPUs, of a shared one only their number
 // counts, in thousandths of a CPU. The runtime writes the cpuset, from nrd's answer.
-func (a asked) cpus(pools map[string]nrd.Pool, base string) ([]nrd.CPURequest, error) {
+func (a asked) cpus(pools map[string]pool, base string) ([]nrd.CPURequest, error) {
 	var requests []nrd.CPURequest
 	for _, resource := range slices.Sorted(maps.Keys(a.devices)) {
 		name, isPool := strings.CutPrefix(resource, base+"/")
@@ -86,7 +86,7 @@ func (a asked) cpus(pools map[string]nrd.Pool, base string) ([]nrd.CPURequest, e
 		request := nrd.CPURequest{Pool: name}
 		if !pool.IsExclusive() {
 			request.RequestMilli = len(a.devices[resource])
-		} else if list, err := cpulist.Union(a.devices[resource]...); err == nil {
+		} else if list, err := pool.cpusOf(a.devices[resource]); err == nil {
 			request.CPUs = list
 		} else {
 			return nil, fmt.Errorf("device of %s: %w", resource, err)
@@ -97,6 +97,18 @@ func (a asked) cpus(pools map[string]nrd.Pool, base string) ([]nrd.CPURequest, e
 		requests[0].Enforce = "runtime" // counts for all of them
 	}
 	return requests, nil
+}
+
+// cpusOf the devices: their numbers, or their whole cores.
+func (p pool) cpusOf(ids []string) (string, error) {
+	lists := make([]string, 0, len(ids))
+	for _, id := range ids {
+		if core, found := p.cores[id]; found {
+			id = core
+		}
+		lists = append(lists, id)
+	}
+	return cpulist.Union(lists...)
 }
 
 // labelsOf make a workload readable for people on the node: nrdctl workload list --label pod=feed.

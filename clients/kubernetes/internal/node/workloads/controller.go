@@ -29,6 +29,8 @@ const (
 	idPrefix = "cr."
 	// interval of comparisons without a change, and of tries again after a refusal.
 	interval = time.Minute
+	// failurePause after an error of nrd or of the API server, which a refusal is not.
+	failurePause = 5 * time.Second
 	// settle joins changes that come together, such as a list at the start.
 	settle = 100 * time.Millisecond
 )
@@ -43,12 +45,11 @@ type Controller struct {
 	wake   chan struct{}
 
 	workloads, self cache.SharedIndexInformer
-	written         map[string]intel.WorkloadState // by id, what this client last wrote into a status
 }
 
 // New watches from Run on.
 func New(client *nrd.Client, api dynamic.Interface, node string) *Controller {
-	c := &Controller{client: client, api: api, node: node, wake: make(chan struct{}, 1), written: map[string]intel.WorkloadState{}}
+	c := &Controller{client: client, api: api, node: node, wake: make(chan struct{}, 1)}
 	// No resync: the comparison each minute reads the informer's store.
 	c.workloads = dynamicinformer.NewFilteredDynamicInformer(api, intel.Workloads, metav1.NamespaceAll, 0, cache.Indexers{},
 		func(options *metav1.ListOptions) { options.LabelSelector = "!" + intel.AutomaticLabel }).Informer()
@@ -82,14 +83,16 @@ func (c *Controller) Run(ctx context.Context) error {
 		return ctx.Err()
 	}
 	for {
+		next := interval
 		if err := c.compare(ctx); err != nil && ctx.Err() == nil {
-			slog.Warn("cannot compare RmdWorkloads with nrd; trying again within a minute", "reason", err)
+			slog.Warn("cannot compare RmdWorkloads with nrd; trying again", "reason", err)
+			next = failurePause
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-c.wake:
-		case <-time.After(interval):
+		case <-time.After(next):
 		}
 		select { // until the list is complete
 		case <-ctx.Done():
@@ -122,12 +125,16 @@ func equalMaps(a, b map[string]string) bool {
 
 // wanted is a CR that selects this node.
 type wanted struct {
-	namespace, name string
-	created         time.Time
-	spec            intel.WorkloadSpec
+	object *unstructured.Unstructured
+	spec   intel.WorkloadSpec
 }
 
-func (w wanted) id() string { return idPrefix + w.namespace + "." + w.name }
+func (w wanted) id() string { return idOf(w.object) }
+
+// idOf has the namespace, so that CRs of one name in two namespaces have a workload each.
+func idOf(cr *unstructured.Unstructured) string {
+	return idPrefix + cr.GetNamespace() + "." + cr.GetName()
+}
 
 // compare makes nrd's workloads those of the CRs. Deletions come first: what they free may be what a new CR needs.
 func (c *Controller) compare(ctx context.Context) error {
@@ -172,11 +179,11 @@ func (c *Controller) wantedHere() ([]wanted, error) {
 			return nil, err
 		}
 		if selects(spec, c.node, labels) && object.GetDeletionTimestamp() == nil {
-			all = append(all, wanted{object.GetNamespace(), object.GetName(), object.GetCreationTimestamp().Time, spec})
+			all = append(all, wanted{object, spec})
 		}
 	}
 	slices.SortFunc(all, func(a, b wanted) int {
-		if order := a.created.Compare(b.created); order != 0 {
+		if order := a.object.GetCreationTimestamp().Compare(b.object.GetCreationTimestamp().Time); order != 0 {
 			return order
 		}
 		return strings.Compare(a.id(), b.id())
@@ -210,7 +217,7 @@ func (c *Controller) apply(ctx context.Context, each wanted, allCPUs string) err
 	request, err := requestOf(each.spec, allCPUs)
 	var granted nrd.Workload
 	if err == nil {
-		request.Labels = map[string]string{"namespace": each.namespace}
+		request.Labels = map[string]string{"namespace": each.object.GetNamespace()}
 		granted, err = c.client.Put(ctx, each.id(), request)
 	}
 	if err != nil && errors.Is(err, nrd.ErrUnreachable) {
@@ -222,5 +229,5 @@ func (c *Controller) apply(ctx context.Context, each wanted, allCPUs string) err
 			return dropped
 		}
 	}
-	return c.writeState(ctx, each.namespace, each.name, stateOf(granted, err))
+	return c.writeState(ctx, each, stateOf(granted, err))
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"reflect"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,21 +15,17 @@ import (
 // manager owns this node's key in the statuses, and no other: each node client has its own.
 func (c *Controller) manager() string { return "nrd-node-" + c.node }
 
-// writeState applies this node's part of a status, unless it says so already.
-func (c *Controller) writeState(ctx context.Context, namespace, name string, state intel.WorkloadState) error {
-	id := idPrefix + namespace + "." + name
-	if last, known := c.written[id]; known && reflect.DeepEqual(last, state) {
-		return nil
-	}
+// writeState applies this node's part of a status, unless it is there already.
+func (c *Controller) writeState(ctx context.Context, each wanted, state intel.WorkloadState) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&state)
 	if err != nil {
 		return err
 	}
-	err = c.applyStatus(ctx, namespace, name, map[string]any{"workloadStates": map[string]any{c.node: content}})
-	if err == nil {
-		c.written[id] = state
+	found, _, err := unstructured.NestedMap(each.object.Object, "status", "workloadStates", c.node)
+	if err == nil && reflect.DeepEqual(found, content) {
+		return nil
 	}
-	return err
+	return c.applyStatus(ctx, each.object, map[string]any{"workloadStates": map[string]any{c.node: content}})
 }
 
 // clearOthers takes this node's part out of CRs that no longer select it.
@@ -42,46 +37,24 @@ func (c *Controller) clearOthers(ctx context.Context, all []wanted) error {
 	var failures []error
 	for _, each := range c.workloads.GetStore().List() {
 		object := each.(*unstructured.Unstructured)
-		id := idPrefix + object.GetNamespace() + "." + object.GetName()
-		_, has, _ := unstructured.NestedMap(object.Object, "status", "workloadStates", c.node)
-		_, wrote := c.written[id]
-		if isWanted[id] || (!has && !wrote) {
-			continue
-		}
-		// A manager that applies nothing gives up what it owned.
-		err := c.applyStatus(ctx, object.GetNamespace(), object.GetName(), map[string]any{})
-		failures = append(failures, err)
-		if err == nil {
-			delete(c.written, id)
-		}
-	}
-	for id := range c.written {
-		if !isWanted[id] && !c.exists(id) {
-			delete(c.written, id)
+		if _, has, _ := unstructured.NestedMap(object.Object, "status", "workloadStates", c.node); has && !isWanted[idOf(object)] {
+			// A manager that applies nothing gives up what it owned.
+			failures = append(failures, c.applyStatus(ctx, object, map[string]any{"workloadStates": map[string]any{}}))
 		}
 	}
 	return errors.Join(failures...)
 }
 
-func (c *Controller) exists(id string) bool {
-	for _, each := range c.workloads.GetStore().List() {
-		object := each.(*unstructured.Unstructured)
-		if idPrefix+object.GetNamespace()+"."+object.GetName() == id {
-			return true
-		}
-	}
-	return false
-}
-
-func (c *Controller) applyStatus(ctx context.Context, namespace, name string, status map[string]any) error {
+func (c *Controller) applyStatus(ctx context.Context, cr *unstructured.Unstructured, status map[string]any) error {
+	// The uid makes it fail for another CR of this name; an apply would create neither.
+	metadata := map[string]any{"namespace": cr.GetNamespace(), "name": cr.GetName(), "uid": string(cr.GetUID())}
 	object := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": intel.Group + "/" + intel.Version, "kind": "RmdWorkload",
-		"metadata": map[string]any{"namespace": namespace, "name": name}, "status": status,
+		"apiVersion": intel.Group + "/" + intel.Version, "kind": "RmdWorkload", "metadata": metadata, "status": status,
 	}}
-	_, err := c.api.Resource(intel.Workloads).Namespace(namespace).ApplyStatus(ctx, name, object,
+	_, err := c.api.Resource(intel.Workloads).Namespace(cr.GetNamespace()).ApplyStatus(ctx, cr.GetName(), object,
 		metav1.ApplyOptions{FieldManager: c.manager(), Force: true})
-	if apierrors.IsNotFound(err) {
-		return nil // deleted meanwhile; the watch tells
+	if _, isThere, _ := c.workloads.GetStore().Get(cr); !isThere {
+		return nil // deleted meanwhile
 	}
 	return err
 }

@@ -1,0 +1,45 @@
+package containers
+
+import (
+	"slices"
+	"testing"
+
+	"nrd.internal/kubernetes/internal/nrd"
+)
+
+func entryFor(pod, container, cgroup string) entry {
+	return entry{identity: identity{podUID: pod, container: "c"}, container: container, request: nrd.Request{Cgroup: cgroup}}
+}
+
+func TestTheGrantEndsWithTheLastContainerOfItsWorkload(t *testing.T) {
+	b := newBook()
+	b.put(entryFor("pod", "first", "/1"))
+	b.put(entryFor("pod", "second", "/2")) // after a restart; kubelet removes the first one later
+	if workload, ends := b.end("first"); ends {
+		t.Errorf("%s ends with the container before the restart", workload)
+	}
+	if workload, ends := b.end("second"); !ends || workload != "k8s.pod.c" {
+		t.Errorf("%s, %v", workload, ends)
+	}
+	if _, ends := b.end("second"); ends {
+		t.Error("a container ends twice")
+	}
+}
+
+func TestTheDifferenceIsWhatIsMissingAndWhatHasNoContainer(t *testing.T) {
+	b := newBook()
+	b.put(entryFor("same", "1", "/same"))
+	b.put(entryFor("moved", "2", "/new"))
+	b.put(entryFor("lost", "3", "/lost"))
+	kept := entryFor("kept", "4", "")
+	kept.isKept = true
+	b.put(kept)
+	missing, extra := difference(b.wanted(), []nrd.Workload{
+		{ID: "k8s.same.c", Cgroup: "/same"}, {ID: "k8s.moved.c", Cgroup: "/old"}, {ID: "k8s.kept.c", Cgroup: "/any"},
+		{ID: "k8s.gone.c"}, {ID: "cr.default.one"}, {ID: "7"},
+	})
+	slices.Sort(missing)
+	if !slices.Equal(missing, []string{"k8s.lost.c", "k8s.moved.c"}) || !slices.Equal(extra, []string{"k8s.gone.c"}) {
+		t.Errorf("missing %v, extra %v", missing, extra)
+	}
+}

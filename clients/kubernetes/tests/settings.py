@@ -1,0 +1,22 @@
+"""Paths and names that all of a test cluster uses."""
+
+import os
+
+PROGRAMS = os.environ.get("NRD_KUBE_PROGRAMS", "")
+NRD_KUBE = os.environ.get("NRD_KUBE", "")
+NRD = os.environ.get("NRD", "")
+ADDRESS = "192.0.2.10"  # of the nodes; kubelets refuse loopback addresses
+PORT = 6443
+DEPLOY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "deploy")
+IMAGE = "registry.test/busybox:1"
+PAUSE = "registry.test/pause:1"
+WAIT = "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait $!; done"
+
+
+def program(name):
+    return os.path.join(PROGRAMS, name)
+
+
+def write(path, text):
+    with open(path, "w") as file:
+        file.write(text)

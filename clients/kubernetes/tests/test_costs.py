@@ -1,0 +1,34 @@
+"""What the node role costs: memory, and time until a pod runs."""
+
+import time
+
+from test_ways import WAYS
+
+MOST_RESIDENT = 40  # MB, of the program without the race detector
+MOST_DELAY = 2.0  # seconds
+
+
+def resident(pid):
+    with open(f"/proc/{pid}/smaps_rollup") as file:
+        return sum(int(line.split()[1]) for line in file if line.startswith("Rss:")) / 1024
+
+
+def test_a_pod_with_ways_runs_within_two_seconds_of_one_without(cluster, worker, record_property):
+    worker.await_allocatable(WAYS, 5)
+    times = {}
+    for name, limits in (("warm", {}), ("without", {}), ("with", {WAYS: 2})):
+        began = time.monotonic()
+        cluster.run_pod(name, limits=limits)
+        times[name] = time.monotonic() - began
+        cluster.delete_pod(name, grace=0)
+    record_property("seconds", times)
+    print(times)
+    assert times["with"] < times["without"] + MOST_DELAY, times
+
+
+def test_the_node_role_is_small(worker):
+    with open(f"/proc/{worker.client.pid}/maps") as file:
+        is_race = "libc" in file.read()  # only the race detector's build is linked with it
+    size = resident(worker.client.pid)
+    print(size)
+    assert is_race or size < MOST_RESIDENT, size
