@@ -140,8 +140,9 @@ std::set<Target> unobserved_targets(const NodeState& state) {
 // The kernel keeps the lists of cgroups while their CPUs are offline, so that all is as before when one is back.
 std::set<Target> waiting_targets(const NodeState& state) {
   std::set<Target> waiting;
+  const CpuSet granted = granted_cpus(state);
   for (const auto& [id, workload] : state.workloads) {
-    const std::optional<CpuSet> allowed = allowed_cpus(state, workload);
+    const std::optional<CpuSet> allowed = allowed_beside(state, workload, granted);
     if (!allowed || !allowed->empty() || is_enforced_by_runtime(workload)) continue;
     const auto has_pool = [&state](const CpuGrant& grant) { return pool_of(state, grant) != nullptr; };
     if (std::ranges::any_of(cpu_grants_of(workload), has_pool)) waiting.merge(targets_of(workload));
