@@ -6,14 +6,13 @@
 #include "engine/transaction/conflict_watch.h"
 #include "engine/transaction/external_frequencies.h"
 #include "engine/transaction/foreign_group_watch.h"
-#include "engine/transaction/task_reaper.h"
 
 namespace nrd {
 
 class Drift {
  public:
   Drift(Hardware& hardware, NodeState& state, HardwareSync& sync, Commits& commits, Claims& claims,
-        ExternalFrequencies& externals, ForeignGroupWatch& groups, ConflictWatch& conflicts, TaskReaper& reaper)
+        ExternalFrequencies& externals, ForeignGroupWatch& groups, ConflictWatch& conflicts)
       : hardware_(hardware),
         state_(state),
         sync_(sync),
@@ -21,8 +20,7 @@ class Drift {
         claims_(claims),
         externals_(externals),
         groups_(groups),
-        conflicts_(conflicts),
-        reaper_(reaper) {}
+        conflicts_(conflicts) {}
 
   // `changed`: CPUs that went online or offline; empty at the interval.
   void repair(const CpuSet& changed);
@@ -40,7 +38,6 @@ class Drift {
   ExternalFrequencies& externals_;
   ForeignGroupWatch& groups_;
   ConflictWatch& conflicts_;
-  TaskReaper& reaper_;
 };
 
 }  // namespace nrd
