@@ -332,7 +332,7 @@ def test_the_list_can_be_filtered_and_requested_conditionally(node):
 @pytest.mark.parametrize("path,said", [
     ("/v1/workloads?uid=a", "?uid: unknown parameter \"uid\"; did you mean \"uuid\"?"),
     ("/v1/workloads?wait=1", "?wait: requires since"), ("/v1/workloads?since=-1", "?since: "),
-    ("/v1/workloads?since=1&wait=61", "?wait: "), ("/v1/node?x=1", "?x: this path takes no parameters")])
+    ("/v1/workloads?since=1&wait=61", "?wait: "), ("/v1/cpus?x=1", "?x: this path takes no parameters")])
 def test_unknown_parameters_are_refused(node, path, said):
     status, text, _ = node.request("GET", path)
     assert status == 400 and said in text

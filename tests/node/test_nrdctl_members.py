@@ -26,7 +26,7 @@ OPTIONS = {
     "/cpu/near": ["--near", "eth1", "--near", "node:1"], "/cpu/strict": ["--near", "eth1", "--strict"], "/cpu/apart": ["--apart", "7"],
     "/cpu/level": ["--apart", "7", "--apart-level", "l3"],
     "/cpu/request_milli": ["--request-milli", "500"], "/cpu/limit_milli": ["--request-milli", "500", "--limit-milli", "1000"],
-    "/cpu/among": ["--among", "4-9"], "/cpu/enforce": ["--enforce", "runtime"], "/cpu/memory": ["--memory", "near"],
+    "/cpu/among": ["--among", "4-9"], "/cpu/enforce": ["--enforce", "runtime"], "/cpu/memory": ["--memory", "near"], "/cpu/migrate": ["--memory", "near", "--migrate"],
     "/l2/ways": ["--l2-ways", "4"], "/l2/code": ["--l2-ways", "4", "--l2-code-ways", "1"],
     "/rdt/mba/percentage": ["--mba-percentage", "50"], "/rdt/mba/mbps": ["--mba-mbps", "2000"],
     "/pstate/min_ratio": ["--min-ratio", "12"], "/pstate/max_ratio": ["--max-ratio", "30"],
