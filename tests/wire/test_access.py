@@ -24,6 +24,7 @@ ADMINS, USERS, RUNNERS = 12, 10, 9  # the groups man, uucp and news, by their ro
 REACHED = {("GET", "/v1/workloads"): 200, ("POST", "/v1/workloads"): 400, ("GET", "/v1/workloads/{id}"): 404,
            ("PUT", "/v1/workloads/{id}"): 400, ("PATCH", "/v1/workloads/{id}"): 404, ("DELETE", "/v1/workloads/{id}"): 404,
            ("GET", "/v1/cpus"): 200, ("GET", "/v1/cpus/pools"): 200, ("GET", "/v1/cpus/pools/{id}"): 404, ("GET", "/v1/cpus/pools/{id}/check"): 404,
+           ("GET", "/v1/operations"): 200, ("GET", "/v1/operations/{id}"): 404,
            ("GET", "/v1/pstate"): 200, ("GET", "/v1/pstate/{id}"): 404, ("GET", "/v1/node"): 200, ("GET", "/v1/health"): 200, ("GET", "/metrics"): 200, ("GET", "/"): 200, ("GET", "/v1"): 200, ("GET", "/v1/openapi.yaml"): 200, ("GET", "/v1/workloads/{id}/monitoring"): 404,
            ("GET", "/v1/onload"): 200, ("POST", "/v1/onload/preflight"): 400, ("POST", "/v1/onload/drain"): 400,
            ("POST", "/v1/onload/undrain"): 423, ("GET", "/v1/onload/modules/{id}"): 404,
