@@ -48,7 +48,8 @@ def test_a_command_runs_in_a_scope_that_ends_with_it(host):
     assert host.traces() == before
 
 
-def test_the_next_command_does_not_get_the_scope_of_a_refused_one(host):
+def test_the_next_command_does_not_get_the_scope_of_a_refused_one(tmp_path):
+    host = Host(tmp_path, cpufreq="intel_pstate")
     script = ("import json, socket, sys, time; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])\n"
               "body = json.dumps({'owner': {'caller': True}, 'cpu': {'pool': 'fast', 'count': 2}, 'pstate': {'max_ratio': 20}})\n"
               "s.sendall(f'POST /v1/workloads HTTP/1.1\\r\\nHost: x\\r\\nContent-Type: application/json\\r\\nContent-Length: {len(body)}\\r\\n\\r\\n{body}'.encode())\n"
@@ -78,6 +79,7 @@ def test_the_next_command_does_not_get_the_scope_of_a_refused_one(host):
         for client in clients:
             client.kill()
             client.wait()
+        host.end(None)
 
 
 @pytest.mark.parametrize("confine", ["slices", "partition"])

@@ -215,6 +215,7 @@ def test_other_software_on_cpus_of_pools_is_reported(tmp_path):
         cpu = post(node, {"cpu": {"pool": "fast", "count": 1}})["cpu"]["exclusive"]
         put(node, "/var/lib/kubelet/cpu_manager_state", '{"policyName": "static", "defaultCpuSet": "0-3", "checksum": 1}')
         put(node, "/sys/fs/cgroup/web.slice/cpuset.cpus", "0-15\n")
+        put(node, "/sys/fs/cgroup/web.slice/cpuset.cpus.effective", "0-15\n")
         put(node, "/sys/fs/cgroup/machine.slice/cpuset.cpus", "9\n")
         put(node, "/sys/fs/cgroup/machine.slice/cpuset.cpus.partition", "isolated\n")
         put(node, "/sys/fs/cgroup/nrd.slice/cpuset.cpus", "0-15\n")
@@ -233,6 +234,7 @@ def test_other_software_on_cpus_of_pools_is_reported(tmp_path):
         # The remedies work.
         put(node, "/etc/default/irqbalance", "IRQBALANCE_BANNED_CPULIST=2-15\n")
         put(node, "/sys/fs/cgroup/web.slice/cpuset.cpus", "0-1\n")
+        put(node, "/sys/fs/cgroup/web.slice/cpuset.cpus.effective", "0-1\n")
         wait_for(lambda: set(conflicts()) == {"kubelet", "/machine.slice", "left.service"}, "two conflicts to end")
         process.kill()
         process.wait()
