@@ -163,11 +163,12 @@ class Systemd:
         self.write(unit.cgroup, "cpu.max", f"{limit} {PERIOD}")
 
     def collect(self):
-        """Scopes without processes end."""
+        """Scopes without processes end, as do those whose start has failed, which have no cgroup."""
         for name, unit in list(self.units.items()):
-            if name.endswith(".scope") and unit.cgroup and not self.is_populated(unit.cgroup):
+            if name.endswith(".scope") and not (unit.cgroup and self.is_populated(unit.cgroup)):
                 with contextlib.suppress(FileNotFoundError):  # its creation has failed
-                    os.rmdir(self.path(unit.cgroup))
+                    if unit.cgroup:
+                        os.rmdir(self.path(unit.cgroup))
                 del self.units[name]
 
     def is_populated(self, cgroup):

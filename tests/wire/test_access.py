@@ -59,7 +59,7 @@ def for_user(method, path):
 OF_RUN = {("POST", "/v1/workloads"), ("PUT", "/v1/workloads/{id}"), ("GET", "/v1/workloads/{id}"), ("PATCH", "/v1/workloads/{id}"), ("DELETE", "/v1/workloads/{id}"),
           ("GET", "/v1/onload/allocations"), ("POST", "/v1/onload/allocations"), ("DELETE", "/v1/onload/allocations/{id}"),
           ("GET", "/v1/onload/profiles"), ("GET", "/v1/onload/profiles/{id}"), ("GET", "/v1/onload/interfaces"),
-          ("GET", "/"), ("GET", "/v1"), ("GET", "/v1/openapi.yaml")}
+          ("GET", "/v1/operations/{id}"), ("GET", "/"), ("GET", "/v1"), ("GET", "/v1/openapi.yaml")}
 
 
 def for_run(method, path):
@@ -212,7 +212,7 @@ def test_matrix_of_the_roles_of_a_local_socket(roles):
 
 OF_THE_NODE = {(method, path) for method, path in REACHED if method == "GET" and re.match("/v1/(cache|policy|mba|node|cpus|pstate|health)|/metrics", path)}
 READS_OF_ONLOAD = {(method, path) for method, path in REACHED if method == "GET" and path.startswith("/v1/onload") and "allocations" not in path}
-ALLOWED = {"workloads": {(method, path) for method, path in REACHED if path.startswith("/v1/workloads")},
+ALLOWED = {"workloads": {(method, path) for method, path in REACHED if path.startswith(("/v1/workloads", "/v1/operations"))},
            "node": OF_THE_NODE | {("POST", "/v1/hospitality")},
            "onload.read": READS_OF_ONLOAD | {("POST", "/v1/onload/preflight")},
            "onload.allocations": {(method, path) for method, path in REACHED if path.startswith("/v1/onload/allocations")}}
