@@ -218,6 +218,17 @@ state = "{self.folder}/run"
     def capacity(self, resource):
         return int(self.cluster.api.get("Node", self.name)["status"]["capacity"].get(resource, "0"))
 
+    def serves(self, slug="l3_cache_ways"):
+        """Whether kubelet has the plugin now. What the API server says may be from before a restart."""
+        with socket.socket(socket.AF_UNIX) as plugin:
+            plugin.connect(f"{self.folder}/kubelet/device-plugins/nrd-{slug}.sock")
+        lines = [line for line in self.client.text().splitlines() if "kubelet" in line and slug in line]
+        return lines and "registered with kubelet" in lines[-1]
+
+    def await_devices(self, resource="intel.com/l3_cache_ways", count=5):
+        wait_for(self.serves, f"the plugin on {self.name}")
+        self.await_allocatable(resource, count)
+
     def await_allocatable(self, resource, count):
         wait_for(lambda: self.allocatable(resource) == count, f"{count} {resource} on {self.name}")
 
