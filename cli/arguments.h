@@ -9,6 +9,7 @@
 #include "cli/apply.h"
 #include "cli/client.h"
 #include "cli/commands.h"
+#include "cli/import_cpu_pooler.h"
 #include "cli/import_rmd/genconf.h"
 #include "cli/import_rmd/import_rmd.h"
 #include "cli/new_workload.h"
@@ -16,6 +17,7 @@
 #include "cli/onload/launch.h"
 #include "cli/password.h"
 #include "cli/printer.h"
+#include "cli/processes/run_processes.h"
 #include "cli/reset.h"
 #include "cli/tls_init.h"
 
@@ -42,11 +44,13 @@ struct Arguments {
   TlsInit tls;
   Genconf genconf;
   ImportRmd import;
+  ImportCpuPooler import_pools;
   std::string file;
   OnloadArguments onload;
   std::string profiles;  // comma-separated
   OnloadStart start;
   Launch launch;
+  RunProcesses processes;
   bool once = false;  // for top
 };
 

@@ -50,6 +50,13 @@ void declare_documents(CLI::App& app, Arguments& a) {
 
 Outcome<> run_command(const CLI::App& run, const Client& client, Arguments& a) {
   expand_ways(a.wanted);
+  if (!a.processes.file.empty()) {
+    if (!a.launch.command.empty()) return stop(kUsage, "--processes names what to run; leave out COMMAND");
+    if (asks_for_pooled_cpus(a.wanted)) return stop(kUsage, "--processes names the pools; leave out --pool");
+    a.processes.workload = a.wanted;
+    return run_processes(client, a.processes);
+  }
+  if (a.launch.command.empty()) return stop(kUsage, "COMMAND is required");
   a.launch.workload = a.wanted;
   if (run.count("--onload") > 0) a.launch.onload = a.start;
   return launch(client, a.launch);
@@ -72,7 +79,13 @@ void declare_run(CLI::App& app, Arguments& a) {
   run->add_flag("--allow-unaccelerated", a.launch.allow_unaccelerated, "run without Onload if it is not loaded")
       ->excludes(require);
   run->add_flag("--offline", a.launch.offline, "run even if nrd is unreachable");
-  run->add_option("COMMAND", a.launch.command, "command and arguments, after --")->required();
+  CLI::Option* processes = run->add_option("--processes", a.processes.file,
+                                           "run the processes of this file (CPU Pooler's JSON), each on its own CPUs")
+                               ->excludes(onload);
+  run->add_option("--container", a.processes.container, "of the file (default: CONTAINER_NAME, or the only one)")
+      ->needs(processes);
+  run->add_flag("--exec-last", a.processes.exec_last, "the last process takes the place of nrdctl")->needs(processes);
+  run->add_option("COMMAND", a.launch.command, "command and arguments, after --");
   run->positionals_at_end();
 }
 
@@ -107,6 +120,15 @@ void declare_import(CLI::App& app, Arguments& a) {
   import->add_option("--output", wanted.output, "output directory; existing files are kept")->capture_default_str();
   import->add_option("--workloads", wanted.workloads,
                      "saved response of RMD's GET /v1/workloads; creates each workload in nrd");
+  import->add_flag("--force", wanted.force, "replace existing files");
+}
+
+void declare_import_of_pools(CLI::App& app, Arguments& a) {
+  ImportCpuPooler& wanted = a.import_pools;
+  CLI::App* import = declare(app, a, "import-cpu-pooler", "convert pools of CPU Pooler's configuration",
+                             [&a](const Client&, Output) { return import_cpu_pooler(a.import_pools); });
+  import->add_option("FILE", wanted.files, "poolconfig*.yaml")->required();
+  import->add_option("--output", wanted.output, "output directory (default: standard output)");
   import->add_flag("--force", wanted.force, "replace existing files");
 }
 
@@ -216,6 +238,7 @@ void declare_commands(CLI::App& app, Arguments& a) {
   declare_tls(app, a);
   declare_genconf(app, a);
   declare_import(app, a);
+  declare_import_of_pools(app, a);
   declare_help(app, a);
   declare_completion(app, a);
 }
@@ -236,6 +259,7 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error, int argc, ch
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (is_process_starter(argv[0])) return report(run_annotated({argv + 1, argv + argc}));
   CLI::App app{"nrdctl: command-line client of nrd, the node resource daemon"};
   app.require_subcommand(1);
   app.fallthrough();  // options of nrdctl are accepted after a command, too

@@ -1,4 +1,4 @@
-// Records how each RMD setting was converted, for the operator and for comments in the configuration.
+// Records how each setting of another program was converted, for the operator and for comments in the configuration.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 namespace nrd::cli {
 
 struct Note {
-  enum class Kind { Taken, Changed, LeftOut };
+  enum class Kind { Taken, Changed, LeftOut, Rejected };
   Kind kind;
   std::string what;  // a key ("default.tlsport") or a file
   std::string text;  // the new setting, or why it was left out
@@ -19,6 +19,9 @@ class Report {
   void taken(std::string what, std::string became);
   void changed(std::string what, std::string became);
   void left_out(std::string what, std::string why);
+  // The other program's file is wrong there.
+  void rejected(std::string what, std::string why);
+  bool has_rejected() const;
   const std::vector<Note>& notes() const { return notes_; }
   // One line each, converted settings first.
   std::string text() const;

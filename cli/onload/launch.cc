@@ -1,18 +1,17 @@
 #include "cli/onload/launch.h"
 
-#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <memory>
 #include <utility>
 
 #include "base/cpu_set.h"
 #include "base/errno_text.h"
 #include "base/json/object.h"
 #include "cli/environment.h"
+#include "cli/granted_cpus.h"
 #include "cli/onload/launch_profiles.h"
 #include "cli/onload/preloaded.h"
 #include "cli/owner.h"
@@ -35,16 +34,6 @@ constexpr const char* kCurrent = "/opt/nrd/onload/current";
 std::string value_in(const Environment& environment, const std::string& name) {
   const auto found = environment.find(name);
   return found == environment.end() ? "" : found->second;
-}
-
-// Of this process; as sched_setaffinity(2).
-int set_affinity(const CpuSet& cpus) {
-  const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> mask(CPU_ALLOC(CpuSet::kMaxCpus),
-                                                              [](cpu_set_t* set) { CPU_FREE(set); });
-  const size_t size = CPU_ALLOC_SIZE(CpuSet::kMaxCpus);
-  CPU_ZERO_S(size, mask.get());
-  for (const CpuId cpu : cpus.members()) CPU_SET_S(cpu.value, size, mask.get());
-  return ::sched_setaffinity(0, size, mask.get());
 }
 
 // One launch: turns the caller's environment into that of the command.
@@ -122,40 +111,11 @@ class Launcher {
     return tl::unexpected(std::move(refusal));
   }
 
-  // Which CPUs the command has. EXCLUSIVE_CPUS and SHARED_CPUS as CPU Pooler sets them: lists without ranges.
   Outcome<> set_cpu_variables(const Answer& answer) {
-    const json::Value workload = TRY(parsed(answer.body));
-    const json::Value& cpu = part(workload, "cpu");
-    CpuSet exclusive = TRY(cpus_in(cpu, "exclusive"));
-    CpuSet shared = TRY(cpus_in(cpu, "shared"));
-    for (const json::Value& each : cpu.items()) {
-      exclusive |= TRY(cpus_in(each, "exclusive"));
-      shared |= TRY(cpus_in(each, "shared"));
-    }
-    environment_["NRD_WORKLOAD"] = text_in(part(workload, "id"));
-    environment_["NRD_CPUS"] = exclusive.to_string();
-    environment_["NRD_CPUS_SHARED"] = shared.to_string();
-    environment_["EXCLUSIVE_CPUS"] = listed(exclusive);
-    environment_["SHARED_CPUS"] = listed(shared);
-    environment_["CPU_POOLS"] = exclusive.empty() ? "shared" : shared.empty() ? "exclusive" : "exclusive&shared";
-    const json::Value& first = cpu.items().empty() ? cpu : cpu.items().front();
-    if (text_in(part(part(first, "enforced"), "by")) == "scope") run_anywhere_within();
+    const GrantedCpus granted = TRY(granted_cpus(answer));
+    cli::set_variables(environment_, granted);
+    if (granted.has_scope) run_anywhere_within();
     return {};
-  }
-
-  // The kernel clips the mask to the scope; the caller's own mask may have none of its CPUs. Before Linux 6.2 joining
-  // the scope has done this.
-  static void run_anywhere_within() { [[maybe_unused]] const int set = set_affinity(CpuSet::first(CpuSet::kMaxCpus)); }
-
-  static Outcome<CpuSet> cpus_in(const json::Value& cpu, const char* member) {
-    const std::string list = text_in(part(cpu, member));
-    return list.empty() ? CpuSet() : or_stop(CpuSet::parse(list), kUnreachable);
-  }
-
-  static std::string listed(const CpuSet& cpus) {
-    std::string list;
-    for (const CpuId cpu : cpus.members()) list += (list.empty() ? "" : ",") + std::to_string(cpu.value);
-    return list;
   }
 
   Outcome<> unreachable(const Error& error, const std::string& consequence) {

@@ -1,0 +1,175 @@
+#include "cli/processes/process_list.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/json/reader.h"
+
+namespace nrd::cli {
+namespace {
+
+using json::Value;
+
+constexpr size_t kMostProcesses = 64;  // of a container
+constexpr size_t kMostArguments = 1024;
+constexpr uint32_t kMostCpus = 1'000'000;  // thousandths of a CPU
+
+Failure refused(const std::string& at, std::string problem, std::string allowed) {
+  return fail_at(ErrorCode::BadRequest, at, at + ": " + problem + "; expected " + allowed);
+}
+
+Result<std::string> text_of(const Value& object, const std::string& at, const char* key) {
+  const Value* value = object.find(key);
+  const std::string where = at + "/" + key;
+  if (!value) return refused(where, "is missing", "a text");
+  if (!value->as_string() || value->as_string()->empty()) return refused(where, "is no text", "a text");
+  return *value->as_string();
+}
+
+Result<void> check_keys(const Value& object, const std::string& at, std::initializer_list<std::string_view> known) {
+  if (!object.is_object()) return refused(at, "is no object", "an object");
+  for (const auto& [key, value] : object.members()) {
+    if (std::ranges::find(known, key) != known.end()) continue;
+    std::string names;
+    for (const std::string_view name : known) names += (names.empty() ? "" : ", ") + std::string(name);
+    return refused(at + "/" + key, "unknown member", names);
+  }
+  return {};
+}
+
+Result<const std::vector<Value>*> list_of(const Value& object, const std::string& at, const char* key, size_t most) {
+  const Value* value = object.find(key);
+  const std::string where = at + "/" + key;
+  const std::string expected = "a list of at most " + std::to_string(most);
+  if (!value || value->kind() != Value::Kind::Array || value->items().size() > most)
+    return refused(where, value ? "is no such list" : "is missing", expected);
+  return &value->items();
+}
+
+Result<ListedProcess> parse_process(const Value& object, const std::string& at) {
+  TRY(check_keys(object, at, {"process", "args", "pool", "cpus"}));
+  ListedProcess process;
+  process.command = {TRY(text_of(object, at, "process"))};
+  process.pool = TRY(text_of(object, at, "pool"));
+  if (object.find("args")) {
+    for (const Value& argument : *TRY(list_of(object, at, "args", kMostArguments))) {
+      if (!argument.as_string()) return refused(at + "/args", "has an item that is no text", "texts");
+      process.command.push_back(*argument.as_string());
+    }
+  }
+  const Value* cpus = object.find("cpus");
+  const auto number = cpus ? cpus->as_unsigned() : std::nullopt;
+  if (!number || *number == 0 || *number > kMostCpus)
+    return refused(at + "/cpus", cpus ? "is no such number" : "is missing",
+                   "CPUs of an exclusive pool, or thousandths of a CPU of a shared one, a whole number above 0");
+  process.cpus = static_cast<uint32_t>(*number);
+  return process;
+}
+
+Result<std::vector<ListedProcess>> parse_container(const Value& object, const std::string& at) {
+  std::vector<ListedProcess> processes;
+  const std::vector<Value>& items = *TRY(list_of(object, at, "processes", kMostProcesses));
+  if (items.empty()) return refused(at + "/processes", "is empty", "at least one process");
+  for (size_t i = 0; i < items.size(); ++i)
+    processes.push_back(TRY(parse_process(items[i], at + "/processes/" + std::to_string(i))));
+  return processes;
+}
+
+bool is_shared_by_name(const std::string& pool) { return pool.starts_with("shared") || pool.starts_with("default"); }
+
+const GrantedCpus::OfPool* find(const GrantedCpus& granted, const std::string& pool) {
+  const auto found = std::ranges::find(granted.by_pool, pool, &GrantedCpus::OfPool::pool);
+  return found == granted.by_pool.end() ? nullptr : &*found;
+}
+
+Result<CpuSet> cpus_in(const Environment& environment, const char* name) {
+  const auto found = environment.find(name);
+  if (found == environment.end() || found->second.empty()) return CpuSet();
+  return CpuSet::parse(found->second).map_error([&](Error error) {
+    error.message = std::string(name) + ": " + error.message;
+    return error;
+  });
+}
+
+}  // namespace
+
+Result<std::vector<ListedProcess>> parse_processes(const std::string& text, const std::string& container) {
+  const Value list = TRY(json::parse(text));
+  if (list.kind() != Value::Kind::Array) return refused("/", "is no list", "[{\"container\": …, \"processes\": […]}]");
+  std::optional<std::vector<ListedProcess>> found;
+  std::string names;
+  for (size_t i = 0; i < list.items().size(); ++i) {
+    const std::string at = "/" + std::to_string(i);
+    const Value& object = list.items()[i];
+    TRY(check_keys(object, at, {"container", "processes"}));
+    const std::string name = TRY(text_of(object, at, "container"));
+    std::vector<ListedProcess> processes = TRY(parse_container(object, at));
+    names += (names.empty() ? "" : ", ") + name;
+    if (!container.empty() && name != container) continue;
+    if (found) return refused(at + "/container", "occurs a second time", "each container once, and its name");
+    found = std::move(processes);
+  }
+  if (found) return *std::move(found);
+  return refused("/", "has no container " + container, names.empty() ? "at least one container" : names);
+}
+
+Result<std::vector<CpuSet>> assign_cpus(const std::vector<ListedProcess>& processes, const GrantedCpus& granted) {
+  std::vector<CpuSet> assigned;
+  std::map<std::string, CpuSet> left;
+  for (const GrantedCpus::OfPool& pool : granted.by_pool) left[pool.pool] = pool.exclusive;
+  for (const ListedProcess& process : processes) {
+    const GrantedCpus::OfPool* pool = find(granted, process.pool);
+    if (!pool) return fail(ErrorCode::NotEnough, "pool " + process.pool + ": there are no CPUs of it");
+    if (pool->exclusive.empty()) {
+      assigned.push_back(pool->shared);
+      continue;
+    }
+    const std::vector<CpuId> free = left[process.pool].members();
+    if (free.size() < process.cpus) {
+      return fail(ErrorCode::NotEnough, process.command.front() + " needs " + std::to_string(process.cpus) +
+                                            " CPUs of pool " + process.pool + ", and " + std::to_string(free.size()) +
+                                            " of " + std::to_string(pool->exclusive.size()) + " are left");
+    }
+    CpuSet& own = assigned.emplace_back();
+    for (size_t i = 0; i < process.cpus; ++i) own.add(free[i]);
+    left[process.pool] -= own;
+  }
+  return assigned;
+}
+
+std::vector<std::string> pool_requests(const std::vector<ListedProcess>& processes,
+                                       const std::vector<std::string>& shared) {
+  std::vector<std::pair<std::string, uint64_t>> sums;
+  for (const ListedProcess& process : processes) {
+    const auto found = std::ranges::find(sums, process.pool, [](const auto& sum) { return sum.first; });
+    (found == sums.end() ? sums.emplace_back(process.pool, 0) : *found).second += process.cpus;
+  }
+  std::vector<std::string> requests;
+  for (const auto& [pool, sum] : sums) {
+    const bool is_shared = std::ranges::find(shared, pool) != shared.end();
+    requests.push_back(pool + "=" + std::to_string(sum) + (is_shared ? "m" : ""));
+  }
+  return requests;
+}
+
+Result<GrantedCpus> cpus_of_container(const Environment& environment, const std::vector<ListedProcess>& processes) {
+  const CpuSet exclusive = TRY(cpus_in(environment, "EXCLUSIVE_CPUS"));
+  const CpuSet shared = TRY(cpus_in(environment, "SHARED_CPUS"));
+  GrantedCpus granted;
+  std::string name_of_exclusive;
+  for (const ListedProcess& process : processes) {
+    if (find(granted, process.pool)) continue;
+    const bool is_shared = !shared.empty() && (exclusive.empty() || is_shared_by_name(process.pool));
+    if (!is_shared && !name_of_exclusive.empty()) {
+      return fail(ErrorCode::BadRequest, "EXCLUSIVE_CPUS does not say which CPUs are of pool " + name_of_exclusive +
+                                             " and which of " + process.pool);
+    }
+    if (!is_shared) name_of_exclusive = process.pool;
+    granted.by_pool.push_back({process.pool, is_shared ? CpuSet() : exclusive, is_shared ? shared : CpuSet()});
+  }
+  return granted;
+}
+
+}  // namespace nrd::cli
