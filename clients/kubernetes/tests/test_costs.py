@@ -14,7 +14,7 @@ def resident(pid):
 
 
 def test_a_pod_with_ways_runs_within_two_seconds_of_one_without(cluster, worker, record_property):
-    worker.await_allocatable(WAYS, 5)
+    worker.await_devices()
     times = {}
     for name, limits in (("warm", {}), ("without", {}), ("with", {WAYS: 2})):
         began = time.monotonic()

@@ -10,7 +10,7 @@ PROGRAMS = ["client", "nrd", "kubelet", "containerd"]
 
 @pytest.fixture(autouse=True)
 def five_ways(worker):
-    worker.await_allocatable(WAYS, 5)
+    worker.await_devices()
 
 
 def restart(worker, name):

@@ -33,7 +33,7 @@ def await_no_workloads(worker):
 
 @pytest.fixture(autouse=True)
 def five_ways(worker):
-    worker.await_allocatable(WAYS, 5)
+    worker.await_devices()
 
 
 def test_a_pod_runs_in_a_class_with_its_ways_and_the_class_goes_with_it(cluster, worker):

@@ -218,6 +218,17 @@ state = "{self.folder}/run"
     def capacity(self, resource):
         return int(self.cluster.api.get("Node", self.name)["status"]["capacity"].get(resource, "0"))
 
+    def serves(self, slug="l3_cache_ways"):
+        """Whether kubelet has the plugin now. What the API server says may be from before a restart."""
+        with socket.socket(socket.AF_UNIX) as plugin:
+            plugin.connect(f"{self.folder}/kubelet/device-plugins/nrd-{slug}.sock")
+        lines = [line for line in self.client.text().splitlines() if "kubelet" in line and slug in line]
+        return lines and "registered with kubelet" in lines[-1]
+
+    def await_devices(self, resource="intel.com/l3_cache_ways", count=5):
+        wait_for(self.serves, f"the plugin on {self.name}")
+        self.await_allocatable(resource, count)
+
     def await_allocatable(self, resource, count):
         wait_for(lambda: self.allocatable(resource) == count, f"{count} {resource} on {self.name}")
 
@@ -226,6 +237,8 @@ state = "{self.folder}/run"
     def make_client(self, *options):
         command = [NRD_KUBE, "node", "--node", self.name, "--kubeconfig", self.kubeconfig, "--nrd-socket", f"{self.folder}/kubernetes.sock",
                    "--nri-socket", f"{self.folder}/nri/nri.sock", "--health", "", *options]
+        if not self.has_kubelet:  # not that of another worker
+            command += ["--kubelet-dir", f"{self.folder}/kubelet"]
         self.client = Process(f"{self.folder}/nrd-kube.log", command)
 
     # End

@@ -27,7 +27,10 @@ func (Onload) Slug() string { return "onload" }
 // Environment comes with nrd's answer, when the container's own LD_PRELOAD is known.
 func (Onload) Environment([]string) map[string]string { return nil }
 
-// Preferred has no preference.
+// HasPreference is false: one device is like another.
+func (Onload) HasPreference() bool { return false }
+
+// Preferred is never asked.
 func (Onload) Preferred(context.Context, []string, []string, int) []string { return nil }
 
 // OnloadList lists the devices: healthy while new users of Onload can start.

@@ -33,6 +33,9 @@ type Resource interface {
 	Slug() string
 	// Environment of a container that was given these devices.
 	Environment(ids []string) map[string]string
+	// HasPreference tells whether Preferred may choose. Kubelet fails a pod for good if it cannot ask, so that a resource
+	// without a preference is not asked.
+	HasPreference() bool
 	// Preferred chooses count of the available ids, all of required among them; nil: no preference.
 	Preferred(ctx context.Context, available, required []string, count int) []string
 }
@@ -77,13 +80,13 @@ func (p *Plugin) current() (*kubelet.ListAndWatchResponse, <-chan struct{}) {
 	return p.list, p.changed
 }
 
-// GetDevicePluginOptions asks kubelet for both optional calls.
+// GetDevicePluginOptions asks kubelet for its optional calls.
 func (p *Plugin) GetDevicePluginOptions(context.Context, *kubelet.Empty) (*kubelet.DevicePluginOptions, error) {
-	return options(), nil
+	return p.options(), nil
 }
 
-func options() *kubelet.DevicePluginOptions {
-	return &kubelet.DevicePluginOptions{PreStartRequired: true, GetPreferredAllocationAvailable: true}
+func (p *Plugin) options() *kubelet.DevicePluginOptions {
+	return &kubelet.DevicePluginOptions{PreStartRequired: true, GetPreferredAllocationAvailable: p.resource.HasPreference()}
 }
 
 // ListAndWatch sends the list at once and after each change, until kubelet hangs up.

@@ -37,6 +37,9 @@ func (p Pool) Slug() string { return "pool-" + p.name }
 // Environment comes with nrd's answer: it has to be right after a change of the pool, too.
 func (p Pool) Environment([]string) map[string]string { return nil }
 
+// HasPreference is true if the ids are CPUs.
+func (p Pool) HasPreference() bool { return p.isExclusive }
+
 // Preferred asks nrd's planner, which knows cores and caches, among the CPUs that kubelet has left.
 func (p Pool) Preferred(ctx context.Context, available, required []string, count int) []string {
 	if !p.isExclusive {

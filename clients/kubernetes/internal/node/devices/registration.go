@@ -94,7 +94,7 @@ func (p *Plugin) register(ctx context.Context, socket, kubeletSocket string) err
 	}
 	defer connection.Close()
 	_, err = kubelet.NewRegistrationClient(connection).Register(ctx, &kubelet.RegisterRequest{
-		Version: kubelet.Version, Endpoint: filepath.Base(socket), ResourceName: p.resource.Name(), Options: options(),
+		Version: kubelet.Version, Endpoint: filepath.Base(socket), ResourceName: p.resource.Name(), Options: p.options(),
 	})
 	return err
 }

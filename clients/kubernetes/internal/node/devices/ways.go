@@ -33,7 +33,10 @@ func (Ways) Environment(ids []string) map[string]string {
 	return map[string]string{WaysName: text.String()}
 }
 
-// Preferred has no preference: one way is like another, nrd chooses the mask.
+// HasPreference is false: one device is like another.
+func (Ways) HasPreference() bool { return false }
+
+// Preferred is never asked.
 func (Ways) Preferred(context.Context, []string, []string, int) []string { return nil }
 
 // WaysList lists the devices of the reserve. Those that no container has and that nrd could not grant now are

@@ -1,0 +1,51 @@
+"""deploy/ as it stands: the node role as a DaemonSet's container, without any privilege.
+
+Changed are only the folders of nrd and NRI, which are the worker's, and the network: the test cluster has no pod network
+and no proxy for services.
+"""
+
+import json
+import subprocess
+
+import pytest
+
+from processes import wait_for
+from settings import DEPLOY, NRD_KUBE, PORT
+from test_ways import WAYS, await_no_workloads, processes_of, tasks_of
+
+
+@pytest.fixture
+def deployed(cluster, worker, tmp_path):
+    worker.client.kill9()
+    archive = str(tmp_path / "nrd-kube.tar")
+    program = NRD_KUBE.replace("-race", "")  # the race detector's build needs a libc, which the image has not
+    subprocess.run([program, "image", archive], check=True, capture_output=True)
+    assert worker.ctr("images", "import", "--local", archive).returncode == 0
+    cluster.kubectl("apply", "-k", DEPLOY)
+    cluster.kubectl("patch", "-n", "nrd-system", "daemonset", "nrd-node", "--patch", json.dumps({"spec": {"template": {"spec": {
+        "hostNetwork": True, "nodeSelector": {"kubernetes.io/hostname": worker.name},
+        "volumes": [{"name": "nrd", "hostPath": {"path": worker.folder}}, {"name": "nri", "hostPath": {"path": f"{worker.folder}/nri"}}],
+        "containers": [{"name": "node", "env": [{"name": "KUBERNETES_SERVICE_HOST", "value": "127.0.0.1"},
+                                                {"name": "KUBERNETES_SERVICE_PORT", "value": str(PORT)}]}]}}}}))
+    yield worker
+    cluster.kubectl("delete", "-n", "nrd-system", "daemonset", "nrd-node")
+    wait_for(lambda: not cluster.api.list("Pod", "nrd-system"), "the node role to end")
+    worker.client.start()
+
+
+def test_a_container_gets_its_ways_from_the_deployed_node_role(cluster, deployed):
+    def is_ready():
+        pods = [pod for pod in cluster.api.list("Pod", "nrd-system") if not pod["metadata"].get("deletionTimestamp")]
+        return pods and all(any(each["type"] == "Ready" and each["status"] == "True" for each in pod["status"].get("conditions", [])) for pod in pods)
+    try:
+        wait_for(is_ready, "the node role to be ready")
+    except AssertionError as error:
+        described = cluster.kubectl("describe", "-n", "nrd-system", "pod").stdout[-3000:]
+        raise AssertionError(f"{error}\n{described}") from None
+    deployed.await_allocatable(WAYS, 5)
+    cluster.run_pod("feed", limits={WAYS: 2})
+    workload = deployed.workload_of("feed")
+    assert processes_of(workload) and processes_of(workload) <= tasks_of(deployed, workload)
+    wait_for(lambda: cluster.api.find("RmdNodeState", f"rmd-node-state-{deployed.name}"), "the node's state")
+    cluster.delete_pod("feed")
+    await_no_workloads(deployed)
