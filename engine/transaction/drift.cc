@@ -55,6 +55,9 @@ void Drift::repair(const CpuSet& changed) {
   const Setting before = setting_of(state_);
   if (const Result<void> found = observe(); !found) return sync_.note_problem(found.error());
   sync_.note_absent_cpus();
+  // What is limited below is there: the tasks scan would find out too late that it had ended before.
+  reaper_.remove_exited();
+  if (commits_.is_unknown()) return;
   claims_.release_taken_groups();
   // Observations after events follow each other too closely to tell a leftover from a group being set up.
   if (changed.empty()) groups_.remove_old_leftovers();

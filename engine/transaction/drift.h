@@ -6,13 +6,14 @@
 #include "engine/transaction/conflict_watch.h"
 #include "engine/transaction/external_frequencies.h"
 #include "engine/transaction/foreign_group_watch.h"
+#include "engine/transaction/task_reaper.h"
 
 namespace nrd {
 
 class Drift {
  public:
   Drift(Hardware& hardware, NodeState& state, HardwareSync& sync, Commits& commits, Claims& claims,
-        ExternalFrequencies& externals, ForeignGroupWatch& groups, ConflictWatch& conflicts)
+        ExternalFrequencies& externals, ForeignGroupWatch& groups, ConflictWatch& conflicts, TaskReaper& reaper)
       : hardware_(hardware),
         state_(state),
         sync_(sync),
@@ -20,7 +21,8 @@ class Drift {
         claims_(claims),
         externals_(externals),
         groups_(groups),
-        conflicts_(conflicts) {}
+        conflicts_(conflicts),
+        reaper_(reaper) {}
 
   // `changed`: CPUs that went online or offline; empty at the interval.
   void repair(const CpuSet& changed);
@@ -38,6 +40,7 @@ class Drift {
   ExternalFrequencies& externals_;
   ForeignGroupWatch& groups_;
   ConflictWatch& conflicts_;
+  TaskReaper& reaper_;
 };
 
 }  // namespace nrd

@@ -61,7 +61,7 @@ Transaction::Transaction(Hardware& hardware, store::Store& store, const Clock& c
       groups_(state_, sync_),
       conflicts_(hardware, state_),
       reaper_(clock, state_, sync_, commits_, claims_, governor_),
-      drift_(hardware, state_, sync_, commits_, claims_, externals_, groups_, conflicts_),
+      drift_(hardware, state_, sync_, commits_, claims_, externals_, groups_, conflicts_, reaper_),
       reconfigure_(hardware, state_, sync_, commits_, claims_, groups_, conflicts_),
       memory_(hardware, clock, state_, sync_, commits_, claims_, std::move(memory_changed)) {
   state_.config = std::make_shared<const NodeConfig>(options.node);

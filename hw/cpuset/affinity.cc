@@ -10,6 +10,7 @@
 
 #include "base/directory.h"
 #include "base/errno_text.h"
+#include "base/file.h"
 #include "base/number.h"
 #include "base/unique_fd.h"
 #include "hw/cpuset/cgroup.h"
@@ -50,6 +51,12 @@ Failure refused(const char* what, pid_t thread, const CpuSet& wanted, const std:
                  "a command started by nrdctl run, or a service in nrd.slice (nrdctl export unit)");
 }
 
+// With offline CPUs. nullopt: the thread has exited.
+Result<std::optional<CpuSet>> recorded_mask(pid_t thread) {
+  const std::optional<std::string> status = TRY(read_file("/proc/" + std::to_string(thread) + "/status"));
+  return status ? allowed_in_status(*status) : std::nullopt;
+}
+
 // nullopt: the thread has exited.
 Result<std::optional<CpuSet>> mask_of(pid_t thread) {
   const Mask mask = empty_mask();
@@ -61,6 +68,8 @@ Result<std::optional<CpuSet>> mask_of(pid_t thread) {
   for (uint32_t cpu = 0; cpu < CpuSet::kMaxCpus; ++cpu) {
     if (CPU_ISSET_S(cpu, mask_size(), mask.get())) cpus.add(CpuId{cpu});
   }
+  // The kernel reports online CPUs only: none of a sleeping thread whose CPUs are all offline.
+  if (cpus.empty()) return recorded_mask(thread);
   return cpus;
 }
 
@@ -102,6 +111,15 @@ std::vector<pid_t> numbers_in(const std::string& folder) {
 }
 
 }  // namespace
+
+std::optional<CpuSet> allowed_in_status(std::string_view status) {
+  constexpr std::string_view kAllowed = "\nCpus_allowed_list:";
+  const size_t allowed = status.find(kAllowed);
+  if (allowed == status.npos) return std::nullopt;
+  const std::string_view rest = status.substr(allowed + kAllowed.size());
+  Result<CpuSet> cpus = CpuSet::parse(trimmed(rest.substr(0, rest.find('\n'))));
+  return cpus ? std::optional(*std::move(cpus)) : std::nullopt;
+}
 
 Result<PinnedThreads> PinnedThreads::find(const CpuSet& all) {
   PinnedThreads found;

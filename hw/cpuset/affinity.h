@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -14,6 +15,9 @@ namespace nrd::cpuset {
 
 // nullopt: it has exited.
 Result<std::optional<Masks>> masks_of(const Task& task);
+
+// Cpus_allowed_list, offline CPUs included, in the text of /proc/TID/status. nullopt: there is none.
+std::optional<CpuSet> allowed_in_status(std::string_view status);
 
 // Each thread gets `wanted.cpus`, or what it has under `wanted.exceptions`. Reads back; Hardware names the thread that
 // did not take it. Nothing happens if the task has exited.

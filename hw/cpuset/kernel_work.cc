@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "base/unique_fd.h"
+#include "hw/cpuset/affinity.h"
 #include "hw/cpuset/noise.h"
 
 namespace nrd::cpuset {
@@ -94,7 +95,6 @@ struct Thread {
 std::optional<Thread> kernel_thread(const std::string& folder) {
   constexpr uint32_t kIsKernelThread = 0x00200000;  // PF_KTHREAD, include/linux/sched.h
   constexpr int kFlags = 6;                         // fields after the name, proc(5)
-  constexpr std::string_view kAllowed = "\nCpus_allowed_list:";
   const auto stat = read_one_line(folder + "/stat");
   if (!stat || !*stat) return std::nullopt;
   const std::string_view line = **stat;
@@ -108,10 +108,7 @@ std::optional<Thread> kernel_thread(const std::string& folder) {
   if (!flags || (*flags & kIsKernelThread) == 0) return std::nullopt;
   const auto status = read_file(folder + "/status");
   if (!status || !*status) return std::nullopt;
-  const size_t allowed = (*status)->find(kAllowed);
-  if (allowed == std::string::npos) return std::nullopt;
-  const std::string_view rest = std::string_view(**status).substr(allowed + kAllowed.size());
-  Result<CpuSet> cpus = CpuSet::parse(trimmed(rest.substr(0, rest.find('\n'))));
+  std::optional<CpuSet> cpus = allowed_in_status(**status);
   if (!cpus) return std::nullopt;
   return Thread{std::string(line.substr(open + 1, close - open - 1)), *std::move(cpus)};
 }

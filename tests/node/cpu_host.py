@@ -70,7 +70,7 @@ class Host:
 
     def cpus(self, path):
         """Those that its processes may have."""
-        has_file = os.path.exists(self.cgroup(path, "cpuset.cpus.effective"))
+        has_file = path == "" or os.path.exists(self.cgroup(path, "cpuset.cpus.effective"))
         return self.read(path, "cpuset.cpus.effective") if has_file else self.cpus(path.rpartition("/")[0])
 
     def property(self, unit, name="AllowedCPUs"):

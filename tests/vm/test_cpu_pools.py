@@ -125,6 +125,9 @@ def test_one_and_all_cpus_offline_and_online_again(node):
     node.vm.wait_until(lambda: node.get("/v1/workloads")[0]["cpu"]["cpus"] == "4,6" and node.mask_of(process.pid) == {4}, timeout=60, what="one CPU less")
     node.online(4, False)
     node.vm.wait_until(lambda: "are offline" in str(node.get("/v1/health")), timeout=60, what="the problem")
+    ends = time.monotonic() + 4  # the scan of tasks passes, which must not take the sleeping process for ended
+    node.vm.wait_until(lambda: time.monotonic() > ends or "TASKS_ENDED" in node.daemon.output(), timeout=60, what="scans")
+    assert "TASKS_ENDED" not in node.daemon.output()
     node.online(4, True)
     node.online(6, True)
     node.vm.wait_until(lambda: node.mask_of(process.pid) == {4, 6} and node.get("/v1/workloads")[0]["status"] == "Successful", timeout=60, what="both CPUs")

@@ -102,3 +102,11 @@ TEST_CASE("the kernel clips a mask and reports success: that is an error") {
   REQUIRE_FALSE(applied);
   CHECK(applied.error().detail.find("it has " + std::to_string(last_cpu().value)) != std::string::npos);
 }
+
+TEST_CASE("the recorded mask includes offline CPUs") {
+  CHECK(cpuset::allowed_in_status("Name:\tfeed\nCpus_allowed:\t50\nCpus_allowed_list:\t4,6\nMems_allowed:\t1\n") ==
+        (CpuSet{4, 6}));
+  CHECK(cpuset::allowed_in_status("Name:\tfeed\nCpus_allowed_list:\t4,6") == (CpuSet{4, 6}));
+  CHECK_FALSE(cpuset::allowed_in_status(""));
+  CHECK_FALSE(cpuset::allowed_in_status("Name:\tfeed\nCpus_allowed_list:\tx\n"));
+}
