@@ -21,7 +21,7 @@ namespace {
 
 using Source = Disturbance::Source;
 
-constexpr size_t kMostNames = 4 * 1024 * 1024;  // PID_MAX_LIMIT, include/linux/threads.h
+constexpr size_t kMostNames = size_t{4} * 1024 * 1024;  // PID_MAX_LIMIT, include/linux/threads.h
 constexpr size_t kMostDevices = 256;
 constexpr size_t kMostInText = 16;
 
