@@ -115,6 +115,8 @@ Result<Change<json::Partial<CpuRequest>>> parse_cpu(const Value& object, const s
   return request.given == 0 ? Change<json::Partial<CpuRequest>>() : Change<json::Partial<CpuRequest>>(request);
 }
 
+bool is_granted_cpu(const Value& cpu) { return cpu.is_object() && cpu.find("exclusive"); }
+
 Result<void> parse_cpu_list(const Value& list, SpecPatch& patch) {
   const std::vector<Value>& items = list.items();
   if (items.empty() || items.size() > kMostCpuPools)

@@ -13,6 +13,9 @@ namespace nrd::v1 {
 // Accepts a response's object as well, of which it takes pool and cpus. An empty object says nothing.
 Result<Change<json::Partial<CpuRequest>>> parse_cpu(const json::Value& object, const std::string& at);
 
+// True for the `cpu` of a response about a workload whose core_ids are in a pool: not a request.
+bool is_granted_cpu(const json::Value& cpu);
+
 // Requests for several pools: [{"pool": "fast", "count": 2}, {"pool": "common", "request_milli": 500}].
 Result<void> parse_cpu_list(const json::Value& list, SpecPatch& patch);
 

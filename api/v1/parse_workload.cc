@@ -238,6 +238,7 @@ Result<void> parse_parts(const Value& body, const NodeState& state, Null null, S
     TRY(parse_part({{"/l2", l2}}, null, patch.l2, parse_some<L2Request>));
   }
   const Value* cpu = body.find("cpu");
+  if (cpu && patch.core_ids && is_granted_cpu(*cpu)) return {};
   if (cpu && cpu->kind() == Value::Kind::Array) return parse_cpu_list(*cpu, patch);
   if (cpu) TRY(parse_part({{"/cpu", cpu}}, null, patch.cpu, parse_cpu));
   return {};

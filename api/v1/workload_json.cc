@@ -87,7 +87,7 @@ void render_as_rmd(json::Writer& w, const NodeState& state, const Workload& work
 void render_grant(json::Writer& w, const NodeState& state, const Workload& workload) {
   if (workload.grant.cpu) {
     render_cpu(w.key("cpu"), state, workload);
-    render_cpu_request(w.key("cpu_request"), workload);
+    if (workload.spec.cpu) render_cpu_request(w.key("cpu_request"), workload);
   }
   w.key("pool").string(to_string(workload.grant.pool));
   render_exclusive(w, state, workload);

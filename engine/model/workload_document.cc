@@ -19,7 +19,7 @@ bool is_consistent(const Spec& spec, const Grant& grant) {
   const auto is_window = [](const auto& entry) { return entry.second.min <= entry.second.max; };
   const auto is_task = [](const Task& task) { return task.id > 0 && task.process > 0; };
   return (!spec.core_ids.empty() || !spec.tasks.empty() || spec.cpu || spec.has_group()) &&
-         grant.cpu.has_value() == spec.cpu.has_value() &&
+         (spec.cpu ? grant.cpu.has_value() : !grant.cpu || !spec.core_ids.empty()) &&
          grant.cpu_by_pool.size() == (spec.further_cpus.empty() ? 0 : 1 + spec.further_cpus.size()) &&
          grant.has_class() == spec.asks_for_ways() && (!spec.cache || spec.cache->min <= spec.cache->max) &&
          (!spec.l2 || spec.l2->code < spec.l2->ways) && (!spec.mba || spec.mba->value > 0) &&

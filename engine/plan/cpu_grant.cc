@@ -305,6 +305,35 @@ Result<CpuGrants> plan_all(const Planning& planning) {
       .map([&] { return std::move(grants); });
 }
 
+// The exclusive pool that has all of `cpus`, if any.
+const CpuPool* exclusive_pool_with(const NodeState& state, const CpuSet& cpus) {
+  for (const CpuPool& pool : state.config->cpu_pools) {
+    if (pool.kind == CpuPool::Kind::Exclusive && !cpus.empty() && cpus.is_subset_of(pool.cpus)) return &pool;
+  }
+  return nullptr;
+}
+
+// core_ids inside an exclusive pool request its `cpus`; elsewhere no pool has a part in them.
+Result<CpuGrants> plan_core_ids(const NodeState& state, const Workload& workload, const Workload* before,
+                                const CpuQuotaCheck& quota) {
+  const CpuSet& cpus = workload.spec.cpus;
+  if (before && before->grant.cpu && !before->spec.cpu && before->spec.cpus == cpus)
+    return CpuGrants{.all = before->grant.cpu};
+  TRY(quota.check_core_ids(cpus));
+  TRY(check_core_ids(state, workload, before));
+  const CpuPool* pool = exclusive_pool_with(state, cpus);
+  // check() refuses CPUs of others, or offline ones, in the words for core_ids.
+  if (!pool || !cpus.is_subset_of(free_cpus_of(state, *pool, workload.id))) return CpuGrants();
+  Workload as_request = workload;
+  const CpuRequest& request = as_request.spec.cpu.emplace(CpuRequest{.pool = pool->name, .cpus = cpus});
+  const Planning planning{.state = state, .workload = as_request, .before = before, .quota = quota, .has_scope = false};
+  CpuGrant grant = TRY(plan_request(planning, request, *pool, 0).map_error([](Error error) {
+    error.field = "/core_ids";
+    return error;
+  }));
+  return CpuGrants{.all = std::move(grant)};
+}
+
 }  // namespace
 
 Spec with_default_pool(const NodeState& state, Spec spec, const std::string& origin) {
@@ -321,11 +350,7 @@ Result<CpuGrants> plan_cpus(const NodeState& state, const Workload& workload,
   const auto present = state.workloads.find(workload.id);
   const Workload* before = present == state.workloads.end() ? nullptr : &present->second;
   const CpuQuotaCheck quota(state, before, quota_user);
-  if (!spec.cpu) {
-    TRY(quota.check_core_ids(spec.cpus));
-    TRY(check_core_ids(state, workload, before));
-    return CpuGrants();
-  }
+  if (!spec.cpu) return plan_core_ids(state, workload, before, quota);
   TRY(check_request(spec).map_error(
       [&](Error error) { return spec.further_cpus.empty() ? error : in_list(std::move(error), 0); }));
   const bool is_in_scope = has_scope(state, before, spec);

@@ -18,9 +18,9 @@ struct CpuGrants {
 // nothing must not run on CPUs of others.
 Spec with_default_pool(const NodeState& state, Spec spec, const std::string& origin);
 
-// What `workload` is granted for its requests, beside all others of `state`: for all of them or none. A
-// workload of `state` whose request is the same keeps what it has. Forbidden if it would exceed the quota of
-// `quota_user`, also by core_ids inside pools.
+// What `workload` is granted for its requests, or for core_ids inside an exclusive pool, beside all others of `state`:
+// for all of them or none. A workload of `state` whose request is the same keeps what it has. Forbidden if it would
+// exceed the quota of `quota_user`, also by core_ids inside pools.
 Result<CpuGrants> plan_cpus(const NodeState& state, const Workload& workload,
                             const std::optional<LocalUser>& quota_user);
 

@@ -19,7 +19,8 @@ Failure refused(const Target& target, ErrorCode code, std::string message, std::
   return fail_at(code, field_of(target), std::move(message), std::move(allowed));
 }
 
-Result<void> check_request(const NodeState& state, const Spec& spec, const Target& target) {
+Result<void> check_request(const NodeState& state, const Workload& workload, const Target& target) {
+  const Spec& spec = workload.spec;
   const cpuset::Node& node = state.facts.cpuset;
   if (!spec.unit.empty() && !spec.cgroup.empty())
     return fail_at(ErrorCode::BadRequest, "/cgroup", "cannot be combined with unit", "one of unit and cgroup");
@@ -34,7 +35,7 @@ Result<void> check_request(const NodeState& state, const Spec& spec, const Targe
   if (is_unit(target) && !node.no_scopes.empty())
     return refused(target, ErrorCode::Unsupported, node.no_scopes, "task_ids");
   // Only its processes are looked for, which cgroups of version 1 have too.
-  const bool is_limited = spec.cpu && spec.cpu->enforce == CpuRequest::Enforce::Nrd;
+  const bool is_limited = workload.grant.cpu && !is_enforced_by_runtime(workload);
   if (!is_unit(target) && is_limited && !node.no_cgroups.empty())
     return refused(target, ErrorCode::Unsupported, node.no_cgroups, "task_ids, or cpu with \"enforce\": \"runtime\"");
   return {};
@@ -107,7 +108,7 @@ Result<void> check_group(const NodeState& state, const Workload& workload, std::
   TRY(check_owner(workload.spec));
   const std::optional<Target> target = group_target(workload.spec);
   if (!target) return {};
-  TRY(check_request(state, workload.spec, *target));
+  TRY(check_request(state, workload, *target));
   TRY(check_free(state, *target, self));
   const bool is_known = self && group_target(state.workloads.at(*self).spec) == target;
   const auto masks = state.observed.cpuset.targets.find(*target);
@@ -121,8 +122,8 @@ Result<void> check_group(const NodeState& state, const Workload& workload, std::
   const auto group = state.observed.cpuset.groups.find(*target);
   if (group == state.observed.cpuset.groups.end()) return {};
   TRY(check_processes(state, group->second, *target, self));
-  return workload.spec.cpu && !is_enforced_by_runtime(workload) ? check_cpuset(state, workload, group->second, *target)
-                                                                : Result<void>();
+  return workload.grant.cpu && !is_enforced_by_runtime(workload) ? check_cpuset(state, workload, group->second, *target)
+                                                                 : Result<void>();
 }
 
 uint64_t used_time(const NodeState& state, const Spec& spec) {

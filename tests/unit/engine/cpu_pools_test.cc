@@ -41,7 +41,45 @@ TEST_CASE("exclusive CPUs and their idle siblings belong to one workload") {
   }
   // core_ids inside a pool take these CPUs from it.
   REQUIRE(fixture.create(a_spec("10")));
-  CHECK_FALSE(free_cpus(fixture.state()).intersects(CpuSet{2, 3, 4, 5, 6, 7, 10}));
+  CHECK_FALSE(free_cpus(fixture.state()).intersects(CpuSet{2, 3, 4, 5, 6, 7, 10, 11}));
+}
+
+TEST_CASE("core_ids inside an exclusive pool request its CPUs") {
+  Fixture fixture;
+  const Observed before = fixture.hardware.tree;
+  Spec spec = a_spec("4");
+  spec.tasks = {a_process(10)};
+  spec.task_cpus = fixture.everywhere;
+  const auto workload = fixture.create(spec);
+  REQUIRE(workload);
+  REQUIRE(workload->grant.cpu);
+  CHECK(workload->grant.cpu->pool == "fast");
+  CHECK(workload->grant.cpu->exclusive.to_string() == "4");
+  CHECK(workload->grant.cpu->idle_siblings.to_string() == "5");
+  CHECK_FALSE(workload->spec.cpu);
+  CHECK(fixture.runs_on(10) == "4");
+  const auto sibling = fixture.create(a_spec("5"));
+  REQUIRE_FALSE(sibling);
+  CHECK(sibling.error().code == ErrorCode::CpuTaken);
+  CHECK(sibling.error().field == "/core_ids");
+
+  // Kept while it is offline, and by a change of something else.
+  CHECK(fixture.patch(workload->id, {.name = "feed"}));
+  const auto ways = fixture.patch(workload->id, {.cache = members<CacheRequest>(R"({"max": 3, "min": 3})")});
+  REQUIRE(ways);
+  CHECK(ways->grant.cpu == workload->grant.cpu);
+
+  // Other CPUs of the pool, and then CPUs outside of it: its task runs where it did.
+  SpecPatch moved{.core_ids = std::vector<std::string>{"6"}, .cpus = CpuSet{6}};
+  REQUIRE(fixture.patch(workload->id, moved));
+  CHECK(fixture.runs_on(10) == "6");
+  SpecPatch outside{.core_ids = std::vector<std::string>{"8"}, .cpus = CpuSet{8}};
+  const auto left = fixture.patch(workload->id, outside);
+  REQUIRE(left);
+  CHECK_FALSE(left->grant.cpu);
+  CHECK(fixture.runs_on(10) == "0-15");
+  REQUIRE(fixture.remove(workload->id));
+  CHECK(fixture.hardware.tree == before);
 }
 
 TEST_CASE("the client that asks for its own CPUs runs in a scope, which keeps its name") {

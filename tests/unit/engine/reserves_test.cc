@@ -55,10 +55,10 @@ TEST_CASE("reserved ways are for one origin alone, and its limit") {
   CHECK(refused.error().allowed == "at most 2");
   CHECK(fixture.create_as(kOriginRest, a_spec("2").ways(2, 2)));
   CHECK(fixture.create_as(kOrigin, a_spec("4").ways(2, 2)));
-  const auto too_much = fixture.create_as(kOrigin, a_spec("5").ways(2, 2));
+  const auto too_much = fixture.create_as(kOrigin, a_spec("6").ways(2, 2));
   REQUIRE_FALSE(too_much);
   CHECK(has(too_much.error().message, "origin kubernetes has 1 of 3 reserved ways left (reserve.kubernetes.ways)"));
-  CHECK(fixture.create_as(kOrigin, a_spec("5").ways(1, 1)));
+  CHECK(fixture.create_as(kOrigin, a_spec("6").ways(1, 1)));
   CHECK(fixture.create_as(kOriginRest, a_spec("10").ways(2, 2)));  // on the other cache
 }
 
