@@ -186,11 +186,13 @@ CpuSet current_cpus(const Planning& planning, const CpuPool& pool) {
 
 // `others`: CPUs that it gets for the requests before this one.
 Result<CpuGrant> plan_request(const Planning& planning, const CpuRequest& request, const CpuPool& pool, size_t others) {
-  const auto& [state, workload, before, quota, has_scope] = planning;
+  const NodeState& state = planning.state;
+  const Workload& workload = planning.workload;
+  const CpuQuotaCheck& quota = planning.quota;
   if (pool.kind == CpuPool::Kind::Shared) {
     CpuGrant grant = TRY(join(pool, workload.spec, request));
     TRY(quota.check(pool, request, others));
-    TRY(check_share(state, pool, workload, request, has_scope));
+    TRY(check_share(state, pool, workload, request, planning.has_scope));
     grant.memory_nodes = memory_near(state, pool.cpus);
     return grant;
   }
