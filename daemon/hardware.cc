@@ -27,6 +27,9 @@ class NodeHardware final : public Hardware {
  public:
   explicit NodeHardware(std::unique_ptr<rdt::Rdt> rdt) : rdt_(std::move(rdt)) {}
 
+  void begin_request() override { cpuset_.begin_request(); }
+  void end_request() override { cpuset_.end_request(); }
+
   Result<NodeFacts> discover() override {
     const std::optional<std::string> boot_id = TRY(read_file(kBootId));
     const std::string machine_id = TRY(read_file(kMachineId)).value_or("");

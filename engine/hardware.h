@@ -47,6 +47,9 @@ using ChangeMemory = std::function<Result<void>(const cpuset::MemoryChange&)>;
 class Hardware {
  public:
   virtual ~Hardware() = default;
+  // All waits for systemd from here to end_request() together take no longer than one request may.
+  virtual void begin_request() {}
+  virtual void end_request() {}
   virtual Result<NodeFacts> discover() = 0;
   // All caches and classes, the frequencies of these CPUs, the groups of these tasks, and what `query` is about.
   virtual Result<Observed> observe(const CpuSet& frequencies, const std::set<Task>& tasks,

@@ -39,6 +39,18 @@ bool has_zones_of_all(const NodeFacts& facts) {
   return facts.rdt.online.is_subset_of(known) || known.empty();
 }
 
+// While it exists, all that the hardware does is for one request.
+class RequestTime {
+ public:
+  explicit RequestTime(Hardware& hardware) : hardware_(hardware) { hardware_.begin_request(); }
+  ~RequestTime() { hardware_.end_request(); }
+  RequestTime(const RequestTime&) = delete;
+  RequestTime& operator=(const RequestTime&) = delete;
+
+ private:
+  Hardware& hardware_;
+};
+
 // A client-chosen id read as a number; 0: it is none.
 uint64_t number_of(const std::string& given_id) {
   // Numbers that a client's double represents exactly. All above remain for ids that nrd assigns.
@@ -208,6 +220,7 @@ Result<WorkloadId> Transaction::target_of(const Command& command) const {
 
 // Plan again if CPUs or groups have changed since the plan was made.
 Result<Transaction::Tried> Transaction::apply_one(const Command& command) {
+  const RequestTime time(hardware_);
   const CpuSet online = state_.facts.rdt.online;
   const std::set<std::string> groups = group_names(state_.observed.rdt);
   Result<Tried> applied = try_one(command);

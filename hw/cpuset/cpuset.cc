@@ -22,7 +22,7 @@ constexpr std::chrono::milliseconds kPatience{800};
 // To undo what was begun before it did not answer in time: that request has had its time.
 constexpr std::chrono::milliseconds kPatienceToUndo{50};
 
-// For what confines the rest of the host, which no request changes.
+// For what confines the rest of the host, which no request changes, unless systemd did not answer the time before.
 constexpr std::chrono::seconds kLongPatience{5};
 
 // For a search of conflicts: some 10 ms with a thousand processes, which a request must not wait for.
@@ -59,12 +59,22 @@ Result<Node> Cpuset::discover() {
   return node;
 }
 
+void Cpuset::begin_request() { left_ = kPatience; }
+
 Deadline Cpuset::patience_end(std::chrono::milliseconds patience) const {
-  return std::chrono::steady_clock::now() + (is_undoing_ ? kPatienceToUndo : patience);
+  const auto now = std::chrono::steady_clock::now();
+  if (is_undoing_) return now + kPatienceToUndo;
+  return now + (left_ ? *left_ : Deadline::duration(patience));
+}
+
+void Cpuset::spend_since(Deadline begun) {
+  if (left_) *left_ = std::max(Deadline::duration(0), *left_ - (std::chrono::steady_clock::now() - begun));
 }
 
 Result<Observed> Cpuset::observe(const Query& query) {
+  const Deadline begun = std::chrono::steady_clock::now();
   Result<Observed> observed = observe_until(query, patience_end(kPatience));
+  spend_since(begun);
   is_undoing_ = false;
   return observed;
 }
@@ -119,8 +129,11 @@ Result<std::map<std::string, CpuSet>> Cpuset::pinned_services() {
 }
 
 Result<void> Cpuset::converge(const Setting& wanted) {
+  const Deadline begun = std::chrono::steady_clock::now();
   Result<void> done = converge_targets(wanted);
-  is_undoing_ = !done && done.error().code == ErrorCode::Busy;
+  spend_since(begun);
+  is_silent_ = !done && done.error().code == ErrorCode::Busy;
+  is_undoing_ = is_silent_;
   return done;
 }
 
@@ -128,7 +141,7 @@ Result<void> Cpuset::converge(const Setting& wanted) {
 // and goes first: a partition and slices with its CPUs exclude each other.
 Result<void> Cpuset::converge_targets(const Setting& wanted) {
   const Deadline soon = patience_end(kPatience);
-  const Deadline late = patience_end(kLongPatience);
+  const Deadline late = patience_end(is_silent_ ? kPatience : kLongPatience);
   const auto deadline_of = [soon, late](const Target& target) { return confines(target) ? late : soon; };
   Result<void> first;
   const auto note = [&first](Result<void> done) {

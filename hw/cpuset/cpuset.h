@@ -5,6 +5,7 @@
 #include <chrono>
 #include <future>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ namespace nrd::cpuset {
 // To be made before other threads start.
 class Cpuset {
  public:
+  // From here to end_request(), observe() and converge() together wait 800 ms for systemd, apart from what undoes.
+  void begin_request();
+  void end_request() { left_.reset(); }
   Result<Node> discover();
   // Targets that have ended, and CPUs without a limit, are left out.
   Result<Observed> observe(const Query& query);
@@ -39,6 +43,7 @@ class Cpuset {
 
  private:
   Deadline patience_end(std::chrono::milliseconds patience) const;
+  void spend_since(Deadline begun);
   Result<Observed> observe_until(const Query& query, Deadline deadline);
   Result<void> converge_targets(const Setting& wanted);
   Result<void> shrink_partition(const std::map<Target, CpuSet>& limited, Deadline deadline);
@@ -47,6 +52,8 @@ class Cpuset {
   Result<void> free(const Target& target, const Masks& before, Deadline deadline);
 
   bool is_undoing_ = false;  // systemd did not answer converge() in time; until the next that it does, or observe()
+  bool is_silent_ = false;   // systemd did not answer the last converge() in time
+  std::optional<Deadline::duration> left_;  // to wait for systemd, of a request
   Topology topology_;
   Units units_;
   Scopes scopes_{units_};

@@ -7,8 +7,8 @@
 
 Like systemd it reports success whatever the kernel says to its writes, and writes nothing when a limit is cleared. A fault
 is in `mode`: "deaf" replies to nothing and does nothing; "mute" does what is asked and does not reply; "idle" replies
-"done" and does nothing. While `memory_may_move` is cleared, changes of AllowedMemoryNodes= take effect and are answered
-later, as while the kernel moves pages.
+"done" and does nothing; "slow" takes 80 ms for each reply. While `memory_may_move` is cleared, changes of AllowedMemoryNodes=
+take effect and are answered later, as while the kernel moves pages.
 """
 
 import contextlib
@@ -18,6 +18,7 @@ import re
 import subprocess
 import tempfile
 import threading
+import time
 
 from jeepney import HeaderFields
 from system_bus import DBusError
@@ -183,6 +184,8 @@ class Systemd:
         member = message.header.fields[HeaderFields.member]
         if self.mode == "deaf":
             return None
+        if self.mode == "slow":
+            time.sleep(0.08)
         if member not in CHANGES:
             return self.property(message) if member == "Get" else getattr(self, member)(*message.body)
         self.changes += 1

@@ -54,6 +54,14 @@ def test_a_silent_systemd_fails_no_request_that_is_not_about_units(host):
     host.systemd.mode = "normal"
 
 
+def test_a_slow_systemd_has_800_ms_of_a_request_in_all(host):
+    before = host.traces()
+    host.systemd.mode = "slow"
+    assert_refused(host, ask("unit"), 503, "systemd does not answer", within=1.6)
+    host.systemd.mode = "normal"
+    wait_for(lambda: host.traces() == before, "the properties to be restored", 5)
+
+
 def test_the_cgroup_files_decide_what_an_unconfirmed_change_of_a_scope_did(host):
     with subprocess.Popen(words(host.node, "--pool", "fast", "--count", "2", "--", "sleep", "1000"), env=CLEAN) as command:
         wait_for(lambda: host.node.list(), "the workload")
