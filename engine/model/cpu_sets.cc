@@ -175,7 +175,8 @@ cpuset::Setting cpu_setting_of(const NodeState& state) {
 }
 
 cpuset::PoolUse pool_use_of(const NodeState& state) {
-  cpuset::PoolUse use{.unbalanced = state.facts.rdt.isolated | state.facts.cpuset.nohz_full};
+  cpuset::PoolUse use{.is_confined = state.config->confinement != Confinement::None,
+                      .unbalanced = state.facts.rdt.isolated | state.facts.cpuset.nohz_full};
   for (const CpuPool& pool : state.config->cpu_pools) {
     use.pooled |= pool.cpus;
     if (pool.kind == CpuPool::Kind::Exclusive) use.exclusive |= pool.cpus;

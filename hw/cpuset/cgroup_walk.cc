@@ -14,6 +14,8 @@
 namespace nrd::cpuset {
 namespace {
 
+constexpr size_t kLongestName = 256;
+
 // Without following links: users make cgroups where they were delegated one.
 std::vector<std::string> folders_in(const std::string& path) {
   std::vector<std::string> names;
@@ -68,6 +70,13 @@ std::vector<CgroupCpus> list_cgroups(const std::string& root) {
     level = std::move(next);
   }
   return found;
+}
+
+std::string printable(std::string_view path) {
+  std::string text(path.substr(0, kLongestName));
+  std::ranges::replace_if(
+      text, [](char c) { return c < ' ' || c > '~'; }, '?');
+  return text;
 }
 
 std::set<pid_t> processes_in(const std::string& root, const std::string& path) {

@@ -5,6 +5,7 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/cpu_set.h"
@@ -25,6 +26,8 @@ inline constexpr size_t kDeepestCgroup = 8;  // levels below the root
 // Those below `root`, parents before their children, that have the cpuset controller. Those above the limits, and those
 // that vanish meanwhile, are left out.
 std::vector<CgroupCpus> list_cgroups(const std::string& root);
+// Users choose names of cgroups, which reach terminals and the journal.
+std::string printable(std::string_view path);
 // Empty if there is no such cgroup.
 std::set<pid_t> processes_in(const std::string& root, const std::string& path);
 

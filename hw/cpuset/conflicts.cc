@@ -20,15 +20,6 @@ namespace nrd::cpuset {
 namespace {
 
 constexpr size_t kMostProcesses = 4 * 1024 * 1024;  // PID_MAX_LIMIT, include/linux/threads.h
-constexpr size_t kLongestName = 256;
-
-// Users choose names of cgroups, which reach terminals and the journal.
-std::string printable(std::string_view path) {
-  std::string text(path.substr(0, kLongestName));
-  std::ranges::replace_if(
-      text, [](char c) { return c < ' ' || c > '~'; }, '?');
-  return text;
-}
 
 // "nrd-7.scope" of "/nrd.slice/nrd-7.scope/inner"; empty: elsewhere, or the slice itself.
 std::string_view unit_in_slice(std::string_view path) {
@@ -108,14 +99,20 @@ std::optional<Conflict> foreign_partition(const CgroupCpus& cgroup, const PoolUs
 
 using ProcessesOf = std::function<std::set<pid_t>(const std::string&)>;
 
+// Beside its name: why it may run there.
+std::string reason_of(const CgroupCpus& cgroup) {
+  return cgroup.cpus.empty() ? " (it has no cpuset.cpus)" : " (cpuset.cpus " + cgroup.cpus.to_string() + ")";
+}
+
 Conflict may_run(const CgroupCpus& cgroup, CpuSet cpus, const std::string& whose) {
   const std::string name = printable(cgroup.path);
   const std::string list = cpus.to_string();
   return {.source = Conflict::Source::Cgroup,
           .name = name,
           .cpus = std::move(cpus),
-          .text = name + " may run on CPU " + list + " of " + whose + " (cpuset.cpus " + cgroup.cpus.to_string() + ")",
-          .remedy = "remove CPU " + list + " from " + where_set(name)};
+          .text = name + " may run on CPU " + list + " of " + whose + reason_of(cgroup),
+          .remedy = cgroup.cpus.empty() ? "limit cpuset.cpus of " + name + " to other CPUs, or stop its processes"
+                                        : "remove CPU " + list + " from " + where_set(name)};
 }
 
 std::optional<Conflict> shared_exclusive(const CgroupCpus& cgroup, const PoolUse& use, const ProcessesOf& processes) {
@@ -182,8 +179,13 @@ std::optional<Conflict> find_in_slice(const CgroupCpus& cgroup, const Search& se
 std::optional<Conflict> find_outside(const CgroupCpus& cgroup, const Search& search) {
   if (is_keeper(cgroup.path)) return std::nullopt;
   if (auto conflict = foreign_partition(cgroup, search.use)) return conflict;
-  if (cgroup.cpus.empty()) return std::nullopt;
-  if (search.above.contains(cgroup.path) && search.processes(cgroup.path).empty()) return std::nullopt;
+  const bool has_list = !cgroup.cpus.empty();
+  // Without confinement, what has no list may run anywhere (docs/cpus.md).
+  if (!has_list && !search.use.is_confined) return std::nullopt;
+  if (!has_list || search.above.contains(cgroup.path)) {
+    if (!cgroup.effective.intersects(search.use.exclusive) || search.processes(cgroup.path).empty())
+      return std::nullopt;
+  }
   if (auto conflict = shared_exclusive(cgroup, search.use, search.processes)) return conflict;
   const bool is_narrow = !search.all.is_subset_of(cgroup.cpus);
   return is_narrow ? shared_free(cgroup, search.use, search.processes) : std::nullopt;

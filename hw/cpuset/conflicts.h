@@ -18,9 +18,9 @@ namespace nrd::cpuset {
 inline constexpr size_t kMostConflicts = 64;  // of cgroups
 
 // Of `cgroups`, at most kMostConflicts: partitions of others, units in nrd.slice without a workload, those that have an
-// exclusive CPU of a workload in their cpuset.cpus, and those that chose CPUs of exclusive pools. Not those of a
-// workload's targets, nor the empty ones above them, and not those that limit its processes to its CPUs. `processes`:
-// of a cgroup. Pure.
+// exclusive CPU of a workload in their cpuset.cpus, and those that chose CPUs of exclusive pools; where the rest of the
+// host is confined, also what may run there without a list of its own. Not those of a workload's targets, nor the empty
+// ones above them, and not those that limit its processes to its CPUs. `processes`: of a cgroup. Pure.
 std::vector<Conflict> cgroup_conflicts(const std::vector<CgroupCpus>& cgroups, const PoolUse& use,
                                        const std::function<std::set<pid_t>(const std::string& path)>& processes);
 

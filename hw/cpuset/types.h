@@ -207,6 +207,7 @@ struct PoolUse {
   };
   CpuSet pooled{};                          // CPUs of all pools
   CpuSet exclusive{};                       // those of exclusive pools
+  bool is_confined = false;                 // the rest of the host is kept off `pooled`
   CpuSet unbalanced{};                      // spared by irqbalance by default: isolcpus=, nohz_full=
   std::map<std::string, Holder> holders{};  // workloads with CPUs of pools, by id
   friend bool operator==(const PoolUse&, const PoolUse&) = default;

@@ -88,6 +88,19 @@ TEST_CASE("a list of all CPUs is as good as none: it is no choice of free exclus
   CHECK(conflicts[0].text == "/some may run on CPU 6-7 of exclusive pools (cpuset.cpus 6-7)");
 }
 
+TEST_CASE("beside a confined host, processes that inherit an exclusive CPU are a conflict") {
+  const CgroupCpus greedy{.path = "/greedy", .cpus = {}, .effective = {0, 4}, .partition = "member"};
+  CHECK(found({greedy}, {30}).empty());
+  PoolUse use = a_use();
+  use.is_confined = true;
+  const auto find = [&](std::set<pid_t> processes) {
+    return cpuset::cgroup_conflicts({greedy}, use, [&](const auto&) { return processes; });
+  };
+  REQUIRE(find({30}).size() == 1);
+  CHECK(find({30})[0].text == "/greedy may run on CPU 4 of workload 1 (it has no cpuset.cpus)");
+  CHECK(find({}).empty());
+}
+
 TEST_CASE("a workload's cgroup in nrd.slice with a CPU of another is a conflict") {
   const auto conflicts = found({a_cgroup("/nrd.slice/nrd-1.scope", "4-5"), a_cgroup("/nrd.slice/nrd-1.scope/in", "4")});
   REQUIRE(conflicts.size() == 1);
