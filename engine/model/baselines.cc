@@ -114,7 +114,9 @@ Baselines unclaimed(const NodeState& state, const Setting& setting) {
   for (const auto& [target, limit] : setting.cpuset.limited) {
     const auto masks = observed.cpuset.targets.find(target);
     const bool is_known = masks != observed.cpuset.targets.end() && !masks->second.cpus.empty();
-    if (is_known && !baselines.cpu_sets.contains(target)) added.cpu_sets[target] = masks->second;
+    if (!is_known || baselines.cpu_sets.contains(target)) continue;
+    added.cpu_sets[target] = masks->second;
+    added.cpu_sets[target].inner.clear();  // not nrd's to restore
   }
   for (const auto& [target, share] : setting.cpuset.shares) {
     const auto found = observed.cpuset.shares.find(target);

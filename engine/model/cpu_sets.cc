@@ -239,7 +239,8 @@ bool has_its_cpus(const NodeState& state, const Workload& workload) {
   return std::ranges::all_of(targets_of(workload), [&](const Target& target) {
     const auto found = state.observed.cpuset.targets.find(target);
     if (is_gone(state, target)) return true;
-    return found != state.observed.cpuset.targets.end() && found->second.is_exactly(*allowed);
+    return found != state.observed.cpuset.targets.end() && found->second.is_exactly(*allowed) &&
+           !cpuset::overlapping_part(found->second.inner, *allowed);
   });
 }
 

@@ -77,6 +77,17 @@ Result<void> check_processes(const NodeState& state, const Group& group, const T
   return {};
 }
 
+// What is below it may have chosen some of the CPUs, but not others beside them.
+Result<void> check_inner(const NodeState& state, const Target& target, const CpuSet& wanted) {
+  const auto* part = cpuset::overlapping_part(state.observed.cpuset.targets.at(target).inner, wanted);
+  if (!part) return {};
+  const std::string list = wanted.to_string();
+  return refused(target, ErrorCode::Conflict,
+                 part->first + " below it has cpuset.cpus " + part->second.to_string() +
+                     ", so that it would run on CPU " + (part->second & wanted).to_string() + ", not on " + list,
+                 "CPUs of " + list + " in cpuset.cpus of " + part->first + ", or all of them");
+}
+
 // Its cpuset can be set by nrd, and has the CPUs.
 Result<void> check_cpuset(const NodeState& state, const Workload& workload, const Group& group, const Target& target) {
   if (!group.managed_by.empty()) {
@@ -92,14 +103,30 @@ Result<void> check_cpuset(const NodeState& state, const Workload& workload, cons
     return refused(target, ErrorCode::Conflict, target.name + " has no cpu.weight",
                    "a cgroup whose parent has cpu in cgroup.subtree_control, or no request_milli");
   }
-  const CpuSet outside = allowed_cpus(state, workload).value_or(CpuSet()) - group.available;
-  if (outside.empty()) return {};
+  const CpuSet wanted = allowed_cpus(state, workload).value_or(CpuSet());
+  const CpuSet outside = wanted - group.available;
+  if (outside.empty()) return check_inner(state, target, wanted);
   return refused(target, ErrorCode::Conflict,
-                 "CPU " + outside.to_string() + " is not among those of the parent of " + target.name + " (" +
-                     group.available.to_string() + ")",
-                 is_unit(target)
-                     ? "a unit in nrd.slice (nrdctl export unit " + target.name + "), or a pool within these CPUs"
-                     : "a parent with more CPUs, or a pool within these CPUs");
+                 target.name + " is in " + group.parent + " (" + group.available.to_string() + "), which has no CPU " +
+                     outside.to_string(),
+                 is_unit(target) ? "a unit in nrd.slice: nrdctl export unit " + target.name +
+                                       " prints a drop-in that starts it there"
+                                 : "a cgroup above it with more CPUs, or a pool within these CPUs");
+}
+
+// Of tasks, before anything is written: the kernel would ignore the CPUs that their cgroup lacks.
+Result<void> check_tasks(const NodeState& state, const Workload& workload) {
+  const CpuSet wanted = allowed_cpus(state, workload).value_or(CpuSet());
+  for (const Target& target : targets_of(workload)) {
+    const auto group = state.observed.cpuset.groups.find(target);
+    if (target.kind != Target::Kind::Task || group == state.observed.cpuset.groups.end()) continue;
+    if (is_gone(state, target) || wanted.is_subset_of(group->second.available)) continue;
+    return fail_at(ErrorCode::Conflict, "/task_ids",
+                   "task " + std::to_string(target.task.id) + " cannot run on CPU " + wanted.to_string() +
+                       ": its cgroup " + group->second.parent + " has CPU " + group->second.available.to_string(),
+                   "a command started by nrdctl run, or a service in nrd.slice (nrdctl export unit)");
+  }
+  return {};
 }
 
 }  // namespace
@@ -107,7 +134,7 @@ Result<void> check_cpuset(const NodeState& state, const Workload& workload, cons
 Result<void> check_group(const NodeState& state, const Workload& workload, std::optional<WorkloadId> self) {
   TRY(check_owner(workload.spec));
   const std::optional<Target> target = group_target(workload.spec);
-  if (!target) return {};
+  if (!target) return check_tasks(state, workload);
   TRY(check_request(state, workload, *target));
   TRY(check_free(state, *target, self));
   const bool is_known = self && group_target(state.workloads.at(*self).spec) == target;

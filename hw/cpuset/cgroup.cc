@@ -11,11 +11,10 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "base/unique_fd.h"
+#include "hw/cpuset/cgroup_walk.h"
 
 namespace nrd::cpuset {
 namespace {
-
-constexpr size_t kMostCgroups = 4096;
 
 // Otherwise each controller of version 1 has a hierarchy of its own.
 bool is_version_2() { return ::access((std::string(kCgroups) + "/cgroup.controllers").c_str(), F_OK) == 0; }
@@ -141,6 +140,23 @@ Result<std::optional<CpuSet>> cpus_of_processes(const std::string& cgroup) {
     if (cpus) return cpus;
     if (path == "/") return CpuSet::first(CpuSet::kMaxCpus);  // without that hierarchy nothing limits them
   }
+}
+
+std::map<std::string, CpuSet> inner_cpus(const std::string& cgroup) {
+  std::map<std::string, CpuSet> inner;
+  for (const CgroupCpus& each : list_cgroups(kCgroups + cgroup)) {
+    const std::string path = cgroup + each.path;
+    if (!each.cpus.empty() && is_populated(path)) inner[printable(path)] = each.cpus;
+  }
+  return inner;
+}
+
+Result<void> check_inner(const std::string& cgroup, const CpuSet& wanted) {
+  const std::map<std::string, CpuSet> inner = inner_cpus(cgroup);
+  const auto* part = overlapping_part(inner, wanted);
+  if (!part) return {};
+  return fail(ErrorCode::Hardware, part->first + " runs on CPU " + (part->second & wanted).to_string() + ", not on " +
+                                       wanted.to_string() + ": its cpuset.cpus is " + part->second.to_string());
 }
 
 Result<std::optional<MemoryNodes>> effective_memory_nodes(const std::string& cgroup) {

@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +38,10 @@ Result<std::optional<CpuSet>> effective_cpus(const std::string& cgroup);
 bool is_done_unconfirmed(const Result<void>& request, const std::string& cgroup, const CpuSet& wanted);
 // The same; in version 1 that of the same path in the hierarchy of cpuset.
 Result<std::optional<CpuSet>> cpus_of_processes(const std::string& cgroup);
+// cpuset.cpus of those below that have one, and processes.
+std::map<std::string, CpuSet> inner_cpus(const std::string& cgroup);
+// Hardware: a cgroup below `cgroup` runs on a part of `wanted`.
+Result<void> check_inner(const std::string& cgroup, const CpuSet& wanted);
 // cpuset.cpus, which is empty where the parent's CPUs apply. nullopt: it has no such file.
 Result<std::optional<CpuSet>> own_cpus(const std::string& cgroup);
 // Writes cpuset.cpus. An empty set is refused by the kernel (ENOSPC) while there are processes.

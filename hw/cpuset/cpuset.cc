@@ -8,6 +8,7 @@
 
 #include "hw/cpuset/affinity.h"
 #include "hw/cpuset/cgroup.h"
+#include "hw/cpuset/cgroup_walk.h"
 #include "hw/cpuset/conflicts.h"
 #include "hw/cpuset/controller.h"
 #include "hw/cpuset/kernel_facts.h"
@@ -28,6 +29,14 @@ constexpr std::chrono::seconds kLongPatience{5};
 // For a search of conflicts: some 10 ms with a thousand processes, which a request must not wait for.
 constexpr std::chrono::milliseconds kSearchPatience{20};
 const std::string kRoot;  // the host itself
+
+// nullopt: it has exited.
+std::optional<Group> group_of(const Task& task) {
+  const std::optional<std::string> cgroup = cgroup_of(task.process).value_or(std::nullopt);
+  const auto cpus = cgroup ? cpus_of_processes(*cgroup).value_or(std::nullopt) : std::nullopt;
+  if (!cpus) return std::nullopt;
+  return Group{.available = *cpus, .parent = printable(*cgroup)};
+}
 
 // What a limit of `target`, whose threads may run on `masks`, would overwrite.
 Result<std::vector<Pinned>> pinned_by(const Target& target, const Masks& masks) {
@@ -84,7 +93,10 @@ Result<Observed> Cpuset::observe_until(const Query& query, Deadline deadline) {
   for (const Target& target : query.targets) {
     std::optional<Masks> masks;
     switch (target.kind) {
-      case Target::Kind::Task: masks = TRY(masks_of(target.task)); break;
+      case Target::Kind::Task:
+        masks = TRY(masks_of(target.task));
+        if (const auto group = group_of(target.task)) observed.groups[target] = *group;
+        break;
       case Target::Kind::Scope: masks = TRY(scopes_.masks_of(target)); break;
       case Target::Kind::Partition: masks = TRY(partition_.masks()); break;
       case Target::Kind::Slice:

@@ -69,6 +69,7 @@ Result<std::optional<Groups::Seen>> Groups::observe_unit(const Target& target, D
   if (!unit) return std::nullopt;
   const bool runs = !unit->cgroup.empty();
   Seen seen;
+  seen.group.parent = unit->slice;
   seen.group.available = TRY(cpus_above(*unit));
   seen.masks.own = unit->allowed;
   seen.masks.cpus = unit->allowed.empty() ? seen.group.available : unit->allowed;
@@ -77,6 +78,7 @@ Result<std::optional<Groups::Seen>> Groups::observe_unit(const Target& target, D
   if (target.kind != Target::Kind::Unit) return seen;
   seen.group.processes = TRY(tasks_in(unit->cgroup));
   seen.group.usage_us = TRY(usage_of(unit->cgroup));
+  seen.masks.inner = inner_cpus(unit->cgroup);
   return seen;
 }
 
@@ -87,7 +89,8 @@ Result<std::optional<Groups::Seen>> Groups::observe_cgroup(const Target& target,
   const std::optional<CpuSet> own = TRY(own_cpus(target.name));
   Seen seen;
   seen.masks = {.cpus = *effective, .exceptions = {}, .own = own.value_or(CpuSet())};
-  seen.group.available = TRY(cpus_of_processes(parent_of(target.name))).value_or(CpuSet());
+  seen.group.parent = parent_of(target.name);
+  seen.group.available = TRY(cpus_of_processes(seen.group.parent)).value_or(CpuSet());
   seen.group.has_controller = own.has_value();
   const std::optional<std::string> weight = TRY(text_of_file(target.name, "cpu.weight"));
   seen.group.has_shares = weight.has_value();
@@ -97,6 +100,7 @@ Result<std::optional<Groups::Seen>> Groups::observe_cgroup(const Target& target,
   seen.group.managed_by = known_managers_[target.name];
   seen.group.processes = TRY(tasks_in(target.name));
   seen.group.usage_us = TRY(usage_of(target.name));
+  seen.masks.inner = inner_cpus(target.name);
   return seen;
 }
 
@@ -130,6 +134,7 @@ Result<void> Groups::limit_unit(const Target& target, const CpuSet& cpus, Deadli
     if (!set && !is_done_unconfirmed(set, unit->cgroup, cpus)) return set;
     if (const auto known = known_units_.find(target.name); known != known_units_.end() && known->second)
       known->second->allowed = cpus;
+    if (effective && target.kind == Target::Kind::Unit) TRY(check_inner(unit->cgroup, cpus));
   }
   return unit->cgroup.empty() ? Result<void>() : check_effective(target, unit->cgroup, cpus);
 }
@@ -141,6 +146,7 @@ Result<void> Groups::limit_cgroup(const Target& target, const CpuSet& cpus) {
     const KeptMasks masks = TRY(KeptMasks::of(target.name, *effective));
     TRY(set_own_cpus(target.name, cpus));
     masks.restore_within(cpus);
+    TRY(check_inner(target.name, cpus));
   }
   return check_effective(target, target.name, cpus);
 }

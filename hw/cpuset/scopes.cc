@@ -39,7 +39,7 @@ Result<std::optional<Masks>> Scopes::masks_of(const Target& scope) {
   if (!inside && !is_populated(cgroup_of_scope(scope))) return std::nullopt;
   const std::optional<CpuSet> effective = TRY(effective_cpus(cgroup_of_scope(scope)));
   if (!effective) return std::nullopt;
-  return Masks{.cpus = *effective};
+  return Masks{.cpus = *effective, .inner = inner_cpus(cgroup_of_scope(scope))};
 }
 
 Result<void> Scopes::move(const Target& scope, const CpuSet& cpus, const MemoryNodes& nodes, Deadline deadline) {
@@ -75,6 +75,7 @@ Result<void> Scopes::limit(const Target& scope, const CpuSet& cpus, const Memory
     const Result<void> set = units_.set_allowed_cpus(scope.name, cpus, deadline);
     masks.restore_within(cpus);
     if (!set && !is_done_unconfirmed(set, cgroup_of_scope(scope), cpus)) return set;
+    TRY(check_inner(cgroup_of_scope(scope), cpus));
   }
   TRY(check_effective(scope, cpus));
   // It has left for another cgroup, while others are still in the scope.

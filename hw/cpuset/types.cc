@@ -35,4 +35,13 @@ bool is_cgroup_path(std::string_view path) {
   return true;
 }
 
+const std::pair<const std::string, CpuSet>* overlapping_part(const std::map<std::string, CpuSet>& inner,
+                                                             const CpuSet& cpus) {
+  for (const auto& each : inner) {
+    const bool is_all = cpus.is_subset_of(each.second);
+    if (each.second.intersects(cpus) && !is_all && !each.second.is_subset_of(cpus)) return &each;
+  }
+  return nullptr;
+}
+
 }  // namespace nrd::cpuset

@@ -13,6 +13,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/cpu_set.h"
@@ -78,18 +79,26 @@ struct Masks {
   // Of what confines the rest of the host, where the kernel overwrites masks, and if asked for: threads that will lose
   // theirs.
   std::vector<Pinned> pinned{};
+  // cpuset.cpus of cgroups with processes below that of the target, by path.
+  std::map<std::string, CpuSet> inner{};
   bool is_exactly(const CpuSet& wanted) const { return exceptions.empty() && cpus == wanted; }
   friend bool operator==(const Masks&, const Masks&) = default;
 };
+
+// The cgroup below a target that would run on a part of `cpus` only, without having chosen that: its own list has some
+// of them and others. nullptr: there is none.
+const std::pair<const std::string, CpuSet>* overlapping_part(const std::map<std::string, CpuSet>& inner,
+                                                             const CpuSet& cpus);
 
 // Of a target that is limited to `cpus`.
 inline Masks limited_to(const Target& target, const CpuSet& cpus) {
   return {.cpus = cpus, .partition = target.kind == Target::Kind::Partition ? "root" : ""};
 }
 
-// More of a unit or cgroup.
+// More of a unit or cgroup; of a task, where it is.
 struct Group {
-  CpuSet available{};          // CPUs that its parent has
+  CpuSet available{};          // CPUs that its parent has, or will have when a unit that is stopped runs
+  std::string parent{};        // the slice of a unit, the cgroup above a cgroup, the cgroup of a task
   std::set<Task> processes{};  // without boot_id; at most kMostProcesses
   std::string managed_by{};    // of a cgroup: the unit of systemd whose it is
   uint64_t usage_us = 0;       // CPU time that its processes have used since it was made
@@ -190,7 +199,7 @@ struct Query {
 // Of the requested targets and CPUs. One that does not exist (any more) is left out.
 struct Observed {
   std::map<Target, Masks> targets{};
-  std::map<Target, Group> groups{};  // of units and cgroups
+  std::map<Target, Group> groups{};  // of units, cgroups and tasks
   std::map<Target, Share> shares{};
   std::map<Target, Memory> memory{};
   std::map<CpuId, LatencyLimit> latency{};

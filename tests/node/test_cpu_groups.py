@@ -48,6 +48,26 @@ def test_a_command_runs_in_a_scope_that_ends_with_it(host):
     assert host.traces() == before
 
 
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_container_whose_list_overlaps_in_part_is_refused_and_later_reported(host, target):
+    post(host.node, ask(target, count=1))  # the controller is enabled
+    host.node.delete(host.node.list()[0]["id"])
+    before = host.traces()
+    box = PATHS[target] + "/box"
+    os.mkdir(host.cgroup(box))
+    for process in host.read(PATHS[target], "cgroup.procs").split():
+        host.write(box, "cgroup.procs", process)
+    host.write(PATHS[target], "cgroup.subtree_control", "+cpuset")
+    host.write(box, "cpuset.cpus", "3-5")
+    assert_refused(host, ask(target), 409, f"{box} below it has cpuset.cpus 3-5, so that it would run on CPU 3, not on 2-3")
+    assert host.traces() == before
+    host.write(box, "cpuset.cpus", "3")
+    assert post(host.node, ask(target))["status"] == "Successful"
+    host.write(box, "cpuset.cpus", "3-5")
+    wait_for(lambda: host.node.list()[0]["status"] != "Successful", "the drift check", 5)
+    assert host.node.health()["hardware_problem"] == ""
+
+
 def test_the_next_command_does_not_get_the_scope_of_a_refused_one(tmp_path):
     host = Host(tmp_path, cpufreq="intel_pstate")
     script = ("import json, socket, sys, time; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])\n"
@@ -89,7 +109,7 @@ def test_a_stopped_service_can_have_the_cpus_of_its_slice(tmp_path, confine):
         for name, slice in (("far.service", "system.slice"), ("near.service", "nrd.slice"), ("deep.service", "nrd-deep.slice")):
             host.systemd.add(name, slice=slice)
         assert_refused(host, {"unit": "far.service", "cpu": {"pool": "fast", "cpus": "2-3"}}, 409,
-                       "/unit: CPU 2-3 is not among those of the parent of far.service (0-1,9,12-15)", "nrdctl export unit far.service")
+                       "/unit: far.service is in system.slice (0-1,9,12-15), which has no CPU 2-3", "nrdctl export unit far.service")
         for name in ("near.service", "deep.service"):
             post(host.node, {"unit": name, "cpu": {"pool": "fast", "count": 2}})
     finally:

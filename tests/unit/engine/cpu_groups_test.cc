@@ -263,6 +263,33 @@ TEST_CASE("a unit whose CPUs are all offline stays as it is, and gets what it ha
   CHECK(fixture.store.baselines().cpu_sets.empty());
 }
 
+TEST_CASE("a container whose own list overlaps the CPUs in part is refused, and reported if it comes later") {
+  UnitFixture fixture;
+  auto& inner = fixture.hardware.tree.cpuset.targets[a_unit()].inner;
+  inner["/system.slice/feed.service/box"] = CpuSet{4, 5};
+  const uint64_t writes = fixture.hardware.writes;
+  const auto refused = fixture.create(for_unit());
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::Conflict);
+  CHECK(refused.error().message ==
+        "/system.slice/feed.service/box below it has cpuset.cpus 4-5, so that it would run on CPU 4, not on 2,4");
+  CHECK(fixture.hardware.writes == writes);
+  // A choice of some, of all, or of others, which the kernel ignores.
+  for (const CpuSet& chosen : {CpuSet{4}, CpuSet::first(16), CpuSet{6, 7}}) {
+    inner["/system.slice/feed.service/box"] = chosen;
+    const auto workload = fixture.create(for_unit());
+    REQUIRE(workload);
+    CHECK(is_applied(fixture.state(), *workload));
+    REQUIRE(fixture.remove(workload->id));
+  }
+  const auto workload = fixture.create(for_unit());
+  REQUIRE(workload);
+  fixture.hardware.tree.cpuset.targets[a_unit()].inner["/system.slice/feed.service/box"] = CpuSet{4, 5};
+  fixture.writer->repair();
+  CHECK_FALSE(is_applied(fixture.state(), *workload));
+  CHECK(fixture.state().health.hardware_problem.empty());
+}
+
 TEST_CASE("a kernel that would give up isolcpus= is reported, with what helps") {
   UnitFixture fixture;
   CHECK(cpu_warnings(fixture.state()).empty());

@@ -223,6 +223,19 @@ TEST_CASE("members of a shared pool run on all its CPUs") {
   CHECK(fixture.create(for_cpus({.pool = "common", .count = 1}, {a_process(30)})).error().field == "/cpu/count");
 }
 
+TEST_CASE("a task whose cgroup lacks the CPUs is refused before anything is written") {
+  Fixture fixture;
+  fixture.hardware.tree.cpuset.groups[{.task = a_process(10)}] = {.available = {0, 1, 2}, .parent = "/system.slice"};
+  const uint64_t writes = fixture.hardware.writes;
+  const auto refused = fixture.create(for_cpus({.pool = "fast", .count = 2}, {a_process(10)}));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::Conflict);
+  CHECK(refused.error().field == "/task_ids");
+  CHECK(refused.error().message == "task 10 cannot run on CPU 2,4: its cgroup /system.slice has CPU 0-2");
+  CHECK(fixture.hardware.writes == writes);
+  CHECK(fixture.create(for_cpus({.pool = "fast", .cpus = {2}}, {a_process(10)})));
+}
+
 TEST_CASE("the last CPU of a workload goes offline: the problem is reported until one is back") {
   Fixture fixture;
   const auto workload = fixture.create(for_cpus({.pool = "fast", .count = 1}, {a_process(10)}));
