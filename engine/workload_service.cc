@@ -1,7 +1,6 @@
 #include "engine/workload_service.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "engine/owner_cleanup.h"
@@ -296,33 +295,30 @@ void WorkloadService::remove(const Requester& who, const DeleteWorkload& command
 }
 
 template <typename Request>
-void WorkloadService::preview_admitted(const Requester& who, const Request& request,
-                                       const Answer<Preview>& done) const {
+void WorkloadService::dry_run_admitted(const Requester& who, const Request& request, const Answer<Done>& done) const {
   const auto command = command_of(who, request);
   if (!command) return done(Failure(command.error()));
-  admit(who, request, *command, [&engine = engine_, done](const auto& admitted, const Launch&) {
-    if (!admitted) return done(Failure(admitted.error()));
-    const auto state = engine.state();
-    const Time now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
-    done(plan::dry_run(*state, *admitted, now).map([&state](plan::DryRun dry_run) {
-      return Preview{state, std::move(dry_run)};
-    }));
-  });
+  // Until the answer, the launch environment holds the place among the allocations.
+  admit(who, request, *command,
+        [&engine = engine_, client = who.client, done](const auto& admitted, const Launch& launch) {
+          if (!admitted) return done(Failure(admitted.error()));
+          engine.dry_run(*admitted, {[done, launch](const Outcome& outcome) { done(outcome); }, client});
+        });
 }
 
-void WorkloadService::preview(const Requester& who, const NewWorkload& workload, const Answer<Preview>& done) const {
+void WorkloadService::dry_run(const Requester& who, const NewWorkload& workload, const Answer<Done>& done) const {
   const Result<std::optional<Owner>> only = check_own(owners_, who, workload.owner);
   if (!only) return done(Failure(only.error()));
-  preview_admitted(who, workload, done);
+  dry_run_admitted(who, workload, done);
 }
 
-void WorkloadService::preview(const Requester& who, const WorkloadPatch& patch, const Answer<Preview>& done) const {
-  preview_admitted(who, patch, done);
+void WorkloadService::dry_run(const Requester& who, const WorkloadPatch& patch, const Answer<Done>& done) const {
+  dry_run_admitted(who, patch, done);
 }
 
-void WorkloadService::preview(const Requester& who, const WorkloadReplacement& replacement,
-                              const Answer<Preview>& done) const {
-  preview_admitted(who, replacement, done);
+void WorkloadService::dry_run(const Requester& who, const WorkloadReplacement& replacement,
+                              const Answer<Done>& done) const {
+  dry_run_admitted(who, replacement, done);
 }
 
 }  // namespace nrd

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "engine/onload/allocations.h"
-#include "engine/plan/dry_run.h"
 #include "engine/requester.h"
 #include "engine/transaction/engine.h"
 
@@ -48,12 +47,6 @@ struct Changed {
   std::shared_ptr<const onload::LaunchEnvironment> launch{};  // to start an application with Onload; null: without
 };
 
-// What a change would do to `state`.
-struct Preview {
-  std::shared_ptr<const NodeState> state;
-  plan::DryRun dry_run;
-};
-
 class WorkloadService {
  public:
   template <typename T>
@@ -71,10 +64,10 @@ class WorkloadService {
   void put(const Requester& who, const WorkloadReplacement& replacement, Answer<Changed> done) const;
   void remove(const Requester& who, const DeleteWorkload& command, Answer<Changed> done) const;
 
-  // The same checks; changes nothing.
-  void preview(const Requester& who, const NewWorkload& workload, const Answer<Preview>& done) const;
-  void preview(const Requester& who, const WorkloadPatch& patch, const Answer<Preview>& done) const;
-  void preview(const Requester& who, const WorkloadReplacement& replacement, const Answer<Preview>& done) const;
+  // The same checks; changes nothing (Engine::dry_run).
+  void dry_run(const Requester& who, const NewWorkload& workload, const Answer<Done>& done) const;
+  void dry_run(const Requester& who, const WorkloadPatch& patch, const Answer<Done>& done) const;
+  void dry_run(const Requester& who, const WorkloadReplacement& replacement, const Answer<Done>& done) const;
 
  private:
   using Launch = std::shared_ptr<const onload::LaunchEnvironment>;
@@ -91,7 +84,7 @@ class WorkloadService {
   void admit(const Requester& who, const WorkloadReplacement& replacement, PutWorkload command,
              const Admitted<PutWorkload>& then) const;
   template <typename Request>
-  void preview_admitted(const Requester& who, const Request& request, const Answer<Preview>& done) const;
+  void dry_run_admitted(const Requester& who, const Request& request, const Answer<Done>& done) const;
   void replay_or(const Requester& who, const NewWorkload& workload, const std::optional<Owner>& only,
                  const Answer<Changed>& done, const std::function<void()>& first_time) const;
 

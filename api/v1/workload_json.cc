@@ -13,7 +13,7 @@
 #include "engine/model/cpu_memory.h"
 #include "engine/model/workload_fields.h"
 #include "engine/plan/bandwidth.h"
-#include "engine/plan/dry_run.h"
+#include "engine/transaction/engine.h"
 
 namespace nrd::v1 {
 namespace {
@@ -167,11 +167,11 @@ std::string render_workload(const NodeState& state, const Workload& workload, co
   return w.take();
 }
 
-std::string render_dry_run(const NodeState& state, const plan::DryRun& dry_run) {
+std::string render_dry_run(const Done& dry_run) {
   json::Writer w;
   w.begin_object();
   w.key("workload");
-  render(w, state, dry_run.workload, {.is_dry_run = true});
+  render(w, *dry_run.state, dry_run.workload, {.is_dry_run = true});
   w.key("changes").begin_array();
   for (const KnobChange& change : dry_run.changes) {
     w.begin_object();

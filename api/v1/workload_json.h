@@ -11,8 +11,8 @@
 #include "engine/model/workload.h"
 #include "engine/onload/allocation.h"
 
-namespace nrd::plan {
-struct DryRun;
+namespace nrd {
+struct Done;
 }
 
 namespace nrd::v1 {
@@ -28,7 +28,7 @@ std::string render_workload(const NodeState& state, const Workload& workload, co
 // The response to ?dry_run=true: the grant and the hardware settings that would change.
 //
 //   {"workload": {...}, "changes": [{"knob": "COS2 ways on cache 0", "from": "7ff", "to": "30"}, ...]}
-std::string render_dry_run(const NodeState& state, const plan::DryRun& dry_run);
+std::string render_dry_run(const Done& dry_run);
 // The workloads that match; nullopt matches all.
 struct Selection {
   std::optional<std::string> uuid{};

@@ -148,9 +148,7 @@ Result<bool> is_forced(const http::Request& request) {
                  "no force, or such a Unix socket");
 }
 
-http::Response previewed(const Preview& preview) {
-  return routing::json_answer(kOk, render_dry_run(*preview.state, preview.dry_run));
-}
+http::Response tried(const Done& dry_run) { return routing::json_answer(kOk, render_dry_run(dry_run)); }
 
 // "team=trading,rack": both, rack with any value.
 auto labels_in(std::string_view text) {
@@ -274,7 +272,7 @@ void create_workload(const routing::Call& call, http::Reply reply) {
   pending.shape = rmd::shape_of(*body);
   pending.uuid = workload->spec.uuid;
   const Requester who = requester_of(call.request);
-  if (*is_dry) return call.workloads.preview(who, *workload, pending.with<Preview>(previewed));
+  if (*is_dry) return call.workloads.dry_run(who, *workload, pending.with<Done>(tried));
   const auto show = [ratio = rmd::ratio_literal(*body)](const Changed& made) { return created(made, ratio); };
   call.workloads.create(who, *workload, pending.with<Changed>(show));
 }
@@ -299,7 +297,7 @@ void patch_workload(const routing::Call& call, http::Reply reply) {
   patch->id = found->id;
   patch->if_revision = revisions_of(call.request.if_match, found->id);
   pending.shape = rmd::shape_of(*body);
-  if (*is_dry) return call.workloads.preview(who, *patch, pending.with<Preview>(previewed));
+  if (*is_dry) return call.workloads.dry_run(who, *patch, pending.with<Done>(tried));
   const auto show = [forced = *forced](const Changed& made) { return patched(made, forced); };
   call.workloads.patch(who, *patch, pending.with<Changed>(show));
 }
@@ -320,7 +318,7 @@ void put_workload(const routing::Call& call, http::Reply reply) {
   pending.shape = rmd::shape_of(*body);
   pending.uuid = replacement.workload.spec.uuid;
   const Requester who = requester_of(call.request);
-  if (*is_dry) return call.workloads.preview(who, replacement, pending.with<Preview>(previewed));
+  if (*is_dry) return call.workloads.dry_run(who, replacement, pending.with<Done>(tried));
   const auto show = [ratio = rmd::ratio_literal(*body), forced = replacement.is_forced](const Changed& made) {
     return made.done.is_new ? created(made, ratio) : patched(made, forced);
   };

@@ -28,8 +28,13 @@ constexpr std::chrono::seconds kPartitionInterval{1};
 // At the end, for the memory of workloads that have been deleted.
 constexpr std::chrono::seconds kReleaseTime{2};
 
+struct DryRun {
+  Command command;
+};
+using Request = std::variant<Command, DryRun, IdempotencyKey>;
+
 struct Waiting {
-  std::variant<Command, IdempotencyKey> request;  // a key: find what was created with it
+  Request request;  // a key: find what was created with it
   Callback<Done> done;
   Steady begin_by;
 };
@@ -80,6 +85,8 @@ class ThreadedEngine final : public Engine {
 
   void submit(Command command, Callback<Done> done) override { push(std::move(command), std::move(done)); }
 
+  void dry_run(Command command, Callback<Done> done) override { push(DryRun{std::move(command)}, std::move(done)); }
+
   void find_created(IdempotencyKey key, Callback<Done> done) override { push(std::move(key), std::move(done)); }
 
   void record(store::DocumentChange onload, std::function<void(Result<void>)> done) override {
@@ -129,7 +136,7 @@ class ThreadedEngine final : public Engine {
   }
 
  private:
-  void push(std::variant<Command, IdempotencyKey> request, Callback<Done> done) {
+  void push(Request request, Callback<Done> done) {
     {
       const std::lock_guard hold(lock_);
       if (const Client client = done.client(); !stopping_ && waiting_.has_room_for(client)) {
@@ -306,41 +313,43 @@ class ThreadedEngine final : public Engine {
     }
   }
 
-  void serve(std::vector<Waiting> batch) {
-    const Steady begun = clock_.steady();
-    std::vector<Command> commands;
-    std::vector<IdempotencyKey> keys;
-    std::vector<Callback<Done>> callers;
-    std::vector<Callback<Done>> askers;
+  // Answers those that need not be begun any more.
+  static std::vector<Waiting> without_late(std::vector<Waiting> batch, Steady begun) {
+    std::vector<Waiting> timely;
     for (Waiting& waiting : batch) {
       if (waiting.begin_by < begun) {
         waiting.done(fail(ErrorCode::Busy, "the change waited too long and was withdrawn; try again"));
-        continue;
-      }
-      if (waiting.done.client().is_gone()) {
+      } else if (waiting.done.client().is_gone()) {
         waiting.done(fail(ErrorCode::Busy, "the client disconnected; the change was withdrawn"));
-        continue;
-      }
-      if (auto* key = std::get_if<IdempotencyKey>(&waiting.request)) {
-        keys.push_back(std::move(*key));
-        askers.push_back(std::move(waiting.done));
       } else {
-        commands.push_back(std::get<Command>(std::move(waiting.request)));
-        callers.push_back(std::move(waiting.done));
+        timely.push_back(std::move(waiting));
       }
     }
+    return timely;
+  }
+
+  // The changes share one commit; then come those that ask for their outcome.
+  void serve(std::vector<Waiting> batch) {
+    batch = without_late(std::move(batch), clock_.steady());
+    const auto questions = std::ranges::stable_partition(
+        batch, [](const Waiting& waiting) { return std::holds_alternative<Command>(waiting.request); });
+    std::vector<Command> commands;
+    for (auto waiting = batch.begin(); waiting != questions.begin(); ++waiting)
+      commands.push_back(std::get<Command>(std::move(waiting->request)));
     std::vector<Result<Applied>> outcomes = writer_.apply(commands);
-    for (const IdempotencyKey& key : keys) {
-      outcomes.push_back(writer_.find_created(key).map([](Workload found) { return Applied{std::move(found)}; }));
+    for (const Waiting& waiting : questions) {
+      const auto* dry = std::get_if<DryRun>(&waiting.request);
+      outcomes.push_back(dry ? writer_.dry_run(dry->command)
+                             : writer_.find_created(std::get<IdempotencyKey>(waiting.request)));
     }
-    callers.insert(callers.end(), askers.begin(), askers.end());
     const std::shared_ptr<const NodeState> state = publish();
-    for (size_t i = 0; i < callers.size(); ++i) {
-      callers[i](outcomes[i].map([&](Applied& applied) {
+    for (size_t i = 0; i < batch.size(); ++i) {
+      batch[i].done(outcomes[i].map([&](Applied& applied) {
         return Done{.state = state,
                     .workload = std::move(applied.workload),
                     .is_new = applied.is_new,
-                    .operation = applied.operation};
+                    .operation = applied.operation,
+                    .changes = std::move(applied.changes)};
       }));
     }
   }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <variant>
+#include <vector>
 
 #include "base/client.h"
 #include "base/clock.h"
@@ -16,6 +17,7 @@
 #include "base/result.h"
 #include "engine/hardware.h"
 #include "engine/model/node_state.h"
+#include "engine/model/setting_changes.h"
 #include "engine/model/workload.h"
 #include "engine/plan/put.h"
 #include "engine/transaction/idempotency.h"
@@ -46,12 +48,14 @@ struct DeleteWorkload {
 using PutWorkload = plan::Put;
 using Command = std::variant<CreateWorkload, PatchWorkload, PutWorkload, DeleteWorkload>;
 
-// The outcome: the state after the change, and the workload in it (before the change, for a delete).
+// The outcome: the state after the change, and the workload in it (before the change, for a delete). Of a dry run: the
+// state as it is, and the workload as it would be; a new one has no final id yet.
 struct Done {
   std::shared_ptr<const NodeState> state;
   Workload workload;
   bool is_new = false;                  // created by the command, not an earlier one
   std::optional<uint64_t> operation{};  // the rest of the change follows when it has moved memory
+  std::vector<KnobChange> changes{};    // of a dry run: what would change
 };
 using Outcome = Result<Done>;
 
@@ -86,6 +90,9 @@ class Engine {
   virtual std::shared_ptr<const NodeState> state() const = 0;
   // From any thread. A command whose client has disconnected is not begun.
   virtual void submit(Command command, Callback<Done> done) = 0;
+  // Checks and plans `command` as submit() does, on a fresh observation, and changes nothing. From any thread; `done`
+  // as above.
+  virtual void dry_run(Command command, Callback<Done> done) = 0;
   // The workload created with this key, after the commands submitted before. NotFound: the key was not used. From any
   // thread; `done` as above.
   virtual void find_created(IdempotencyKey key, Callback<Done> done) = 0;

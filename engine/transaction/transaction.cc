@@ -12,6 +12,7 @@
 #include "engine/model/cpu_shares.h"
 #include "engine/plan/grant.h"
 #include "engine/plan/spec.h"
+#include "engine/transaction/dry_run.h"
 
 namespace nrd {
 namespace {
@@ -132,9 +133,6 @@ bool Transaction::serve_hotplug(const CpuSet& changed) {
 }
 
 Result<Workloads> Transaction::plan(const Command& command) {
-  if (const CpuRequest* request = cpu_request_of(command); request && !request->among.empty())
-    return fail_at(ErrorCode::BadRequest, "/cpu/among", "is only allowed in a dry run",
-                   "dry_run=true, or leave it out");
   const Time time = now(clock_);
   if (const auto* create = std::get_if<CreateWorkload>(&command)) {
     return plan::create(state_, WorkloadId{state_.next_id}, create->spec, time, create->quota_user, create->origin);
@@ -188,10 +186,10 @@ Result<std::optional<WorkloadId>> Transaction::created_with(const IdempotencyKey
                  "a new key for a new workload");
 }
 
-Result<Workload> Transaction::find_created(const IdempotencyKey& key) {
+Result<Applied> Transaction::find_created(const IdempotencyKey& key) {
   TRY(commits_.resolve());
   const std::optional<WorkloadId> found = TRY(created_with(key));
-  if (found) return state_.workloads.at(*found);
+  if (found) return Applied{state_.workloads.at(*found)};
   return fail(ErrorCode::NotFound, "no workload was created with this key");
 }
 
@@ -234,6 +232,9 @@ Result<Transaction::Tried> Transaction::apply_one(const Command& command) {
 }
 
 Result<Transaction::Tried> Transaction::try_one(const Command& command) {
+  if (const CpuRequest* request = cpu_request_of(command); request && !request->among.empty())
+    return fail_at(ErrorCode::BadRequest, "/cpu/among", "is only allowed in a dry run",
+                   "dry_run=true, or leave it out");
   if (const auto* create = std::get_if<CreateWorkload>(&command); create && create->key) {
     const std::optional<WorkloadId> created = TRY(created_with(*create->key));
     if (created) return Tried{*created};
@@ -257,6 +258,22 @@ Result<Transaction::Tried> Transaction::try_one(const Command& command) {
   if (const auto* create = std::get_if<CreateWorkload>(&command)) note_created(create->spec, create->key);
   if (const auto* put = std::get_if<PutWorkload>(&command)) note_created(put->spec, {});
   return tried;
+}
+
+Result<Applied> Transaction::dry_run(const Command& command) {
+  const RequestTime time(hardware_);
+  TRY(check_revision(command));
+  const WorkloadId id = TRY(target_of(command));
+  TRY(memory_.check(command, id));
+  Proposal proposal = TRY(plan_on_fresh_observation(command));
+  const auto move = move_before(command, proposal, id);
+  if (move) TRY(memory_.check_room());
+  TRY(check_no_memory_moves(state_, proposal.setting));
+  const auto found = proposal.workloads.find(id);
+  Applied planned{.workload = found == proposal.workloads.end() ? state_.workloads.at(id) : found->second,
+                  .is_new = !state_.workloads.contains(id)};
+  planned.changes = changes_by(state_, std::move(proposal.setting), move);
+  return planned;
 }
 
 // How memory must move before `proposal` can hold.

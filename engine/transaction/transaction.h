@@ -32,6 +32,7 @@ struct Applied {
   Workload workload;
   bool is_new = false;                  // created by the command, not by an earlier one with the same key
   std::optional<uint64_t> operation{};  // as in Done
+  std::vector<KnobChange> changes{};    // as in Done
 };
 
 class Transaction {
@@ -45,8 +46,10 @@ class Transaction {
   Result<void> recover();
   // One outcome for each command, in order; all share one commit. The publisher fills in `Done::state`.
   std::vector<Result<Applied>> apply(std::span<const Command> commands);
+  // What `command` would do now. Observes, and writes nothing.
+  Result<Applied> dry_run(const Command& command);
   // The workload created with this key. NotFound: the key was not used.
-  Result<Workload> find_created(const IdempotencyKey& key);
+  Result<Applied> find_created(const IdempotencyKey& key);
   // Commits on its own.
   Result<void> record(store::DocumentChange onload);
   // Another configuration of the node's resources; ReloadMode::Check changes nothing.

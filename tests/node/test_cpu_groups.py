@@ -7,7 +7,7 @@ import pytest
 
 from cpu_host import FEED, PATHS, POOLS, TARGETS, Host, ask, assert_refused, host, share  # noqa: F401
 from cpu_pools import CLEAN, patch, post, words
-from harness import NRDCTL, wait_for
+from harness import NRDCTL, Refused, wait_for
 from systemd import bits_of
 
 
@@ -265,3 +265,27 @@ def test_an_exported_workload_of_pools_is_applied_again(host, tmp_path, target, 
     exclusive = (exclusive[0] if isinstance(cpu, list) else exclusive)["exclusive"]
     assert nrdctl(host, "export", "irqbalance") == f"IRQBALANCE_BANNED_CPULIST={exclusive}\n"
     assert f"isolated_cores={exclusive}\n" in nrdctl(host, "export", "tuned")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_dry_run_looks_at_the_target_and_writes_nothing(host, target):
+    """As the first request about it, before anything of it is known."""
+    before = host.traces()
+    host.sim.control("reset")
+
+    def dry_run(workload):
+        return host.node.call("POST", "/v1/workloads?dry_run=true", workload)
+
+    planned = dry_run(ask(target))
+    name = list(TARGETS[target].values())[0]
+    assert planned["workload"]["cpu"]["cpus"] == "2-3"
+    assert {"knob": f"CPUs of {name}", "from": host.cpus(PATHS[target]), "to": "2-3"} in planned["changes"]
+    for refused, status in (({**ask(target), **{target: {"unit": "none.service", "cgroup": "/none"}[target]}}, 400),
+                            (ask(target, memory="near"), 409)):
+        with pytest.raises(Refused) as dry:
+            dry_run(refused)
+        with pytest.raises(Refused) as real:
+            post(host.node, refused)
+        assert dry.value.status == real.value.status == status and dry.value.text == real.value.text
+    assert host.sim.writes() == 0 and host.traces() == before
+    assert post(host.node, ask(target))["cpu"]["cpus"] == "2-3"

@@ -79,6 +79,7 @@ class FakeEngine final : public Engine {
     }
     done(*outcome_);
   }
+  void dry_run(Command command, Done_ done) override { submit(std::move(command), std::move(done)); }
   void find_created(IdempotencyKey, Done_ done) override {
     ++lookups;
     done(*outcome_);

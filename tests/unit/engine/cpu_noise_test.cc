@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include "engine/plan/dry_run.h"
 #include "tests/unit/engine/fixtures.h"
 
 using namespace nrd;
@@ -272,8 +271,8 @@ TEST_CASE("a CPU whose limit cannot be read is not granted") {
 }
 
 TEST_CASE("a dry run lists the limits") {
-  const Fixture fixture;
-  const auto planned = plan::dry_run(fixture.state(), CreateWorkload{for_cpus(1)}, Time{});
+  Fixture fixture;
+  const auto planned = fixture.dry_run(CreateWorkload{for_cpus(1)});
   REQUIRE(planned);
   REQUIRE(planned->changes.size() == 1);
   CHECK(text_of(planned->changes.front()) == "idle latency limit of CPU 2: 0, not n/a");

@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include "engine/model/cpu_sets.h"
-#include "engine/plan/dry_run.h"
 #include "tests/unit/engine/cpu_pool_fixture.h"
 
 using namespace nrd;

@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include "engine/plan/dry_run.h"
 #include "tests/unit/engine/fixtures.h"
 
 using namespace nrd;
@@ -218,15 +217,15 @@ TEST_CASE("without quotas no client is limited, but its workloads count as soon 
 TEST_CASE("dry runs are refused as the requests would be") {
   Fixture fixture;
   const Spec four = for_cpus({.pool = "fast", .count = 4});
-  const auto created = plan::dry_run(fixture.state(), CreateWorkload{.spec = four, .quota_user = kAlice}, {});
+  const auto created = fixture.dry_run(CreateWorkload{.spec = four, .quota_user = kAlice});
   REQUIRE_FALSE(created);
   CHECK(created.error().field == "/cpu/count");
-  CHECK(plan::dry_run(fixture.state(), CreateWorkload{.spec = four}, {}));
+  CHECK(fixture.dry_run(CreateWorkload{.spec = four}));
   Spec named = four;
   named.given_id = "feed";
-  CHECK_FALSE(plan::dry_run(fixture.state(), PutWorkload{.spec = named, .quota_user = kAlice}, {}));
+  CHECK_FALSE(fixture.dry_run(PutWorkload{.spec = named, .quota_user = kAlice}));
   const WorkloadId id = fixture.create_as(kAlice, for_cpus({.pool = "fast", .count = 1}))->id;
   const SpecPatch larger{.cpu = members<CpuRequest>(R"({"count": 4})")};
-  CHECK_FALSE(plan::dry_run(fixture.state(), PatchWorkload{.id = id, .patch = larger, .quota_user = kAlice}, {}));
-  CHECK(plan::dry_run(fixture.state(), PatchWorkload{.id = id, .patch = larger}, {}));
+  CHECK_FALSE(fixture.dry_run(PatchWorkload{.id = id, .patch = larger, .quota_user = kAlice}));
+  CHECK(fixture.dry_run(PatchWorkload{.id = id, .patch = larger}));
 }

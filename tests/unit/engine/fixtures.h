@@ -31,6 +31,7 @@ struct TransactionFixture {
   Result<Workload> create(Spec spec) { return apply(CreateWorkload{std::move(spec)}); }
   Result<Workload> patch(WorkloadId id, SpecPatch patch) { return apply(PatchWorkload{id, std::move(patch)}); }
   Result<Workload> remove(WorkloadId id) { return apply(DeleteWorkload{id}); }
+  Result<Applied> dry_run(const Command& command) { return writer->dry_run(command); }
   // Ways of a cache that has 11.
   std::string drawn(unsigned clos, unsigned cache) const {
     const auto group = hardware.tree.rdt.classes.find(ClosId{clos});

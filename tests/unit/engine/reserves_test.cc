@@ -1,7 +1,6 @@
 #include "engine/model/reserves.h"
 
 #include "engine/model/capacity.h"
-#include "engine/plan/dry_run.h"
 #include "tests/unit/engine/cpu_pool_fixture.h"
 
 using namespace nrd;

@@ -519,7 +519,7 @@ TEST_CASE("whether a key was used can be asked without using it") {
   CHECK(fixture.store.records.keys.empty());
   const auto created = fixture.apply(create);
   REQUIRE(created);
-  CHECK(fixture.writer->find_created(*create.key)->id == created->id);
+  CHECK(fixture.writer->find_created(*create.key)->workload.id == created->id);
   CHECK(fixture.writer->find_created({"k", "g"}).error().code == ErrorCode::KeyReused);
 }
 

@@ -125,9 +125,9 @@ TEST_CASE("the run role may only name its own tasks") {
   workload.task_ids = {::getppid()};
   CHECK(role.create(workload).error().field == "/task_ids");
   const WorkloadPatch patch{.id = WorkloadId{7}, .patch = {}, .task_ids = std::vector<pid_t>{::getppid()}};
-  Result<Preview> preview = fail(ErrorCode::Internal, "no answer");
-  role.workloads.preview(role.who, patch, [&preview](const Result<Preview>& shown) { preview = shown; });
-  CHECK(preview.error().code == ErrorCode::Forbidden);
+  Outcome dry_run = fail(ErrorCode::Internal, "no answer");
+  role.workloads.dry_run(role.who, patch, [&dry_run](const Outcome& tried) { dry_run = tried; });
+  CHECK(dry_run.error().code == ErrorCode::Forbidden);
 }
 
 TEST_CASE("workloads of other processes do not exist for requests of the run role") {
