@@ -45,11 +45,6 @@ Statement& Statement::bind(int position, const std::string& value) {
   return *this;
 }
 
-Statement& Statement::bind_null(int position) {
-  note(sqlite3_bind_null(statement_.get(), position));
-  return *this;
-}
-
 SqlError Statement::run() {
   while (next()) {
   }

@@ -30,7 +30,6 @@ class Statement {
 
   Statement& bind(int position, int64_t value);
   Statement& bind(int position, const std::string& value);
-  Statement& bind_null(int position);
 
   // Executes to the end and resets for the next run.
   SqlError run();
