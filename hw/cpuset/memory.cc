@@ -70,23 +70,28 @@ Result<void> MemoryBinding::set(const Target& target, const MemoryNodes& nodes, 
   return units_.set_memory_nodes(target.name, nodes, deadline);
 }
 
+// The cgroup decides whether systemd has done what it has not confirmed in time.
+Result<void> MemoryBinding::set_and_check(const Target& target, const std::string& cgroup, const MemoryNodes& nodes,
+                                          Deadline deadline) {
+  const Result<void> done = set(target, nodes, deadline);
+  if (cgroup.empty() || (!done && done.error().code != ErrorCode::Busy)) return done;
+  const Result<void> checked = check_nodes(target, cgroup, nodes);
+  return checked || done ? checked : done;
+}
+
 Result<void> MemoryBinding::bind(const Target& target, const MemoryNodes& nodes, Deadline deadline) {
   const std::optional<Place> place = TRY(find(target, deadline));
   if (!place) return {};
   const Memory memory = TRY(read(*place));
   if (memory.nodes == nodes && (memory.is_used || memory.own == nodes)) return {};
-  if (!memory.is_used) TRY(set(target, nodes, deadline));
-  return place->cgroup.empty() ? Result<void>() : check_nodes(target, place->cgroup, nodes);
+  if (!memory.is_used) return set_and_check(target, place->cgroup, nodes, deadline);
+  return check_nodes(target, place->cgroup, nodes);
 }
 
 Result<void> MemoryBinding::move(const Target& target, const MemoryNodes& nodes, Deadline deadline) {
   const std::optional<Place> place = TRY(find(target, deadline));
   if (!place || place->cgroup.empty()) return {};
-  const Result<void> done = set(target, nodes, deadline);
-  if (!done && done.error().code != ErrorCode::Busy) return done;
-  // systemd may have done what it has not confirmed in time.
-  const Result<void> checked = check_nodes(target, place->cgroup, nodes);
-  return checked || done ? checked : done;
+  return set_and_check(target, place->cgroup, nodes, deadline);
 }
 
 Result<void> MemoryBinding::release(const Target& target, const MemoryNodes& own, Deadline deadline) {
@@ -97,8 +102,7 @@ Result<void> MemoryBinding::release(const Target& target, const MemoryNodes& own
   if (!place->cgroup.empty()) {
     // Clearing alone would have no effect on a cgroup that exists, as with CPUs.
     const std::optional<MemoryNodes> all = TRY(effective_memory_nodes(parent_of(place->cgroup)));
-    TRY(set(target, all.value_or(MemoryNodes()), deadline));
-    TRY(check_nodes(target, place->cgroup, all.value_or(MemoryNodes())));
+    TRY(set_and_check(target, place->cgroup, all.value_or(MemoryNodes()), deadline));
   }
   const Result<void> cleared = set(target, {}, deadline);
   // A cgroup with processes keeps a list: the kernel refuses an empty one.

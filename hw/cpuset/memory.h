@@ -38,6 +38,8 @@ class MemoryBinding {
   Result<std::optional<Place>> find(const Target& target, Deadline deadline);
   static Result<Memory> read(const Place& place);
   Result<void> set(const Target& target, const MemoryNodes& nodes, Deadline deadline);
+  Result<void> set_and_check(const Target& target, const std::string& cgroup, const MemoryNodes& nodes,
+                             Deadline deadline);
 
   Units& units_;
   std::map<std::string, Place> known_;  // units, as systemd last reported
