@@ -55,6 +55,9 @@ class NodeHardware final : public Hardware {
   }
 
   std::vector<cpuset::Conflict> conflicts(const cpuset::PoolUse& use) override { return cpuset_.conflicts(use); }
+  Result<std::vector<cpuset::Pinned>> pinned_by(const cpuset::Setting& changed) override {
+    return cpuset_.pinned_by(changed);
+  }
   std::string partition() override { return cpuset::Partition::kind(); }
   Result<std::map<std::string, CpuSet>> pinned_services() override { return cpuset_.pinned_services(); }
 

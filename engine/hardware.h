@@ -58,6 +58,8 @@ class Hardware {
   virtual std::vector<cpuset::Conflict> conflicts(const cpuset::PoolUse& use) = 0;
   // Services that may run on some CPUs only by CPUAffinity=.
   virtual Result<std::map<std::string, CpuSet>> pinned_services() = 0;
+  // Threads whose CPU affinity would be overwritten if the CPU sets of `changed` were converged to.
+  virtual Result<std::vector<cpuset::Pinned>> pinned_by(const cpuset::Setting& changed) = 0;
   // What cpuset.cpus.partition of nrd.slice tells: one file, where observe() reads many.
   virtual std::string partition() = 0;
   // The frequencies alone: few files, where observe() reads all groups.

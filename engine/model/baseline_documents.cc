@@ -53,13 +53,14 @@ inline constexpr auto json::kFields<NoiseClaim> = std::tuple(Field("before", &No
 namespace {
 
 // Each map is a kind of document; its key is the document's key.
-constexpr auto kKinds = std::tuple(
-    json::Field("ways", &Baselines::ways), json::Field("cpu", &Baselines::cpus),
-    json::Field("frequency", &Baselines::frequencies),
-    json::Field("external_frequency", &Baselines::frequencies_of_others), json::Field("group", &Baselines::groups),
-    json::Field("task", &Baselines::tasks), json::Field("cpu_set", &Baselines::cpu_sets),
-    json::Field("cpu_share", &Baselines::cpu_shares), json::Field("memory", &Baselines::memory),
-    json::Field("latency", &Baselines::latency), json::Field("noise", &Baselines::noise));
+constexpr auto kKinds =
+    std::tuple(json::Field("ways", &Baselines::ways), json::Field("cpu", &Baselines::cpus),
+               json::Field("frequency", &Baselines::frequencies),
+               json::Field("external_frequency", &Baselines::frequencies_of_others),
+               json::Field("group", &Baselines::groups), json::Field("task", &Baselines::tasks),
+               json::Field("cpu_set", &Baselines::cpu_sets), json::Field("cpu_share", &Baselines::cpu_shares),
+               json::Field("memory", &Baselines::memory), json::Field("latency", &Baselines::latency),
+               json::Field("noise", &Baselines::noise), json::Field("pinned", &Baselines::pinned));
 
 constexpr const char* kNothing = "{}";  // the document of a member of a set
 

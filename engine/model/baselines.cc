@@ -85,6 +85,7 @@ void merge(Baselines& baselines, const Baselines& added) {
   baselines.memory.insert(added.memory.begin(), added.memory.end());
   baselines.latency.insert(added.latency.begin(), added.latency.end());
   for (const auto& [source, claim] : added.noise) baselines.noise[source] = claim;
+  baselines.pinned.insert(added.pinned.begin(), added.pinned.end());
 }
 
 Baselines unclaimed(const NodeState& state, const Setting& setting) {

@@ -156,7 +156,7 @@ std::set<Target> waiting_targets(const NodeState& state) {
 }
 
 cpuset::Setting cpu_setting_of(const NodeState& state) {
-  cpuset::Setting wanted{.limited = confinement_of(state), .restored = {}};
+  cpuset::Setting wanted{.limited = confinement_of(state), .restored = {}, .pinned = state.baselines.pinned};
   std::erase_if(wanted.limited, [&state](const auto& entry) { return is_gone(state, entry.first); });
   const CpuSet granted = granted_cpus(state);
   for (const auto& [id, workload] : state.workloads) {

@@ -48,6 +48,7 @@ struct Baselines {
   std::map<cpuset::Target, cpuset::MemoryNodes> memory{};  // what they had themselves
   std::map<CpuId, cpuset::LatencyLimit> latency{};
   std::map<cpuset::NoiseSource, NoiseClaim> noise{};
+  std::map<Task, CpuSet> pinned{};  // threads whose masks a write overwrites that may not be complete yet
   friend bool operator==(const Baselines&, const Baselines&) = default;
 };
 

@@ -236,6 +236,15 @@ Setting without_confinement(Setting setting) {
   return setting;
 }
 
+cpuset::Setting changed_cpu_sets(const cpuset::Setting& setting, const cpuset::Observed& observed) {
+  cpuset::Setting changed{.limited = setting.limited, .restored = setting.restored};
+  std::erase_if(changed.limited, [&observed](const auto& entry) {
+    const auto found = observed.targets.find(entry.first);
+    return found != observed.targets.end() && found->second.is_exactly(entry.second);
+  });
+  return changed;
+}
+
 Setting only_frequencies(const Setting& setting, const CpuSet& cpus) {
   Setting frequencies;
   for (const auto& [cpu, knobs] : setting.pstate.cpus) {

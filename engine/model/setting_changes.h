@@ -11,11 +11,13 @@ namespace nrd {
 // `setting` without the frequencies that equal those in `before`, so that one failing CPU does not block unrelated
 // changes.
 Setting changes(Setting setting, const pstate::Setting& before);
-// `setting` without what confines the rest of the host.
 // Without the limits that targets have by `before` as well: the drift check holds these, so that a target in trouble
 // fails no request about others.
 Setting without_same_limits(Setting setting, const cpuset::Setting& before);
+// `setting` without what confines the rest of the host.
 Setting without_confinement(Setting setting);
+// The CPU sets of `setting` that targets do not have in `observed`.
+cpuset::Setting changed_cpu_sets(const cpuset::Setting& setting, const cpuset::Observed& observed);
 // `setting` without the shares of CPU time, the memory nodes, the latency limits, and the CPUs of work of the kernel,
 // that `observed` has.
 Setting without_applied(Setting setting, const Observed& observed);

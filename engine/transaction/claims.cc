@@ -33,7 +33,11 @@ Result<void> Claims::claim(Proposal& proposal) {
     return fail(ErrorCode::Hardware,
                 "the idle latency limit of CPU " + cpus.to_string() + " cannot be read now; try again");
   }
-  const Baselines added = unclaimed(wanted, proposal.setting);
+  Baselines added = unclaimed(wanted, proposal.setting);
+  if (state_.facts.cpuset.overwrites_affinity) {
+    const cpuset::Setting changed = changed_cpu_sets(proposal.setting.cpuset, state_.observed.cpuset);
+    for (const cpuset::Pinned& each : TRY(hardware_.pinned_by(changed))) added.pinned.emplace(each.thread, each.cpus);
+  }
   if (added == Baselines{}) return {};
   store::Change change;
   // The first claim of a boot replaces the stored baselines of the previous boot.

@@ -9,9 +9,11 @@ namespace nrd {
 
 class Claims {
  public:
-  Claims(NodeState& state, Commits& commits) : state_(state), commits_(commits) {}
+  Claims(Hardware& hardware, NodeState& state, Commits& commits)
+      : hardware_(hardware), state_(state), commits_(commits) {}
 
-  // Commits the present values of unclaimed settings that `proposal` changes.
+  // Commits the present values of unclaimed settings that `proposal` changes, and the masks of threads that the kernel
+  // overwrites with it: a crash before they are restored would lose them.
   Result<void> claim(Proposal& proposal);
   // Releases settings that no workload uses and that other software has changed; `wanted` would restore them.
   void release_changed(const Setting& wanted);
@@ -19,6 +21,7 @@ class Claims {
   void release_taken_groups();
 
  private:
+  Hardware& hardware_;
   NodeState& state_;
   Commits& commits_;
 };

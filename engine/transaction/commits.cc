@@ -108,7 +108,8 @@ bool Commits::drop_restored() {
       std::erase_if(baselines.cpu_sets, is_not_in(used.limited)) +
       std::erase_if(baselines.cpu_shares, is_not_in(used.shares)) + std::erase_if(baselines.memory, is_released) +
       std::erase_if(baselines.latency, is_not_in(used.latency)) + drop_moved_noise(baselines, used, state_.observed);
-  return !restored.empty() || !finished.empty() || ended > 0;
+  const bool has_returned_masks = baselines.pinned != stored_.baselines.pinned;
+  return !restored.empty() || !finished.empty() || ended > 0 || has_returned_masks;
 }
 
 // Returns whether the hardware has to follow.

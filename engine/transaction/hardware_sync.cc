@@ -119,6 +119,7 @@ Result<void> HardwareSync::converge(Setting setting, Scope scope) {
   for (const auto& [cpu, before] : setting.pstate.put_back) pending_restore_.remove(cpu);
   note_absent_cpus();
   state_.observed = with_applied(std::move(state_.observed), setting);
+  state_.baselines.pinned.clear();  // a service may choose another mask from now on
   if (scope == Scope::All) state_.health.hardware_problem.clear();
   return {};
 }

@@ -68,7 +68,7 @@ Transaction::Transaction(Hardware& hardware, store::Store& store, const Clock& c
       clock_(clock),
       sync_(hardware, clock, state_),
       commits_(store, clock, state_, sync_),
-      claims_(state_, commits_),
+      claims_(hardware, state_, commits_),
       externals_(hardware, state_, sync_, commits_),
       governor_(hardware, clock, state_, sync_, externals_),
       groups_(state_, sync_),
@@ -283,6 +283,7 @@ std::optional<cpuset::MemoryChange> Transaction::move_before(const Command& comm
 }
 
 Result<void> Transaction::apply_moved(const Command& command, const cpuset::MemoryChange& moved) {
+  const RequestTime time(hardware_);
   TRY(commits_.resolve());
   TRY(sync_.refresh({}, {}, {.memory = {moved.target}}));
   const Tried tried = TRY(try_one(command));

@@ -38,16 +38,33 @@ std::optional<Group> group_of(const Task& task) {
   return Group{.available = *cpus, .parent = printable(*cgroup)};
 }
 
-// What a limit of `target`, whose threads may run on `masks`, would overwrite.
-Result<std::vector<Pinned>> pinned_by(const Target& target, const Masks& masks) {
-  if (target.kind == Target::Kind::Partition) {
-    const PinnedThreads all = TRY(PinnedThreads::find(masks.cpus));
-    return all.to_pinned();
-  }
-  const std::string cgroup = "/" + target.name;
-  const std::vector<pid_t> processes = TRY(processes_in(cgroup, kMostProcesses));
-  const PinnedThreads found = TRY(PinnedThreads::find_in(processes, masks.cpus));
+// Threads of the host that may not run on all of `cpus`.
+Result<std::vector<Pinned>> pinned_on_host(const CpuSet& cpus) {
+  const PinnedThreads found = TRY(PinnedThreads::find(cpus));
   return found.to_pinned();
+}
+
+// The same of those in `cgroup`.
+Result<std::vector<Pinned>> pinned_in(const std::string& cgroup, const CpuSet& cpus) {
+  const std::vector<pid_t> processes = TRY(processes_in(cgroup, kMostProcesses));
+  const PinnedThreads found = TRY(PinnedThreads::find_in(processes, cpus));
+  return found.to_pinned();
+}
+
+// What a limit of `target`, whose threads may run on `masks`, would overwrite.
+Result<std::vector<Pinned>> overwritten_by(const Target& target, const Masks& masks) {
+  return target.kind == Target::Kind::Partition ? pinned_on_host(masks.cpus) : pinned_in("/" + target.name, masks.cpus);
+}
+
+// Targets with a cgroup, among what `changed` limits and restores.
+std::set<Target> cgroup_targets(const Setting& changed) {
+  std::set<Target> targets;
+  const auto add = [&targets](const auto& entry) {
+    if (entry.first.kind != Target::Kind::Task) targets.insert(entry.first);
+  };
+  std::ranges::for_each(changed.limited, add);
+  std::ranges::for_each(changed.restored, add);
+  return targets;
 }
 
 }  // namespace
@@ -108,7 +125,7 @@ Result<Observed> Cpuset::observe_until(const Query& query, Deadline deadline) {
         observed.groups[target] = std::move(seen->group);
       }
     }
-    if (masks && query.pinned && confines(target)) masks->pinned = TRY(pinned_by(target, *masks));
+    if (masks && query.pinned && confines(target)) masks->pinned = TRY(overwritten_by(target, *masks));
     if (masks) observed.targets[target] = *std::move(masks);
   }
   for (const Target& target : query.shares) {
@@ -120,6 +137,25 @@ Result<Observed> Cpuset::observe_until(const Query& query, Deadline deadline) {
     if (memory) observed.memory[target] = *memory;
   }
   return observed;
+}
+
+// Where the controller is not enabled yet, enabling it overwrites masks all over the host.
+Result<std::vector<Pinned>> Cpuset::pinned_by(const Setting& changed) const {
+  std::vector<Pinned> found;
+  const std::set<Target> targets = cgroup_targets(changed);
+  if (!overwrites_affinity() || targets.empty()) return found;
+  bool is_whole_host = !has_cpusets_below("/");
+  for (const Target& target : targets) {
+    const bool is_scope = target.kind == Target::Kind::Scope;
+    const std::string cgroup = is_scope ? cgroup_of_scope(target) : groups_.known_cgroup(target);
+    const std::optional<CpuSet> effective = cgroup.empty() ? std::nullopt : TRY(effective_cpus(cgroup));
+    if (target.kind == Target::Kind::Partition || (!effective && !is_scope)) is_whole_host = true;
+    if (is_whole_host) break;
+    if (effective) std::ranges::move(TRY(pinned_in(cgroup, *effective)), std::back_inserter(found));
+  }
+  if (is_whole_host) return pinned_on_host(TRY(effective_cpus("/")).value_or(CpuSet()));
+  if (found.size() > kMostProcesses) found.resize(kMostProcesses);
+  return found;
 }
 
 std::vector<Conflict> Cpuset::conflicts(const PoolUse& use) {
@@ -184,6 +220,9 @@ Result<void> Cpuset::converge_targets(const Setting& wanted) {
   note(converge_latency(kRoot, wanted.latency));
   note(noise_.converge(wanted.restored_noise));
   note(noise_.converge(wanted.noise));
+  std::vector<Pinned> pinned;
+  for (const auto& [thread, cpus] : wanted.pinned) pinned.push_back({thread, cpus});
+  PinnedThreads::of(pinned).restore();
   return first;
 }
 

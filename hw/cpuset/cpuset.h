@@ -31,6 +31,9 @@ class Cpuset {
   Result<Node> discover();
   // Targets that have ended, and CPUs without a limit, are left out.
   Result<Observed> observe(const Query& query);
+  // Threads whose masks the kernel would overwrite if `limited` and `restored` of `changed` were converged to: none
+  // from Linux 6.2 on. At most kMostProcesses.
+  Result<std::vector<Pinned>> pinned_by(const Setting& changed) const;
   std::map<NoiseSource, CpuSet> observe_noise() { return noise_.observe(); }
   // Other software that also decides about CPUs of pools. Waits for a short time: on a host with very many cgroups or
   // processes they are those of the call before.

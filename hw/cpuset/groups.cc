@@ -48,6 +48,12 @@ Result<std::optional<Groups::Seen>> Groups::observe(const Target& target, Deadli
   return target.kind == Target::Kind::Cgroup ? observe_cgroup(target, deadline) : observe_unit(target, deadline);
 }
 
+std::string Groups::known_cgroup(const Target& target) const {
+  if (target.kind == Target::Kind::Cgroup) return target.name;
+  const auto known = known_units_.find(target.name);
+  return known != known_units_.end() && known->second ? known->second->cgroup : std::string();
+}
+
 // As last known while systemd does not answer: the files tell the rest. Of a slice that runs they tell all that matters
 // once it is known; asking each time would cost every request some milliseconds.
 Result<std::optional<Unit>> Groups::find_unit(const std::string& name, Deadline deadline) {

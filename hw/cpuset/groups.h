@@ -29,6 +29,9 @@ class Groups {
   // As before, or on all CPUs of its parent.
   Result<void> release(const Target& target, const Masks& before, Deadline deadline);
 
+  // Empty: a unit that was not observed, or does not run.
+  std::string known_cgroup(const Target& target) const;
+
  private:
   Result<std::optional<Seen>> observe_unit(const Target& target, Deadline deadline);
   Result<std::optional<Seen>> observe_cgroup(const Target& target, Deadline deadline);

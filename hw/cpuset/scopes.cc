@@ -8,12 +8,13 @@
 #include "hw/cpuset/controller.h"
 
 namespace nrd::cpuset {
+
+std::string cgroup_of_scope(const Target& scope) { return std::string("/") + kSlice + "/" + scope.name; }
+
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
-
-std::string cgroup_of_scope(const Target& scope) { return std::string("/") + kSlice + "/" + scope.name; }
 
 // nullopt: the process has ended. It may have made cgroups of its own below.
 Result<std::optional<bool>> is_inside(const Target& scope) {

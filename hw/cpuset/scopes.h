@@ -4,12 +4,16 @@
 
 #include <chrono>
 #include <optional>
+#include <string>
 
 #include "base/result.h"
 #include "hw/cpuset/types.h"
 #include "hw/cpuset/units.h"
 
 namespace nrd::cpuset {
+
+// Whether or not it exists.
+std::string cgroup_of_scope(const Target& scope);
 
 class Scopes {
  public:

@@ -282,6 +282,7 @@ struct Setting {
   std::map<CpuId, LatencyLimit> restored_latency{};  // get these limits back
   std::map<NoiseSource, CpuSet> noise{};
   std::map<NoiseSource, CpuSet> restored_noise{};  // get these CPUs back
+  std::map<Task, CpuSet> pinned{};                 // threads that get these masks back; without boot_id
   friend bool operator==(const Setting&, const Setting&) = default;
 };
 

@@ -301,3 +301,30 @@ TEST_CASE("a kernel that would give up isolcpus= is reported, with what helps") 
   fixture.writer->repair();
   CHECK(cpu_warnings(fixture.state()).empty());
 }
+
+TEST_CASE("masks that the kernel overwrites are stored before, and given back by the next start after a death") {
+  UnitFixture fixture;
+  fixture.hardware.facts.cpuset.overwrites_affinity = true;
+  fixture.start();
+  const Task pinned{.id = 40, .process = 40, .start = 7, .boot_id = {}};
+  fixture.hardware.overwritten = {{pinned, CpuSet{3}}};
+  SUBCASE("a change that succeeds keeps no record") {
+    REQUIRE(fixture.create(for_unit()));
+    CHECK(fixture.store.baselines().pinned.empty());
+  }
+  SUBCASE("a death between the write and the return") {
+    fixture.store.next_outcomes = {store::Committed::Done, store::Committed::Unknown};
+    fixture.store.reopens = false;
+    REQUIRE_FALSE(fixture.create(for_unit()));
+    CHECK(fixture.store.baselines().pinned == std::map<Task, CpuSet>{{pinned, CpuSet{3}}});
+    fixture.store.reopens = true;
+    fixture.hardware.returned.clear();
+    fixture.start();
+    CHECK(fixture.hardware.returned == std::map<Task, CpuSet>{{pinned, CpuSet{3}}});
+    fixture.writer->repair();
+    CHECK(fixture.store.baselines().pinned.empty());
+    fixture.hardware.returned.clear();
+    fixture.start();
+    CHECK(fixture.hardware.returned.empty());
+  }
+}

@@ -130,6 +130,9 @@ class FakeHardware final : public Hardware {
     return tree.cpuset.targets[{.kind = cpuset::Target::Kind::Partition, .name = "nrd.slice"}].partition;
   }
   Result<std::map<std::string, CpuSet>> pinned_services() override { return pinned; }
+  Result<std::vector<cpuset::Pinned>> pinned_by(const cpuset::Setting& changed) override {
+    return changed.limited.empty() ? std::vector<cpuset::Pinned>() : overwritten;
+  }
 
   Result<pstate::Observed> observe_frequencies(const CpuSet& cpus) override {
     pstate::Observed observed = tree.pstate;
@@ -233,6 +236,7 @@ class FakeHardware final : public Hardware {
       if (fails()) return fail(ErrorCode::Hardware, "target was not limited");
       found->second = masks;
     }
+    for (const auto& [thread, cpus] : wanted.cpuset.pinned) returned[thread] = cpus;
     for (const auto& [target, before] : wanted.cpuset.restored) {
       const auto found = tree.cpuset.targets.find(target);
       if (found == tree.cpuset.targets.end() || found->second == before) continue;
@@ -331,10 +335,12 @@ class FakeHardware final : public Hardware {
     return counts;
   }
 
-  cpuset::PoolUse searched;               // by the last search for conflicts
-  std::vector<cpuset::Conflict> foreign;  // what it finds
-  std::map<std::string, CpuSet> pinned;   // services with CPUAffinity=
-  rdt::Usages usages;                     // whatever is asked for
+  cpuset::PoolUse searched;                 // by the last search for conflicts
+  std::vector<cpuset::Conflict> foreign;    // what it finds
+  std::map<std::string, CpuSet> pinned;     // services with CPUAffinity=
+  std::vector<cpuset::Pinned> overwritten;  // by any new limit
+  std::map<Task, CpuSet> returned;          // masks that threads got back
+  rdt::Usages usages;                       // whatever is asked for
   std::vector<std::map<ClosId, std::set<CacheId>>> usage_counted;
   std::map<CpuId, pstate::BranchCounts> branches;
   CpuSet uncountable;
