@@ -313,34 +313,26 @@ class ThreadedEngine final : public Engine {
     }
   }
 
-  // Answers those that need not be begun any more.
-  static std::vector<Waiting> without_late(std::vector<Waiting> batch, Steady begun) {
-    std::vector<Waiting> timely;
-    for (Waiting& waiting : batch) {
-      if (waiting.begin_by < begun) {
-        waiting.done(fail(ErrorCode::Busy, "the change waited too long and was withdrawn; try again"));
-      } else if (waiting.done.client().is_gone()) {
-        waiting.done(fail(ErrorCode::Busy, "the client disconnected; the change was withdrawn"));
-      } else {
-        timely.push_back(std::move(waiting));
-      }
-    }
-    return timely;
-  }
-
   // The changes share one commit; then come those that ask for their outcome.
   void serve(std::vector<Waiting> batch) {
-    batch = without_late(std::move(batch), clock_.steady());
-    const auto questions = std::ranges::stable_partition(
-        batch, [](const Waiting& waiting) { return std::holds_alternative<Command>(waiting.request); });
+    std::erase_if(batch, [begun = clock_.steady()](const Waiting& waiting) {
+      const bool is_late = waiting.begin_by < begun;
+      if (!is_late && !waiting.done.client().is_gone()) return false;
+      waiting.done(fail(ErrorCode::Busy, is_late ? "the change waited too long and was withdrawn; try again"
+                                                 : "the client disconnected; the change was withdrawn"));
+      return true;
+    });
+    const auto questions = std::stable_partition(batch.begin(), batch.end(), [](const Waiting& waiting) {
+      return std::holds_alternative<Command>(waiting.request);
+    });
     std::vector<Command> commands;
-    for (auto waiting = batch.begin(); waiting != questions.begin(); ++waiting)
+    for (auto waiting = batch.begin(); waiting != questions; ++waiting)
       commands.push_back(std::get<Command>(std::move(waiting->request)));
     std::vector<Result<Applied>> outcomes = writer_.apply(commands);
-    for (const Waiting& waiting : questions) {
-      const auto* dry = std::get_if<DryRun>(&waiting.request);
+    for (auto waiting = questions; waiting != batch.end(); ++waiting) {
+      const auto* dry = std::get_if<DryRun>(&waiting->request);
       outcomes.push_back(dry ? writer_.dry_run(dry->command)
-                             : writer_.find_created(std::get<IdempotencyKey>(waiting.request)));
+                             : writer_.find_created(std::get<IdempotencyKey>(waiting->request)));
     }
     const std::shared_ptr<const NodeState> state = publish();
     for (size_t i = 0; i < batch.size(); ++i) {

@@ -19,7 +19,7 @@
 namespace nrd::cpuset {
 namespace {
 
-constexpr size_t kMostProcesses = 4 * 1024 * 1024;  // PID_MAX_LIMIT, include/linux/threads.h
+constexpr size_t kMostProcesses = size_t{4} << 20U;  // PID_MAX_LIMIT, include/linux/threads.h
 
 // "nrd-7.scope" of "/nrd.slice/nrd-7.scope/inner"; empty: elsewhere, or the slice itself.
 std::string_view unit_in_slice(std::string_view path) {

@@ -201,7 +201,8 @@ def test_a_dry_run_says_what_would_change(node):
     sleeper = subprocess.Popen(["sleep", "1000"])
     status, text, _ = node.request("POST", "/v1/workloads?dry_run=true", json.dumps({"cpu": {"count": 1}, "task_ids": [str(sleeper.pid)]}))
     assert status == 200, text
-    assert {"knob": f"CPUs of process {sleeper.pid}", "from": "not observed yet", "to": "1"} in json.loads(text)["changes"]
+    change, = [each for each in json.loads(text)["changes"] if each["knob"] == f"CPUs of process {sleeper.pid}"]
+    assert (cpus_of(change["from"]), change["to"]) == (os.sched_getaffinity(sleeper.pid), "1")
     assert node.list() == []
     sleeper.kill()
     sleeper.wait()

@@ -393,11 +393,4 @@ class FakeHardware final : public Hardware {
   std::set<cpuset::NoiseSource> refused_{};
 };
 
-// Ways as a picture, way 0 at the left: "..##.......".
-inline std::string picture(WayMask ways, unsigned width) {
-  std::string text;
-  for (unsigned way = 0; way < width; ++way) text += ways.contains(WayMask::run(way, 1)) ? '#' : '.';
-  return text;
-}
-
 }  // namespace nrd::testing

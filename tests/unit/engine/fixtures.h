@@ -14,6 +14,13 @@
 
 namespace nrd::testing {
 
+// Ways as a picture, way 0 at the left: "..##.......".
+inline std::string picture(WayMask ways, unsigned width) {
+  std::string text;
+  for (unsigned way = 0; way < width; ++way) text += ways.contains(WayMask::run(way, 1)) ? '#' : '.';
+  return text;
+}
+
 struct TransactionFixture {
   explicit TransactionFixture(const NodeShape& shape = {}, EngineOptions configured = {})
       : hardware(shape), options(std::move(configured)) {}

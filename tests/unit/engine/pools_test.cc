@@ -2,10 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/unit/engine/fake_node.h"
-
 using namespace nrd;
-using nrd::testing::picture;
 
 namespace {
 
