@@ -148,7 +148,9 @@ TEST_CASE("all or nothing: CPUs, ways and frequencies") {
   CHECK(without_ways.error().field == "/cache/max");
   spec.cache = CacheRequest{.max = 2, .min = 2};
   spec.frequency = FrequencyRequest{.min = 99, .max = 99};
-  CHECK_FALSE(fixture.create(spec));
+  const auto without_frequency = fixture.create(spec);
+  REQUIRE_FALSE(without_frequency);
+  CHECK(without_frequency.error().field == "/pstate/min_ratio");
   spec.frequency.reset();
   REQUIRE(fixture.create(for_cpus({.pool = "fast", .count = 2})));
   spec.cpu->count = 5;
