@@ -33,6 +33,25 @@ Failure refused(std::string why, std::string allowed) {
   return fail_at(ErrorCode::BadRequest, kKey, std::string(kKey) + ": " + std::move(why), std::move(allowed));
 }
 
+// The cgroup at the top level that `target` is in: "system.slice".
+std::string top_level_of(const Target& target, const cpuset::Group& group) {
+  if (target.kind == Target::Kind::Unit) {
+    const size_t dash = group.parent.find('-');  // "nrd-deep.slice" is below "nrd.slice" (systemd.slice(5))
+    return dash == std::string::npos ? group.parent : group.parent.substr(0, dash) + ".slice";
+  }
+  const std::string& path = target.kind == Target::Kind::Cgroup ? target.name : group.parent;
+  return path.empty() ? path : path.substr(1, path.find('/', 1) - 1);
+}
+
+bool is_confined(Confinement confinement, const std::string& top_level) {
+  switch (confinement) {
+    case Confinement::None: return false;
+    case Confinement::Slices: return std::ranges::find(kSlices, top_level) != kSlices.end();
+    case Confinement::Partition: return top_level != kPartition.name;
+  }
+  return false;
+}
+
 }  // namespace
 
 // The slices in either case: a list that one of them keeps (systemd issue 43846) would invalidate the partition, and
@@ -98,6 +117,25 @@ Result<void> check_pinned_units(const NodeConfig& config, const NodeFacts& facts
   if (names.empty()) return {};
   return refused("could not start any more: " + names,
                  "units with a CPU outside the pools in CPUAffinity=, or in nrd.slice");
+}
+
+Result<void> check_limited_targets(const NodeState& state, Confinement next) {
+  std::string names;
+  for (const auto& [id, workload] : state.workloads) {
+    for (const Target& target : targets_of(workload)) {
+      const auto group = state.observed.cpuset.groups.find(target);
+      if (group == state.observed.cpuset.groups.end() || is_gone(state, target)) continue;
+      const std::string top_level = top_level_of(target, group->second);
+      if (is_confined(state.config->confinement, top_level) || !is_confined(next, top_level)) continue;
+      const bool is_task = target.kind == Target::Kind::Task;
+      names += (names.empty() ? "" : ", ") + (is_task ? "task " + std::to_string(target.task.id) : target.name) +
+               " of workload " + id_text(workload);
+    }
+  }
+  if (names.empty()) return {};
+  return fail_at(ErrorCode::Conflict, kKey,
+                 std::string(kKey) + ": outside nrd.slice these would lose their CPUs: " + names,
+                 "services in nrd.slice (nrdctl export unit), commands of nrdctl run, or no such workloads");
 }
 
 std::string confinement_problem(const NodeState& state) {

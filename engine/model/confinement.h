@@ -25,6 +25,8 @@ Result<void> check_confinement(const NodeConfig& config, const NodeFacts& facts)
 // BadRequest with the units that could not start any more: all their CPUs would be out of reach.
 Result<void> check_pinned_units(const NodeConfig& config, const NodeFacts& facts,
                                 const std::map<std::string, CpuSet>& pinned);
+// Conflict with what workloads limit and `next` would confine: it would lose its CPUs. It is not confined now.
+Result<void> check_limited_targets(const NodeState& state, Confinement next);
 // Why the rest of the host may run on CPUs of pools although it is confined; empty: it may not.
 std::string confinement_problem(const NodeState& state);
 

@@ -86,6 +86,7 @@ Result<NodeConfig> Reconfigure::resolved(const NodeConfig& config) {
     TRY(check_pinned_units(next, state_.facts, pinned));
   }
   TRY(check_granted(next.cpu_pools));
+  TRY(check_limited_targets(state_, next.confinement));
   TRY(check_shares(state_, next.cpu_pools));
   if (!state_.facts.rdt.cat) return next;
   const PoolPartition layout = TRY(plan_layout(*state_.facts.rdt.cat, next.pools));

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from cpu_host import PATHS, POOLS, ask, host  # noqa: F401
 from cpu_pools import LARGE, patch, post
 from harness import Node, cpus_of
 
@@ -79,3 +80,30 @@ def test_a_reload_takes_no_granted_cpus(large, old, new):
     assert large.list()[0]["cpu"] == made["cpu"]
     large.delete(made["id"])
     assert large.request("POST", "/v1/config/reload", "{}")[0] == 200
+
+
+def confine(host, kind):
+    with open(host.node.config, "w") as file:
+        file.write(f'[cpu]\nconfine = "{kind}"\n' + POOLS)
+    return refusal(host.node, "POST", "/v1/config/reload", {})
+
+
+@pytest.mark.parametrize("target, kind, name", [
+    ("unit", "slices", "feed.service"), ("unit", "partition", "feed.service"), ("cgroup", "partition", "/jobs")])
+def test_a_reload_confines_nothing_that_has_cpus(host, target, kind, name):
+    workload = post(host.node, ask(target))
+    before = host.traces()
+    status, _, _, detail = confine(host, kind)
+    assert status == 409 and detail.endswith(f"nrd.toml:2: cpu.confine: outside nrd.slice these would lose their CPUs: {name} of workload 1"), detail
+    assert host.traces() == before and host.cpus(PATHS[target]) == "2-3" and host.node.list()[0] == workload
+    host.node.delete(workload["id"])
+    if target == "cgroup":  # keeps a list of all CPUs while it has processes, and no partition is possible beside it
+        host.write(PATHS[target], "cpuset.cpus", "0-1")
+    assert confine(host, kind)[0] == 200
+
+
+def test_a_cgroup_outside_the_slices_of_the_host_keeps_its_cpus(host):
+    workload = post(host.node, ask("cgroup"))
+    for kind in ("slices", "none"):
+        assert confine(host, kind)[0] == 200
+        assert host.cpus("/jobs") == "2-3" and host.node.list()[0] == workload

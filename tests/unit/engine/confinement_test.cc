@@ -50,6 +50,49 @@ TEST_CASE("slices lose the CPUs of pools, and get them back when a reload ends i
   CHECK(fixture.store.baselines().cpu_sets.empty());
 }
 
+TEST_CASE("a reload that would confine what has CPUs is refused with its name") {
+  struct Row {
+    Target target;
+    const char* parent;
+    const char* by_slices;  // what it names
+    const char* by_partition;
+  };
+  const Target task{.kind = Target::Kind::Task, .name = {}, .task = a_process(10)};
+  const Target unit{.kind = Target::Kind::Unit, .name = "feed.service", .task = {}};
+  const auto cgroup = [](const char* path) { return Target{.kind = Target::Kind::Cgroup, .name = path, .task = {}}; };
+  const std::string refusal = "cpu.confine: outside nrd.slice these would lose their CPUs: ";
+  for (const auto& [target, parent, by_slices, by_partition] :
+       {Row{unit, "system.slice", "feed.service", "feed.service"},
+        Row{unit, "user-1000.slice", "feed.service", "feed.service"}, Row{unit, "far.slice", nullptr, "feed.service"},
+        Row{unit, "nrd.slice", nullptr, nullptr}, Row{unit, "nrd-deep.slice", nullptr, nullptr},
+        Row{cgroup("/jobs"), "/", nullptr, "/jobs"},
+        Row{cgroup("/machine.slice/vm/1"), "/machine.slice/vm", "/machine.slice/vm/1", "/machine.slice/vm/1"},
+        Row{cgroup("/nrd.slice/jobs.service/1"), "/nrd.slice/jobs.service", nullptr, nullptr},
+        Row{task, "/user.slice/session.scope", "task 10", "task 10"}, Row{task, "/", nullptr, "task 10"},
+        Row{task, "/nrd.slice/feed.service", nullptr, nullptr}}) {
+    CAPTURE(target.name);
+    CAPTURE(parent);
+    Fixture fixture;
+    fixture.hardware.tree.cpuset.targets[target] = {.cpus = fixture.everywhere};
+    fixture.hardware.tree.cpuset.groups[target] = {.available = fixture.everywhere, .parent = parent};
+    Spec spec = for_cpus({.pool = "fast", .count = 2});
+    if (target.kind == Target::Kind::Unit) spec.unit = target.name;
+    if (target.kind == Target::Kind::Cgroup) spec.cgroup = target.name;
+    if (target.kind == Target::Kind::Task) spec.tasks = {target.task};
+    REQUIRE(fixture.create(spec));
+    const Observed before = fixture.hardware.tree;
+    for (const auto& [confinement, name] :
+         {std::pair{Confinement::Slices, by_slices}, {Confinement::Partition, by_partition}}) {
+      const Result<void> reloaded = fixture.reload(confinement);
+      REQUIRE(reloaded.has_value() == (name == nullptr));
+      if (!name) continue;
+      CHECK(reloaded.error().code == ErrorCode::Conflict);
+      CHECK(reloaded.error().message == refusal + name + " of workload 1");
+      if (by_slices) CHECK(fixture.hardware.tree == before);
+    }
+  }
+}
+
 TEST_CASE("slices do not get granted CPUs that a start finds in no pool") {
   Fixture fixture;
   REQUIRE(fixture.create(for_cpus({.pool = "fast", .count = 2})));
