@@ -2,11 +2,13 @@
 
 import json
 
+import subprocess
+
 import pytest
 
-from cpu_host import PATHS, POOLS, ask, host  # noqa: F401
-from cpu_pools import LARGE, patch, post
-from harness import Node, cpus_of
+from cpu_host import FEED, PATHS, POOLS, ask, host  # noqa: F401
+from cpu_pools import CLEAN, LARGE, patch, post, words
+from harness import Node, cpus_of, wait_for
 
 NODES = ("2-7", "10-15")  # of pool fast, by NUMA node
 
@@ -64,10 +66,44 @@ def test_the_largest_request_of_each_level_is_granted(within, threads):
             node.delete(made["id"])
 
 
+def test_a_patch_of_the_pool_moves_a_unit_to_cpus_of_another(host):
+    before = host.traces()
+    workload = post(host.node, ask("unit"))
+    assert host.cpus(FEED) == "2-3"
+
+    def moves(effective, **cpu):
+        changed = patch(host.node, workload["id"], {"cpu": cpu})
+        assert changed["cpu"]["enforced"]["effective"] == changed["cpu"]["cpus"] == host.cpus(FEED) == effective, changed
+        return changed["cpu_request"]
+
+    def is_refused(field, **cpu):
+        cpus = host.cpus(FEED)
+        status, _, where, _ = refusal(host.node, "PATCH", f"/v1/workloads/{workload['id']}", {"cpu": cpu})
+        assert (status, where) == (400, field) and host.cpus(FEED) == cpus
+
+    assert moves("7-8", pool="wide") == {"pool": "wide", "count": 2}
+    assert host.node.call("GET", "/v1/cpus/pools/fast")["free"] == "2-6"
+    is_refused("/cpu/count", count=3)
+    is_refused("/cpu/count", pool="common")  # a shared pool has no number of CPUs
+    assert moves("10-11", pool="common", request_milli=500) == {"pool": "common", "request_milli": 500}
+    assert host.read(FEED, "cpu.weight") == "20"
+    is_refused("/cpu/request_milli", pool="fast")
+    assert moves("2-3", pool="fast", cores=2) == {"pool": "fast", "cores": 2}
+    assert host.read(FEED, "cpu.weight") == "100"
+    host.node.delete(workload["id"])
+    assert host.traces() == before
+
+
+def test_a_count_that_replaces_cpus_frees_the_worst_placed(large):
+    workload = post(large, {"cpu": {"pool": "fast", "cpus": "2-4,15", "near": ["node:0"]}})
+    changed = patch(large, workload["id"], {"cpu": {"count": 3}})
+    assert changed["cpu"]["exclusive"] == "2-4" and changed["cpu_request"] == {"pool": "fast", "count": 3, "near": ["node:0"]}
+
+
 @pytest.mark.parametrize("old, new", [
-    ('name = "fast"', 'name = "slow"'),
+    (LARGE[:LARGE.index("[[", 5)], ""), ('name = "fast"', 'name = "slow"'),
     ('cpus = "2-7,10-15"\nkind = "exclusive"', 'cpus = "2-7,10-15"\nkind = "shared"'),
-    ('cpus = "2-7,10-15"', 'cpus = "10-15"')], ids=["renamed", "another kind", "without the CPUs"])
+    ('cpus = "2-7,10-15"', 'cpus = "10-15"')], ids=["removed", "renamed", "another kind", "without the CPUs"])
 def test_a_reload_takes_no_granted_cpus(large, old, new):
     made = post(large, fast(2, near=["node:0"]))
     with open(large.config) as file:
@@ -82,10 +118,35 @@ def test_a_reload_takes_no_granted_cpus(large, old, new):
     assert large.request("POST", "/v1/config/reload", "{}")[0] == 200
 
 
+def test_a_reload_takes_no_idle_sibling():
+    with Node(LARGE, threads=2) as node:
+        made = post(node, {"cpu": {"pool": "fast", "cpus": "4"}})
+        assert made["cpu"]["idle_siblings"] == "5"
+        with open(node.config, "w") as file:
+            file.write(LARGE.replace("2-7,10-15", "2-4,6-7,10-15"))
+        status, _, _, detail = refusal(node, "POST", "/v1/config/reload", {})
+        assert status == 409 and "workloads 1 would lose their CPUs" in detail, detail
+        assert node.list()[0]["cpu"] == made["cpu"]
+
+
 def confine(host, kind):
     with open(host.node.config, "w") as file:
         file.write(f'[cpu]\nconfine = "{kind}"\n' + POOLS)
     return refusal(host.node, "POST", "/v1/config/reload", {})
+
+
+@pytest.mark.parametrize("kinds", [("slices", "none"), ("partition", "none"), ("slices", "partition", "slices")])
+def test_a_command_keeps_its_cpus_while_the_rest_of_the_host_is_confined(host, kinds):
+    with subprocess.Popen(words(host.node, "--pool", "fast", "--count", "2", "--", "sleep", "1000"), env=CLEAN) as command:
+        wait_for(lambda: host.node.list() and host.node.list()[0]["cpu"].get("enforced"), "the workload")
+        workload, before = host.node.list()[0], host.traces()
+        scope = f"/nrd.slice/{workload['cpu']['enforced']['name']}"
+        for kind in kinds:
+            assert confine(host, kind)[0] == 200
+            assert host.cpus(scope) == "2-3" and host.node.list()[0] == workload
+            assert host.cpus("/system.slice") == ("0-15" if kind == "none" else "0-1,9,12-15")
+        assert (host.traces() == before) == (kinds[-1] == "none")
+        command.kill()
 
 
 @pytest.mark.parametrize("target, kind, name", [
