@@ -6,7 +6,8 @@
 Each request is served by a thread of its own, so one that takes its time does not hold up the others. Bytes that are no
 UTF-8 travel as surrogates. An OSError is answered with its errno, so that the other side can raise the same.
 
-The first process collects whatever ends without a parent; the agent itself is its child.
+The first process collects whatever ends without a parent; the agent itself is its child. Where the first process is a
+systemd, the agent is a service.
 """
 
 import ctypes
@@ -231,6 +232,9 @@ def agent():
 
 
 def main():
+    if os.getpid() != 1:
+        agent()
+        return
     child = os.fork()
     if child == 0:
         agent()

@@ -15,6 +15,9 @@ A machine has two plain CPUs, or those that a Shape (shape.py) describes, with c
         vm.run("mount -t resctrl resctrl /sys/fs/resctrl && mkdir /sys/fs/resctrl/a")
         vm.msr(4, 0xC8F)
 
+With systemd=True the host's systemd is the first process, with its bus and no other unit; what the machine runs is in
+vm-agent.service then.
+
 The kernel and the first root file system are $NRD_VM_KERNEL and $NRD_VM_INITRAMFS (see CMakeLists.txt); of another
 series, the files beside them that have its number in their names.
 """
@@ -71,13 +74,13 @@ class Background:
 
 
 class Machine:
-    def __init__(self, share, memory=2048, cpu=None, kernel="6.1", arguments=""):
+    def __init__(self, share, memory=2048, cpu=None, kernel="6.1", arguments="", systemd=False):
         self.share = os.path.abspath(share)
         suffix = "" if kernel == "6.1" else f"-{kernel}"
         root, extension = os.path.splitext(os.environ["NRD_VM_INITRAMFS"])
         self.kernel = os.path.realpath(os.environ["NRD_VM_KERNEL"] + suffix)
         self.initramfs = os.path.abspath(root + suffix + extension)
-        self.memory, self.cpu, self.arguments = memory, cpu, arguments
+        self.memory, self.cpu, self.arguments, self.systemd = memory, cpu, arguments, systemd
         with open(os.path.join(os.path.dirname(self.initramfs), "accel")) as file:
             self.accel = os.environ.get("NRD_VM_ACCEL") or file.read().strip()
         self._folder = tempfile.mkdtemp(prefix="vm-")  # sockets and logs
@@ -213,7 +216,7 @@ class Machine:
     def _argv(self):
         # no_timer_check: on a host that is busy the timer comes late, which the kernel takes for a broken one and panics.
         command_line = (f"console=ttyS0 panic=-1 reboot=triple no_timer_check random.trust_cpu=on loglevel=5 "
-                        f"vm.modules={self.kernel}/modules {self.arguments}")
+                        f"vm.modules={self.kernel}/modules {'vm.manager systemd.show_status=0 ' if self.systemd else ''}{self.arguments}")
         # multidevs: the host's root may be made of several file systems with the same inode numbers.
         export = "security_model=none,multidevs=remap"
         # setpriv: a test runner that is killed takes its machine along. The thread that starts a machine has to live as long.

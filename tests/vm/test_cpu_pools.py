@@ -6,12 +6,11 @@ import time
 
 import pytest
 
-from daemon_node import SOCKET
 from machine import Machine
-from rdt_node import RdtNode, cpus_of
+from pool_node import PoolNode
+from rdt_node import cpus_of
 from shape import Shape
 
-NRDCTL = os.environ.get("NRDCTL")
 # 2 sockets of 2 cores with 2 threads: 0-3 and 4-7; the threads of a core are neighbours.
 CONFIG = """
 [drift]
@@ -25,33 +24,6 @@ name = "fast"
 cpus = "2-7"
 kind = "exclusive"
 """
-
-
-class PoolNode(RdtNode):
-    def launch(self, *options):
-        """`nrdctl run` of a command that waits, once it has its CPUs."""
-        known = {workload["id"] for workload in self.get("/v1/workloads")}
-        process = self.vm.spawn([NRDCTL, "--socket", SOCKET, "run", *options, "--", "sleep", "infinity"])
-        self.vm.wait_until(lambda: process.poll() is not None or self.vm.read(f"/proc/{process.pid}/comm") == "sleep\n", timeout=60, what="the command")
-        assert process.poll() is None, process.output()
-        workload, = (w for w in self.get("/v1/workloads") if w["id"] not in known)
-        return process, workload
-
-    def mask_of(self, pid):
-        """Of its main thread, the online CPUs alone."""
-        return cpus_of(self.vm.run(["taskset", "-pc", str(pid)]).stdout.rpartition(": ")[2])
-
-    def masks(self):
-        """Of all processes of user space, by number and name."""
-        script = "for p in /proc/[0-9]*; do [ -s $p/cmdline ] && echo ${p#/proc/} $(cat $p/comm) $(taskset -pc ${p#/proc/} | sed 's/.*: //'); done 2> /dev/null; true"
-        lines = (line.split() for line in self.vm.run(script).stdout.splitlines())
-        return {int(pid): (name, mask[0]) for pid, name, *mask in lines if mask and name not in ("bash", "sh")}
-
-    def online(self, cpu, is_online):
-        self.vm.write(f"/sys/devices/system/cpu/cpu{cpu}/online", f"{int(is_online)}\n")
-
-    def wait_for_none(self):
-        self.vm.wait_until(lambda: self.get("/v1/workloads") == [], timeout=60, what="the workload to go")
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,91 @@
+"""The real daemon with pools of CPUs on a real kernel, alone or with a systemd as the first process."""
+
+import os
+import signal
+
+from daemon_node import SOCKET
+from rdt_node import RdtNode, cpus_of
+
+NRDCTL = os.environ.get("NRDCTL")
+CGROUPS = "/sys/fs/cgroup"
+ATTEMPTS = 20
+
+
+class PoolNode(RdtNode):
+    def launch(self, *options):
+        """`nrdctl run` of a command that waits, once it has its CPUs."""
+        known = {workload["id"] for workload in self.get("/v1/workloads")}
+        process = self.vm.spawn([NRDCTL, "--socket", SOCKET, "run", *options, "--", "sleep", "infinity"])
+        self.vm.wait_until(lambda: process.poll() is not None or self.vm.read(f"/proc/{process.pid}/comm") == "sleep\n", timeout=60, what="the command")
+        assert process.poll() is None, process.output()
+        workload, = (w for w in self.get("/v1/workloads") if w["id"] not in known)
+        return process, workload
+
+    def mask_of(self, pid):
+        """Of its main thread, the online CPUs alone."""
+        return cpus_of(self.vm.run(["taskset", "-pc", str(pid)]).stdout.rpartition(": ")[2])
+
+    def masks(self):
+        """Of all processes of user space, by number and name."""
+        script = "for p in /proc/[0-9]*; do [ -s $p/cmdline ] && echo ${p#/proc/} $(cat $p/comm) $(taskset -pc ${p#/proc/} | sed 's/.*: //'); done 2> /dev/null; true"
+        lines = (line.split() for line in self.vm.run(script).stdout.splitlines())
+        return {int(pid): (name, mask[0]) for pid, name, *mask in lines if mask and name not in ("bash", "sh")}
+
+    def online(self, cpu, is_online):
+        self.vm.write(f"/sys/devices/system/cpu/cpu{cpu}/online", f"{int(is_online)}\n")
+
+    def wait_for_none(self):
+        self.vm.wait_until(lambda: self.get("/v1/workloads") == [], timeout=60, what="the workload to go")
+
+
+class SystemdNode(PoolNode):
+    """On Machine(systemd=True). systemd has 800 ms for an answer, which a busy host's emulation exceeds now and then: what
+    was refused for this, without any effect, is asked once more."""
+
+    def request(self, method, path, body=None, headers=()):
+        for _ in range(ATTEMPTS):
+            status, answer = super().request(method, path, body, headers)
+            if status != 503:
+                break
+            self.vm.run(["systemctl", "show", "-p", "Version"])  # once systemd has done what it was busy with
+        return status, answer
+
+    def launch(self, *options, prefix=()):
+        argv = [*prefix, NRDCTL, "--socket", SOCKET, "run", *options, "--", "sleep", "infinity"]
+        known = {workload["id"] for workload in self.get("/v1/workloads")}
+        for _ in range(ATTEMPTS):
+            process = self.vm.spawn(argv)
+            self.vm.wait_until(lambda: process.poll() is not None or self.vm.read(f"/proc/{process.pid}/comm") == "sleep\n", timeout=60, what="the command")
+            if process.poll() != 75:
+                break
+            self.vm.run(["systemctl", "show", "-p", "Version"])
+        assert process.poll() is None, process.output()
+        workload, = (w for w in self.get("/v1/workloads") if w["id"] not in known)
+        return process, workload
+
+    def end(self, process):
+        process.kill(signal.SIGKILL)
+        process.wait()
+
+    def service(self, name, command, *lines):
+        """Made and not started."""
+        self.vm.write(f"/run/systemd/system/{name}", "\n".join(["[Service]", f"ExecStart={command}", *lines, ""]))
+        self.vm.run(["systemctl", "daemon-reload"])
+        self.vm.run(["systemctl", "show", "-p", "LoadState", name])  # the first look for a unit reads all their folders
+
+    def main_of(self, unit):
+        return int(self.vm.run(["systemctl", "show", "-p", "MainPID", "--value", unit]).stdout)
+
+    def property_of(self, unit, name):
+        return self.vm.run(["systemctl", "show", "-p", name, "--value", unit]).stdout.strip()
+
+    def cgroup_of(self, pid):
+        return self.vm.read(f"/proc/{pid}/cgroup").strip().removeprefix("0::")
+
+    def effective(self, cgroup):
+        """Where the controller is disabled, that of the cgroup above counts."""
+        script = f'at={cgroup}; while [ -n "$at" ] && [ ! -e {CGROUPS}$at/cpuset.cpus.effective ]; do at=${{at%/*}}; done; cat {CGROUPS}$at/cpuset.cpus.effective'
+        return cpus_of(self.vm.run(script).stdout)
+
+    def scopes(self):
+        return self.vm.run(f"find {CGROUPS} -name 'nrd-*.scope'").stdout.split()

@@ -1,0 +1,85 @@
+"""Scopes and units of a real systemd on a real kernel: the effective CPUs of their cgroups, and masks of real threads."""
+
+import os
+
+import pytest
+
+from machine import Machine
+from pool_node import SystemdNode
+from rdt_node import cpus_of
+from shape import Shape
+
+# 2 sockets of 2 cores with 2 threads: 0-3 and 4-7; the threads of a core are neighbours.
+CONFIG = """
+[drift]
+interval_seconds = 1
+[tasks]
+interval_seconds = 1
+[os]
+cpus = "0-1"
+[[cpu.pools]]
+name = "fast"
+cpus = "2-7"
+kind = "exclusive"
+threads = "any"
+"""
+ALL = set(range(8))
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory):
+    with Machine(tmp_path_factory.mktemp("share"), cpu=Shape(), kernel=os.environ.get("NRD_VM_SERIES", "6.1"), systemd=True) as vm:
+        vm.run(["modprobe", "msr"])
+        node = SystemdNode(vm, CONFIG)
+        node.mount()
+        node.start()
+        yield node
+        print(node.daemon.output())
+
+
+def unchanged(before, after):
+    return {pid: mask for pid, mask in after.items() if pid in before} == {pid: mask for pid, mask in before.items() if pid in after}
+
+
+def test_a_command_is_in_a_scope_with_its_cpus_whatever_mask_it_was_started_with(node):
+    """Before Linux 6.2 enabling the controller for it would give all processes all CPUs."""
+    node.service("pinned.service", "/bin/sleep infinity", "CPUAffinity=2")
+    node.vm.run(["systemctl", "start", "pinned"])
+    node.vm.wait_until(lambda: node.mask_of(node.main_of("pinned")) == {2}, what="CPUAffinity=")
+    masks, tree = node.masks(), node.tree()
+    # Without the reset of its mask by nrdctl, the command would have CPU 0, or from 6.2 on just what is left of it.
+    process, workload = node.launch("--pool", "fast", "--count", "2", "--ways", "2", prefix=["taskset", "-c", "0,2"])
+    scope, granted = f"/nrd.slice/nrd-{workload['id']}.scope", cpus_of(workload["cpu"]["exclusive"])
+    assert workload["cpu"]["enforced"] == {"by": "scope", "name": f"nrd-{workload['id']}.scope", "effective": workload["cpu"]["exclusive"]}
+    assert len(granted) == 2 and node.cgroup_of(process.pid) == scope
+    assert node.effective(scope) == granted == node.mask_of(process.pid)
+    assert unchanged(masks, node.masks())
+    node.assert_agree()  # ways, too
+    grown = node.act("PATCH", f"/v1/workloads/{workload['id']}", {"cpu": {"count": 3}})
+    assert granted < node.effective(scope) == node.mask_of(process.pid) == cpus_of(grown["cpu"]["exclusive"])
+    node.delete(workload)
+    assert node.mask_of(process.pid) == ALL
+    node.end(process)
+    node.vm.wait_until(lambda: node.scopes() == [], timeout=60, what="the end of the scope")
+    assert unchanged(masks, node.masks()) and node.tree() == tree
+    node.vm.run(["systemctl", "stop", "pinned"])
+
+
+def test_a_service_has_its_cpus_through_restart_and_daemon_reload_and_its_own_afterwards(node):
+    node.service("feed.service", "/bin/sleep infinity")
+    masks = node.masks()
+    made = node.act("POST", "/v1/workloads", {"unit": "feed.service", "cpu": {"count": 2}, "cache": {"max": 2, "min": 2}})
+    granted, feed = cpus_of(made["cpu"]["exclusive"]), "/system.slice/feed.service"
+    for _ in range(2):
+        node.vm.run(["systemctl", "restart", "feed"])
+        assert node.effective(feed) == granted == node.mask_of(node.main_of("feed"))
+    node.vm.run(["systemctl", "daemon-reload"])
+    assert node.effective(feed) == granted
+    node.vm.wait_until(lambda: str(node.main_of("feed")) in node.vm.read(f"/sys/fs/resctrl/{made['cos_name']}/tasks").split(), timeout=60, what="the task scan")
+    grown = node.act("PATCH", f"/v1/workloads/{made['id']}", {"cpu": {"count": 3}})
+    assert granted < node.effective(feed) == node.mask_of(node.main_of("feed")) == cpus_of(grown["cpu"]["exclusive"])
+    assert node.get(f"/v1/workloads/{made['id']}")["cpu"]["enforced"] == {"by": "unit", "name": "feed.service", "effective": grown["cpu"]["exclusive"]}
+    node.delete(made)
+    assert node.effective(feed) == ALL == node.mask_of(node.main_of("feed")) and node.property_of("feed", "AllowedCPUs") == ""
+    node.vm.run(["systemctl", "stop", "feed"])
+    assert unchanged(masks, node.masks()) and node.get("/v1/workloads") == []
