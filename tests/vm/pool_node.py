@@ -3,12 +3,15 @@
 import os
 import signal
 
+import pytest
+
 from daemon_node import SOCKET
 from rdt_node import RdtNode, cpus_of
 
 NRDCTL = os.environ.get("NRDCTL")
 CGROUPS = "/sys/fs/cgroup"
 ATTEMPTS = 20
+LONG = pytest.mark.skipif(not os.environ.get("NRD_VM_LONG"), reason="takes long: tests/vm/cpus runs it")
 
 
 class PoolNode(RdtNode):

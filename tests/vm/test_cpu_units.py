@@ -24,11 +24,12 @@ kind = "exclusive"
 threads = "any"
 """
 ALL = set(range(8))
+KERNEL = os.environ.get("NRD_VM_SERIES", "6.1")
 
 
 @pytest.fixture(scope="module")
 def node(tmp_path_factory):
-    with Machine(tmp_path_factory.mktemp("share"), cpu=Shape(), kernel=os.environ.get("NRD_VM_SERIES", "6.1"), systemd=True) as vm:
+    with Machine(tmp_path_factory.mktemp("share"), cpu=Shape(), kernel=KERNEL, systemd=True) as vm:
         vm.run(["modprobe", "msr"])
         node = SystemdNode(vm, CONFIG)
         node.mount()
@@ -58,7 +59,8 @@ def test_a_command_is_in_a_scope_with_its_cpus_whatever_mask_it_was_started_with
     grown = node.act("PATCH", f"/v1/workloads/{workload['id']}", {"cpu": {"count": 3}})
     assert granted < node.effective(scope) == node.mask_of(process.pid) == cpus_of(grown["cpu"]["exclusive"])
     node.delete(workload)
-    assert node.mask_of(process.pid) == ALL
+    # Before Linux 6.2 its mask goes with the controller, which systemd disables in nrd.slice when no scope is limited any more.
+    assert node.effective(scope) == ALL and node.mask_of(process.pid) == (ALL if KERNEL == "6.1" else {0, 2})
     node.end(process)
     node.vm.wait_until(lambda: node.scopes() == [], timeout=60, what="the end of the scope")
     assert unchanged(masks, node.masks()) and node.tree() == tree
