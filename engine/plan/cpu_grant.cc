@@ -191,14 +191,14 @@ Result<CpuGrant> plan_request(const Planning& planning, const CpuRequest& reques
   const CpuQuotaCheck& quota = planning.quota;
   if (pool.kind == CpuPool::Kind::Shared) {
     CpuGrant grant = TRY(join(pool, workload.spec, request));
-    TRY(quota.check(pool, request, others));
+    TRY(quota.check(pool, others, request, 0));
     TRY(check_share(state, pool, workload, request, planning.has_scope));
     grant.memory_nodes = memory_near(state, pool.cpus);
     return grant;
   }
   TRY(check_number(pool, request));
   // Before the placement, so that what a refusal says would fit is also permitted.
-  TRY(quota.check(pool, request, others + least_cpus(request)));
+  TRY(quota.check(pool, others, request, least_cpus(request)));
   const CpuRequest& first = *workload.spec.cpu;
   std::vector<Apart> apart = TRY(apart_from(state, first, workload.id));
   // What it has it may keep, though the reserves have changed.
@@ -219,7 +219,7 @@ Result<CpuGrant> plan_request(const Planning& planning, const CpuRequest& reques
     error.message += pool_reserve_text(state, pool, workload.origin);
     return error;
   }));
-  TRY(quota.check(pool, request, others + grant.exclusive.size()));
+  TRY(quota.check(pool, others, request, grant.exclusive.size()));
   grant.memory_nodes = memory_near(state, grant.exclusive);
   return grant;
 }

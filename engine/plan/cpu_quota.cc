@@ -53,9 +53,9 @@ Result<CpuQuota> CpuQuotaCheck::quota(const char* field) const {
                    "CPUs outside of pools");
 }
 
-Result<void> CpuQuotaCheck::check(const CpuPool& pool, const CpuRequest& request, size_t cpus) const {
+Result<void> CpuQuotaCheck::check(const CpuPool& pool, size_t others, const CpuRequest& request, size_t cpus) const {
   if (!user_ || !state_.config->cpu_quotas) return {};
-  const bool takes_more = cpus > number_of(state_, before_);
+  const bool takes_more = others + cpus > number_of(state_, before_);
   const bool keeps_pool = before_ && std::ranges::any_of(cpu_grants_of(*before_), [&pool](const CpuGrant& grant) {
                             return grant.pool == pool.name;
                           });
@@ -66,7 +66,7 @@ Result<void> CpuQuotaCheck::check(const CpuPool& pool, const CpuRequest& request
                      name_of(*state_.config->cpu_quotas, *user_) + " may not take CPUs of pool " + pool.name,
                      names_of(permitted.pools));
   }
-  return check_number(permitted, cpus, field_of(request));
+  return check_number(permitted, others, field_of(request), cpus);
 }
 
 Result<void> CpuQuotaCheck::check_core_ids(const CpuSet& cpus) const {
@@ -83,25 +83,27 @@ Result<void> CpuQuotaCheck::check_core_ids(const CpuSet& cpus) const {
                          name_of(*state_.config->cpu_quotas, *user_) + " may not take CPUs",
                      names_of(permitted.pools));
   }
-  return check_number(permitted, taken.size(), kField);
+  return check_number(permitted, 0, kField, taken.size());
 }
 
 // "alice has 6 of 8 CPUs of pools; 3 more were requested"
-Result<void> CpuQuotaCheck::check_number(const CpuQuota& quota, size_t cpus, const char* field) const {
+Result<void> CpuQuotaCheck::check_number(const CpuQuota& quota, size_t others, const char* field, size_t cpus) const {
   const size_t present = number_of(state_, before_);
-  if (cpus <= present) return {};
+  const size_t wanted = others + cpus;
+  if (wanted <= present) return {};
   const size_t total = total_of(state_, user_->uid);
   const size_t own = before_ && before_->spec.quota_uid == user_->uid ? present : 0;
-  const size_t others = total - own;
-  if (others + cpus <= quota.count) return {};
-  const size_t more = cpus - own;
-  const size_t most = quota.count > others ? quota.count - others : 0;
+  const size_t kept = total - own;  // by other workloads
+  if (kept + wanted <= quota.count) return {};
+  const size_t more = wanted - own;
+  const size_t most = quota.count > kept + others ? quota.count - kept - others : 0;
   return forbidden(field,
                    name_of(*state_.config->cpu_quotas, *user_) + " has " + std::to_string(total) + " of " +
                        std::to_string(quota.count) + " CPUs of pools; " + std::to_string(more) + " more " +
                        (more == 1 ? "was" : "were") + " requested",
-                   most == 0 ? "none until one of its workloads ends"
-                             : "at most " + std::to_string(most) + (most == 1 ? " CPU" : " CPUs"));
+                   most > 0     ? "at most " + std::to_string(most) + (most == 1 ? " CPU" : " CPUs")
+                   : others > 0 ? "none beside those of the other pools"
+                                : "none until one of its workloads ends");
 }
 
 bool takes_cpus(const NodeState& state, const Workload& workload) {

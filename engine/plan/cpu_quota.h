@@ -18,15 +18,15 @@ class CpuQuotaCheck {
   CpuQuotaCheck(const NodeState& state, const Workload* before, const std::optional<LocalUser>& user)
       : state_(state), before_(before), user_(user) {}
 
-  // Forbidden at /cpu/pool if `user` may not use `pool`, at the requested number if the workload would have `cpus` CPUs
-  // with it and these exceed the quota.
-  Result<void> check(const CpuPool& pool, const CpuRequest& request, size_t cpus) const;
+  // Forbidden at /cpu/pool if `user` may not use `pool`, at the requested number if `cpus` of it, beside the `others`
+  // that the workload gets from other pools, exceed the quota.
+  Result<void> check(const CpuPool& pool, size_t others, const CpuRequest& request, size_t cpus) const;
   // The same for core_ids inside pools, at /core_ids.
   Result<void> check_core_ids(const CpuSet& cpus) const;
 
  private:
   Result<CpuQuota> quota(const char* field) const;
-  Result<void> check_number(const CpuQuota& quota, size_t cpus, const char* field) const;
+  Result<void> check_number(const CpuQuota& quota, size_t others, const char* field, size_t cpus) const;
 
   const NodeState& state_;
   const Workload* before_;

@@ -132,6 +132,23 @@ TEST_CASE("a request beyond the quota is refused with the numbers") {
   }
 }
 
+TEST_CASE("CPUs of several pools count together, and the refusal says how many of its pool fit") {
+  Fixture fixture;
+  NodeConfig both = fixture.options.node;
+  both.cpu_quotas->users.at(1001).pools.insert("slow");
+  REQUIRE(fixture.writer->reconfigure(both, ReloadMode::Apply));
+  Spec spec = for_cpus({.pool = "fast", .count = 2});
+  spec.further_cpus = {{.pool = "slow", .count = 2}};
+  CHECK(fixture.refusal(kAlice, spec) ==
+        "/cpu/1/count: alice has 0 of 3 CPUs of pools; 4 more were requested (at most 1 CPU)");
+  spec.cpu->count = 3;
+  CHECK(fixture.refusal(kAlice, spec) ==
+        "/cpu/1/count: alice has 0 of 3 CPUs of pools; 5 more were requested (none beside those of the other pools)");
+  spec.cpu->count = 2;
+  spec.further_cpus.front().count = 1;
+  CHECK(fixture.refusal(kAlice, spec).empty());
+}
+
 TEST_CASE("two requests at once do not exceed the quota together") {
   Fixture fixture;
   const CreateWorkload two{.spec = for_cpus({.pool = "fast", .count = 2}), .quota_user = kAlice};
