@@ -207,6 +207,7 @@ Result<CpuGrant> plan_request(const Planning& planning, const CpuRequest& reques
   permitted.cpus |= current;
   const CpuSet free = free_cpus_of(state, permitted, workload.id);
   CpuRequest placed = request;
+  placed.near = first.near;
   placed.strict = first.strict;
   placed.level = first.level;
   const Situation situation{.tree = *state.cpu_zones,

@@ -45,3 +45,18 @@ TEST_CASE("members without an effect are refused") {
   list.further_cpus = {{.pool = "fast", .count = 1}};
   CHECK(fixture.create(list).error().field == "/cpu/0/apart/0");
 }
+
+TEST_CASE("CPUs of a further pool that are not near are refused with what is near") {
+  CpuPoolFixture fixture;
+  NodeConfig config = with_pools().node;
+  config.cpu_pools.front().cpus = *CpuSet::parse("2-7");
+  config.cpu_pools.push_back({.name = "far", .cpus = *CpuSet::parse("10-15")});
+  REQUIRE(fixture.writer->reconfigure(config, ReloadMode::Apply));
+  Spec spec = for_cpus({.pool = "fast", .count = 1, .near = {"node:0"}, .strict = true});
+  spec.near_cpus = {*CpuSet::parse("0-7")};
+  spec.further_cpus = {{.pool = "far", .count = 1}};
+  const auto refused = fixture.create(spec);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().field == "/cpu/0/near");
+  CHECK(refused.error().message == "pool \"far\" has no CPUs near node:0");
+}
