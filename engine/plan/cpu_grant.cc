@@ -59,6 +59,10 @@ Result<std::vector<Apart>> apart_from(const NodeState& state, const CpuRequest& 
       return fail_at(ErrorCode::BadRequest, "/cpu/apart/" + std::to_string(i),
                      "there is no workload " + request.apart[i], "ids of workloads");
     }
+    if (other->id == self) {
+      return fail_at(ErrorCode::BadRequest, "/cpu/apart/" + std::to_string(i),
+                     "workload " + request.apart[i] + " cannot be apart from itself", "ids of other workloads");
+    }
     apart.push_back({.workload = request.apart[i], .cpus = cpus_of(*other)});
   }
   return apart;

@@ -46,6 +46,18 @@ TEST_CASE("members without an effect are refused") {
   CHECK(fixture.create(list).error().field == "/cpu/0/apart/0");
 }
 
+TEST_CASE("a workload cannot be apart from itself") {
+  CpuPoolFixture fixture;
+  const auto workload = fixture.create(for_cpus({.pool = "fast", .count = 1}));
+  REQUIRE(workload);
+  const auto refused = fixture.patch(workload->id, {.cpu = members<CpuRequest>(R"({"apart": ["1"]})")});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::BadRequest);
+  CHECK(refused.error().field == "/cpu/apart/0");
+  CHECK(refused.error().message == "workload 1 cannot be apart from itself");
+  CHECK(fixture.state().workloads.at(workload->id).grant == workload->grant);
+}
+
 TEST_CASE("CPUs of a further pool that are not near are refused with what is near") {
   CpuPoolFixture fixture;
   NodeConfig config = with_pools().node;
