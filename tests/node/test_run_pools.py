@@ -194,3 +194,29 @@ def test_a_silent_systemd_is_a_reason_to_try_later(host):
     host.systemd.mode = "normal"
     assert (done.returncode, done.stdout) == (75, "") and "systemd does not answer" in done.stderr, done
     assert host.node.list() == [] and host.traces() == before
+
+
+def has_started(process):
+    return process.poll() is None and comm_of(process.pid) == "sleep"
+
+
+def test_of_a_hundred_at_once_each_has_a_cpu_of_its_own_or_does_not_start(host):
+    before = host.traces()
+    one = words(host.node, "--pool", "fast", "--count", "1", "--", "sleep", "1000")
+    commands = [subprocess.Popen(one, env=CLEAN, stderr=subprocess.DEVNULL) for _ in range(100)]
+    try:
+        wait_for(lambda: all(each.poll() is not None or has_started(each) for each in commands), "each to start or be refused", 120)
+        running = {each.pid for each in commands if each.poll() is None}
+        assert {each.returncode for each in commands if each.pid not in running} == {75}
+        workloads = host.node.list()
+        assert {each["owner"]["pid"] for each in workloads} == running and 0 < len(running) <= 5  # the pool has 5 CPUs
+        assert len({each["cpu"]["exclusive"] for each in workloads}) == len(running)
+        for workload in workloads:
+            scope = f"/nrd.slice/{workload['cpu']['enforced']['name']}"
+            assert host.read(scope, "cgroup.procs") == str(workload["owner"]["pid"])
+            assert host.cpus(scope) == workload["cpu"]["exclusive"]
+    finally:
+        for each in commands:
+            each.kill()
+            each.wait()
+    assert_free(host, before)
