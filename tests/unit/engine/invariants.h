@@ -48,24 +48,84 @@ inline bool is_at_least(const rdt::Bandwidth& limit, const MbaRequest& request, 
   return (limit.unit == rdt::MbaUnit::EighthsOfGbps ? value * kMbpsOfAnEighth : value) >= request.value;
 }
 
-// Its own, in number and place as requested, and its tasks run there.
-inline void check_cpus(const NodeState& state, const Workload& workload) {
-  const CpuGrant& grant = *workload.grant.cpu;
-  const CpuPool* pool = find_pool(state.config->cpu_pools, grant.pool);
+// The number of zones of `level` that `cpus` are in.
+inline size_t zones_with(const NodeState& state, const CpuSet& cpus, cpuset::Level level) {
+  return static_cast<size_t>(std::ranges::count_if(state.facts.cpuset.zones, [&](const cpuset::Zone& zone) {
+    return zone.level == level && zone.cpus.intersects(cpus);
+  }));
+}
+
+inline CpuSet whole_cores(const NodeState& state, const CpuSet& cpus) {
+  CpuSet whole;
+  for (const cpuset::Zone& zone : state.facts.cpuset.zones) {
+    if (zone.level == cpuset::Level::Core && zone.cpus.intersects(cpus)) whole |= zone.cpus;
+  }
+  return whole;
+}
+
+// In number and place as requested.
+inline void check_grant(const NodeState& state, const CpuRequest& request, const CpuGrant& grant) {
+  const CpuPool* pool = find_pool(state.config->cpu_pools, request.pool);
   REQUIRE(pool);
-  REQUIRE(reserved_cpus_of(workload).is_subset_of(pool->cpus));
-  REQUIRE_FALSE(grant.exclusive.intersects(grant.idle_siblings));
-  if (workload.spec.cpu->count > 0) REQUIRE(grant.exclusive.size() == workload.spec.cpu->count);
+  REQUIRE(grant.pool == pool->name);
+  const CpuSet& cpus = grant.exclusive;
+  if (pool->kind == CpuPool::Kind::Shared) {
+    REQUIRE((cpus | grant.idle_siblings).empty());
+    return;
+  }
+  REQUIRE_FALSE(cpus.empty());
+  REQUIRE((cpus | grant.idle_siblings).is_subset_of(pool->cpus));
+  REQUIRE_FALSE(cpus.intersects(grant.idle_siblings));
+  if (request.count > 0) REQUIRE(cpus.size() == request.count);
+  if (request.cores > 0) REQUIRE(zones_with(state, cpus, cpuset::Level::Core) == request.cores);
+  if (!request.cpus.empty()) REQUIRE(cpus == request.cpus);
+  const CpuSet whole = whole_cores(state, cpus);
+  const bool is_one = pool->threads == CpuPool::Threads::One && request.cores == 0;
+  if (request.cores > 0 || pool->threads == CpuPool::Threads::All) REQUIRE(cpus == whole);
+  REQUIRE(grant.idle_siblings == (is_one ? (whole & pool->cpus) - cpus : CpuSet()));
+  if (pool->never_crosses && pool->within != cpuset::Level::Machine) {
+    const size_t zones = zones_with(state, cpus, pool->within);
+    REQUIRE(zones <= 1);  // the machine may lack this level
+  }
+}
+
+// Of each pool as requested, and no CPU of the operating system.
+inline void check_cpus(const NodeState& state, const Workload& workload) {
+  std::vector<CpuRequest> requests;
+  for (const CpuRequest* request : cpu_requests_of(workload.spec)) requests.push_back(*request);
+  if (requests.empty()) requests.push_back({.pool = workload.grant.cpu->pool, .cpus = workload.spec.cpus});  // core_ids
+  const std::span<const CpuGrant> grants = cpu_grants_of(workload);
+  REQUIRE(grants.size() == requests.size());
+  for (size_t i = 0; i < grants.size(); ++i) check_grant(state, requests[i], grants[i]);
+  if (requests.front().strict) {
+    for (const CpuSet& near : workload.spec.near_cpus) REQUIRE(cpus_of(workload).is_subset_of(near));
+  }
+  for (const std::string& id : requests.front().apart) {
+    const Workload* other = workload_with_id(state, id);
+    if (!other) continue;
+    const cpuset::Level level = requests.front().level;
+    REQUIRE(zones_with(state, cpus_of(workload), level) + zones_with(state, cpus_of(*other), level) ==
+            zones_with(state, cpus_of(workload) | cpus_of(*other), level));
+  }
+  REQUIRE_FALSE(reserved_cpus_of(workload).intersects(state.config->groups.os));
   for (const auto& [id, other] : state.workloads) {
     if (id != workload.id) REQUIRE_FALSE(reserved_cpus_of(other).intersects(reserved_cpus_of(workload)));
   }
   REQUIRE(is_applied(state, workload));
 }
 
+// Where it may have ways; empty: everywhere.
+inline CpuSet places_of(const Workload& workload) {
+  const std::span<const CpuGrant> grants = cpu_grants_of(workload);
+  const auto is_shared = [](const CpuGrant& grant) { return grant.exclusive.empty(); };
+  if (grants.empty() || std::ranges::any_of(grants, is_shared)) return workload.spec.cpus | workload.spec.task_cpus;
+  return cpus_of(workload);
+}
+
 inline void check_workload(const NodeState& state, const NodeShape& shape, const Workload& workload) {
   const auto& [pool, clos, ways, frequencies, bandwidth, granted_cpus, cpus_by_pool] = workload.grant;
   REQUIRE(frequencies.size() == (workload.spec.frequency ? cpus_of(workload).size() : 0));
-  REQUIRE(granted_cpus.has_value() == workload.spec.cpu.has_value());
+  if (workload.spec.cpu) REQUIRE(granted_cpus);
   REQUIRE(cpus_by_pool.empty() == workload.spec.further_cpus.empty());
   if (granted_cpus) check_cpus(state, workload);
   for (const auto& [cpu, knobs] : frequencies) {
@@ -79,16 +139,16 @@ inline void check_workload(const NodeState& state, const NodeShape& shape, const
     return;
   }
   REQUIRE(ways.size() >= 1);
-  const CpuSet places = cpus_of(workload) | workload.spec.task_cpus;
+  const CpuSet places = places_of(workload);
   for (const auto& [cache, cpus] : state.facts.rdt.l2) {
-    REQUIRE(ways.contains(cache) == (workload.spec.l2 && cpus.intersects(places)));
+    REQUIRE(ways.contains(cache) == (workload.spec.l2 && (places.empty() || cpus.intersects(places))));
     if (!ways.contains(cache)) continue;
     REQUIRE(ways.at(cache).is_contiguous());
     REQUIRE(ways.at(cache).count() == workload.spec.l2->ways);
     REQUIRE_FALSE(ways.at(cache).intersects(os_ways(state, cache)));
   }
   for (const auto& [cache, cpus] : state.facts.rdt.caches) {
-    REQUIRE(ways.contains(cache) == (workload.spec.cache && cpus.intersects(places)));
+    REQUIRE(ways.contains(cache) == (workload.spec.cache && (places.empty() || cpus.intersects(places))));
     if (!ways.contains(cache)) continue;
     const WayMask mask = ways.at(cache);
     REQUIRE(mask.is_contiguous());
@@ -188,7 +248,8 @@ inline void check_tasks(const NodeState& state, const FakeHardware& hardware) {
   std::map<Task, std::string> homes;
   for (const auto& [id, workload] : state.workloads) {
     for (const Task& task : workload.spec.tasks) {
-      const bool is_new = homes.emplace(task, "COS" + std::to_string(workload.grant.clos.value)).second;
+      const std::string home = workload.grant.has_class() ? "COS" + std::to_string(workload.grant.clos.value) : "";
+      const bool is_new = homes.emplace(task, home).second;
       REQUIRE(is_new);
     }
   }
@@ -214,7 +275,7 @@ inline void check_bandwidth(const NodeState& state, const FakeHardware& hardware
 }
 
 // Without what `seen` does not tell of a group that was made since: its masks and limits where it has no workload; and
-// without the shares of CPU time, the latency limits and the noise that nrd does not ask for.
+// without the targets, shares of CPU time, memory, latency limits and noise that nrd does not ask for.
 inline Observed as_seen(Observed tree, const Observed& seen) {
   for (auto& [clos, group] : tree.rdt.classes) {
     const auto known = seen.rdt.classes.find(clos);
@@ -222,7 +283,12 @@ inline Observed as_seen(Observed tree, const Observed& seen) {
     std::erase_if(group.ways, [&](const auto& entry) { return !known->second.ways.contains(entry.first); });
     std::erase_if(group.bandwidth, [&](const auto& entry) { return !known->second.bandwidth.contains(entry.first); });
   }
+  std::erase_if(tree.cpuset.targets, [&](const auto& entry) { return !seen.cpuset.targets.contains(entry.first); });
+  for (const auto& [target, masks] : seen.cpuset.targets) tree.cpuset.targets.try_emplace(target);  // has ended
   std::erase_if(tree.cpuset.memory, [&](const auto& entry) { return !seen.cpuset.memory.contains(entry.first); });
+  for (auto& [target, memory] : tree.cpuset.memory) {
+    if (memory.own.empty()) memory.nodes = seen.cpuset.memory.at(target).nodes;  // its parent's: read again when needed
+  }
   std::erase_if(tree.cpuset.shares, [&](const auto& entry) { return !seen.cpuset.shares.contains(entry.first); });
   std::erase_if(tree.cpuset.latency, [&](const auto& entry) { return !seen.cpuset.latency.contains(entry.first); });
   tree.cpuset.noise = seen.cpuset.noise;

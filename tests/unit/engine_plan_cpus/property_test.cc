@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -69,6 +70,7 @@ class Host {
     const CpuSet before = free(0);
     for (int i = 1; i <= kRequests; ++i) create(i);
     resize();
+    for (int i = 0; i < kRequests; ++i) name_cpus();
     if (random_.one_in(4)) check_order_of_zones();
     for (int i = 1; i <= kRequests; ++i) workloads_.erase(i);
     check(free(0) == before, "create then delete restores the free set");
@@ -76,7 +78,7 @@ class Host {
 
  private:
   void check(bool holds, const char* what) {
-    if (!holds) FAIL_CHECK(what << ": " << last());
+    if (!holds) FAIL_CHECK(std::string(what) << ": " << last());
   }
 
   CpuSet free(int except) const {
@@ -152,14 +154,61 @@ class Host {
     }
   }
 
+  // By number: of the pool or not, free or not.
+  void name_cpus() {
+    CpuRequest request = a_request();
+    request.count = request.cores = 0;
+    const CpuSet& from = random_.one_in(3) ? machine_.online : random_.one_in(2) ? pool_.cpus : free(0);
+    const std::vector<CpuId> cpus = (from.empty() ? pool_.cpus : from).members();
+    for (uint32_t i = random_.between(1, 3); i > 0; --i) {
+      const CpuId cpu = cpus[random_.below(static_cast<uint32_t>(cpus.size()))];
+      request.cpus |= random_.one_in(2) ? tree_.core_of(cpu) : CpuSet{cpu.value};
+    }
+    const Situation situation = situation_of(request, 0);
+    const Result<CpuGrant> grant = place(situation, request);
+    last_ = {request, {}, grant};
+    check(is_taken(situation, request) == (!grant && grant.error().code == ErrorCode::CpuTaken), "taken or not");
+    if (!grant) return check_allowed(situation, request, grant.error());
+    check(grant->exclusive == request.cpus, "the CPUs that were named");
+    check((grant->exclusive | grant->idle_siblings).is_subset_of(situation.free), "no CPU of another workload");
+    check(pool_.threads != Threads::All || whole_cores(request.cpus) == request.cpus, "whole cores");
+    check_neighbours(situation, request, *grant);
+    check(place(situation, request) == grant, "equal input, equal output");
+  }
+
+  // What others have of them, or of their siblings where these must stay idle.
+  bool is_taken(const Situation& situation, const CpuRequest& request) const {
+    if (!request.cpus.is_subset_of(pool_.cpus)) return false;
+    const CpuSet needed = pool_.threads == Threads::One ? whole_cores(request.cpus) & pool_.cpus : request.cpus;
+    return !needed.is_subset_of(situation.free);
+  }
+
+  // Each core that "CPUs of 4-7" or "4-5" names is granted.
+  void check_allowed(const Situation& situation, const CpuRequest& request, const Error& error) {
+    constexpr std::string_view kPrefix = "CPUs of ";
+    const bool is_choice = error.code == ErrorCode::CpuTaken && error.allowed.starts_with(kPrefix);
+    const auto allowed = CpuSet::parse(is_choice ? error.allowed.substr(kPrefix.size()) : error.allowed);
+    check(error.code != ErrorCode::CpuTaken || is_choice || error.allowed.empty(), "what is free");
+    if (!allowed || allowed->empty()) return;
+    CpuRequest other = request;
+    other.cpus = *allowed;
+    if (is_choice) {
+      const std::vector<CpuId> cpus = allowed->members();
+      const CpuId cpu = cpus[random_.below(static_cast<uint32_t>(cpus.size()))];
+      other.cpus = pool_.threads == Threads::All ? tree_.core_of(cpu) : CpuSet{cpu.value};
+    }
+    const Result<CpuGrant> grant = place(situation, other);
+    if (pool_.never_crosses && !is_choice) return;  // the cores may be too far from each other
+    check(grant.has_value(), "the CPUs named in an error are granted");
+  }
+
   void check_grant(const Situation& situation, const CpuRequest& request, const CpuGrant& grant) {
     check(!grant.exclusive.empty(), "no empty set");
     check(grant.exclusive.is_subset_of(pool_.cpus), "no CPU outside the pool");
     check((grant.exclusive | grant.idle_siblings).is_subset_of(situation.free), "no CPU of another workload");
     check(request.count == 0 || grant.exclusive.size() == request.count, "exactly as many as requested");
     check(request.cores == 0 || cores(grant.exclusive) == request.cores, "exactly as many cores as requested");
-    CpuSet whole;
-    for (const CpuId cpu : grant.exclusive.members()) whole |= tree_.core_of(cpu);
+    const CpuSet whole = whole_cores(grant.exclusive);
     if (request.cores > 0 || pool_.threads == Threads::All) check(whole == grant.exclusive, "whole cores");
     if (request.cores == 0 && pool_.threads == Threads::One) {
       check(cores(grant.exclusive) == grant.exclusive.size(), "one thread of each core");
@@ -167,6 +216,12 @@ class Host {
     } else {
       check(grant.idle_siblings.empty(), "no idle siblings");
     }
+    check_neighbours(situation, request, grant);
+    if (random_.one_in(4)) check_largest(situation);
+    if (random_.one_in(4)) check(place(situation, request) == grant, "equal input, equal output");
+  }
+
+  void check_neighbours(const Situation& situation, const CpuRequest& request, const CpuGrant& grant) {
     if (pool_.never_crosses) check(units(grant.exclusive, pool_.within) == 1, "never crosses");
     if (request.strict) {
       for (const CpuSet& near : situation.near) check(grant.exclusive.is_subset_of(near), "near each device");
@@ -176,8 +231,6 @@ class Host {
                 units(grant.exclusive | other.cpus, request.level),
             "apart");
     }
-    if (random_.one_in(4)) check_largest(situation);
-    if (random_.one_in(4)) check(place(situation, request) == grant, "equal input, equal output");
   }
 
   void check_largest(const Situation& situation) {
@@ -228,13 +281,19 @@ class Host {
     for (const CpuId cpu : cpus.members()) units.insert(tree_.zone_at(*tree_.position_of(cpu), level));
     return units.size();
   }
+  CpuSet whole_cores(const CpuSet& cpus) const {
+    CpuSet whole;
+    for (const CpuId cpu : cpus.members()) whole |= tree_.core_of(cpu);
+    return whole;
+  }
   size_t cores(const CpuSet& cpus) const { return units(cpus, Level::Core); }
 
   std::string last() const {
     const auto& [request, had, grant] = last_;
-    return std::to_string(request.count) + " CPUs or " + std::to_string(request.cores) + " cores of pool " +
-           pool_.cpus.to_string() + ", threads " + std::to_string(static_cast<int>(pool_.threads)) + ", had " +
-           had.to_string() + " -> " + testing::text_of(grant);
+    return std::to_string(request.count) + " CPUs or " + std::to_string(request.cores) + " cores or CPU " +
+           request.cpus.to_string() + " of pool " + pool_.cpus.to_string() + ", threads " +
+           std::to_string(static_cast<int>(pool_.threads)) + ", had " + had.to_string() + " -> " +
+           testing::text_of(grant);
   }
 
   Random random_;
