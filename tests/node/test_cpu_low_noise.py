@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from harness import NRD, Node, stay_on_one_cpu, wait_for
+from harness import NRD, Node, Refused, stay_on_one_cpu, wait_for
 
 CPU = stay_on_one_cpu()
 POOLS = """
@@ -115,3 +115,44 @@ def test_dying_at_each_write(moment):
             assert node.wait_dead() == -9
             node.start()
             assert places(node) == QUIET, nth
+
+
+@pytest.mark.parametrize("fault", ["errno EIO", "errno ENOSPC", "lie"])
+def test_an_interrupt_that_does_not_move_stays_until_the_next_start(fault):
+    for nth in (1, 2):
+        with Node(config=config(fast="false")) as node:
+            node.sim.control("reset")
+            node.sim.control(f"fault write {nth} {fault}")
+            reload(node, config())
+            moved = places(node)
+            assert [here != there for here, there in zip(moved, QUIET)] == [position == nth - 1 for position in range(6)]
+            assert node.health()["hardware_problem"] == ""
+            node.kill9()
+            node.start()
+            assert places(node) == QUIET
+            reload(node, config(fast="false"))
+            assert places(node) == BEFORE
+
+
+@pytest.mark.parametrize("fault", ["errno EIO", "errno ENOSPC", "lie"])
+@pytest.mark.parametrize("old, new", [("false", "true"), ("true", "false")])
+def test_other_work_that_does_not_move_fails_the_reload_and_leaves_nothing_behind(old, new, fault):
+    with Node(config=config(fast=old)) as node:
+        before = places(node)
+        node.sim.control("reset")
+        reload(node, config(fast=new))
+        after, log = places(node), node.sim.log()
+        reload(node, config(fast=old))
+        for nth in (nth for nth, line in enumerate(log, 1) if "/smp_affinity_list" not in line):
+            node.kill9()  # forgets which interrupts cannot be moved
+            with open(node.config, "w") as file:
+                file.write(config(fast=old))
+            node.start()
+            node.sim.control("reset")
+            node.sim.control(f"fault write {nth} {fault}")
+            with pytest.raises(Refused) as refused:
+                reload(node, config(fast=new))
+            assert refused.value.status == 500 and "did not take CPUs" in refused.value.text
+            assert places(node) == before and node.health()["hardware_problem"] == "", nth
+        reload(node, config(fast=new))
+        assert places(node) == after != before
