@@ -9,9 +9,14 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <future>
+#include <string>
 #include <thread>
+
+#include "tests/unit/hw_cpuset/tree.h"
 
 using namespace nrd;
 using cpuset::Level;
@@ -66,6 +71,27 @@ TEST_CASE("zones are ordered, and each online CPU is in one package and one core
     CHECK(all == cpuset::online_cpus());
   }
   CHECK(std::ranges::is_sorted(zones, {}, &Zone::level));
+}
+
+// As on a host whose slices are confined: the cpuset of this process has one CPU. The rest is this host's own.
+TEST_CASE("CPUs that this process may not use are in the zones, too") {
+  const CpuSet online = cpuset::online_cpus();
+  const std::string allowed = std::to_string(online.members().front().value) + "\n";
+  nrd::testing::Tree tree;
+  tree.put("proc/mounts", "cgroup2 /cgroups cgroup2 rw 0 0\n");
+  tree.put("proc/self/cgroup", "0::/nrd.service\n");
+  tree.put("cgroups/cgroup.controllers", "cpuset cpu\n");
+  tree.put("cgroups/nrd.service/cpuset.cpus.effective", allowed);
+  tree.put("cgroups/nrd.service/cpuset.mems.effective", "0\n");
+  std::filesystem::create_symlink("/proc/cpuinfo", tree.root() + "/proc/cpuinfo");
+  std::filesystem::create_symlink("/sys", tree.root() + "/sys");
+  ::setenv("HWLOC_FSROOT", tree.root().c_str(), 1);
+  const Result<std::vector<Zone>> zones = cpuset::read_zones();
+  ::unsetenv("HWLOC_FSROOT");
+  REQUIRE(zones);
+  CpuSet seen;
+  for (const Zone& zone : *zones) seen |= zone.cpus;
+  CHECK(seen == online);
 }
 
 TEST_CASE("reading the zones moves no thread to another CPU") {
