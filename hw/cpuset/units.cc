@@ -71,17 +71,26 @@ Result<Message> new_call(sd_bus* bus, const std::string& unit, const char* metho
   return Message(made);
 }
 
-// The answer.
-Result<Message> send(sd_bus* bus, const Message& message, const std::string& unit, Deadline deadline) {
+// The answer. nullopt: systemd has no such unit.
+Result<std::optional<Message>> send_if_known(sd_bus* bus, const Message& message, const std::string& unit,
+                                             Deadline deadline) {
   const auto left = std::chrono::duration_cast<std::chrono::microseconds>(deadline - std::chrono::steady_clock::now());
   if (left.count() <= 0) return refused(unit, -ETIMEDOUT, nullptr);
   sd_bus_error error{};
   sd_bus_message* answer = nullptr;
   const int done = ::sd_bus_call(bus, message.get(), static_cast<uint64_t>(left.count()), &error, &answer);
   if (done >= 0) return Message(answer);
+  const bool is_unknown = ::sd_bus_error_has_name(&error, "org.freedesktop.systemd1.NoSuchUnit") > 0;
   Failure failure = refused(unit, done, error.message);
   ::sd_bus_error_free(&error);
+  if (is_unknown) return std::nullopt;
   return failure;
+}
+
+Result<Message> send(sd_bus* bus, const Message& message, const std::string& unit, Deadline deadline) {
+  std::optional<Message> answer = TRY(send_if_known(bus, message, unit, deadline));
+  if (!answer) return refused(unit, -ENOENT, "systemd has no such unit");
+  return *std::move(answer);
 }
 
 // A call of the manager with one text, answered with one.
@@ -348,7 +357,14 @@ Result<std::map<std::string, CpuSet>> Units::pinned_services(Deadline deadline) 
 
 Result<std::string> Units::unit_of(const std::string& cgroup, Deadline deadline) {
   sd_bus* bus = TRY(connection(deadline));
-  const std::string path = TRY(ask(bus, "GetUnitByControlGroup", "o", cgroup, deadline));
+  const Message message = TRY(new_call(bus, cgroup, "GetUnitByControlGroup"));
+  if (const int done = ::sd_bus_message_append(message.get(), "s", cgroup.c_str()); done < 0)
+    return refused(cgroup, done, nullptr);
+  const std::optional<Message> answer = TRY(send_if_known(bus, message, cgroup, deadline));
+  if (!answer) return std::string();
+  const char* path = nullptr;
+  if (const int done = ::sd_bus_message_read(answer->get(), "o", &path); done < 0)
+    return refused(cgroup, done, nullptr);
   return text_property(bus, path, "org.freedesktop.systemd1.Unit", "Id", deadline);
 }
 

@@ -227,7 +227,7 @@ class Systemd:
                 if unit.cgroup == cgroup:
                     return self.LoadUnit(name)
             cgroup = cgroup.rpartition("/")[0]
-        return self.LoadUnit("-.slice")
+        raise DBusError("org.freedesktop.systemd1.NoSuchUnit", "Control group is not valid or not managed by this instance")
 
     def ListUnitsByPatterns(self, _states, _patterns):
         services = [name for name in self.units if name.endswith(".service")]

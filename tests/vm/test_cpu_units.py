@@ -5,7 +5,7 @@ import os
 import pytest
 
 from machine import Machine
-from pool_node import SystemdNode
+from pool_node import CGROUPS, SystemdNode
 from rdt_node import cpus_of
 from shape import Shape
 
@@ -85,3 +85,18 @@ def test_a_service_has_its_cpus_through_restart_and_daemon_reload_and_its_own_af
     assert node.effective(feed) == ALL == node.mask_of(node.main_of("feed")) and node.property_of("feed", "AllowedCPUs") == ""
     node.vm.run(["systemctl", "stop", "feed"])
     assert unchanged(masks, node.masks()) and node.get("/v1/workloads") == []
+
+
+def test_a_cgroup_of_no_unit_has_its_cpus_beside_systemd(node):
+    node.vm.run(f"echo +cpuset > {CGROUPS}/cgroup.subtree_control; mkdir {CGROUPS}/job")
+    process = node.vm.spawn(["bash", "-c", f"echo $$ > {CGROUPS}/job/cgroup.procs; exec sleep infinity"])
+    node.vm.wait_until(lambda: node.vm.read(f"/proc/{process.pid}/comm") == "sleep\n", timeout=60, what="the process in the cgroup")
+    made = node.act("POST", "/v1/workloads", {"cgroup": "/job", "cpu": {"count": 2}})
+    assert node.effective("/job") == cpus_of(made["cpu"]["exclusive"]) == node.mask_of(process.pid)
+    node.vm.run(["systemctl", "daemon-reload"])
+    assert node.effective("/job") == cpus_of(made["cpu"]["exclusive"])
+    status, refused = node.request("POST", "/v1/workloads", {"cgroup": "/system.slice/vm-agent.service", "cpu": {"count": 1}})
+    assert status == 409 and "vm-agent.service" in str(refused), refused
+    node.delete(made)
+    assert node.effective("/job") == ALL == node.mask_of(process.pid)
+    node.end(process)
