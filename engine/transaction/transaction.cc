@@ -102,6 +102,8 @@ Result<void> Transaction::recover() {
       [&] { return sync_.converge(std::move(stored.setting), HardwareSync::Scope::All); });
   if (!converged) sync_.note_problem(converged.error());
   reaper_.remove_exited();
+  // Claims of requests that died before their commit.
+  if (!commits_.is_unknown()) commits_.release_restored();
   groups_.report_sharing();
   conflicts_.refresh();
   memory_.start_next();

@@ -279,6 +279,21 @@ TEST_CASE("grants survive a restart and a reboot") {
   CHECK(fixture.store.baselines().cpu_sets.empty());
 }
 
+TEST_CASE("a crash between the claim and the commit of a request leaves no mask and no baseline after the next start") {
+  bool is_written = false;
+  SUBCASE("before the write") {}
+  SUBCASE("after the write") { is_written = true; }
+  Fixture fixture;
+  const Observed before = fixture.hardware.tree;
+  REQUIRE(fixture.create(for_cpus({.pool = "fast", .count = 2}, {a_process(10)})));
+  REQUIRE(fixture.store.baselines().cpu_sets.size() == 1);
+  fixture.store.records.workloads.clear();
+  if (!is_written) fixture.hardware.tree = before;
+  fixture.start();
+  CHECK(fixture.hardware.tree == before);
+  CHECK(fixture.store.baselines().cpu_sets.empty());
+}
+
 TEST_CASE("a request that a pool cannot grant is refused at its member") {
   struct Row {
     CpuRequest request;
