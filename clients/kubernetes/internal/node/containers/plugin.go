@@ -24,6 +24,7 @@ import (
 
 	"github.com/containerd/nri/pkg/api"
 
+	"nrd.internal/kubernetes/internal/annotations"
 	"nrd.internal/kubernetes/internal/node/cpulist"
 	"nrd.internal/kubernetes/internal/node/devices"
 	"nrd.internal/kubernetes/internal/nrd"
@@ -205,7 +206,7 @@ func (p *Plugin) entryOf(ctx context.Context, pod *api.PodSandbox, container *ap
 	if err != nil {
 		return entry{}, err
 	}
-	wishes, err := wishesOf(container.Name, pod.Annotations)
+	wanted, err := annotations.ReadRMD(container.Name, pod.Annotations)
 	if err != nil {
 		return entry{}, err
 	}
@@ -217,7 +218,7 @@ func (p *Plugin) entryOf(ctx context.Context, pod *api.PodSandbox, container *ap
 	if err != nil {
 		return entry{}, err
 	}
-	request, err := asked{identity: who, cgroup: cgroup, devices: found, wishes: wishes}.request(pools, p.base)
+	request, err := asked{identity: who, cgroup: cgroup, devices: found, wanted: wanted}.request(pools, p.base)
 	return entry{identity: who, container: container.Id, request: request, devices: found}, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"nrd.internal/kubernetes/internal/annotations"
 	"nrd.internal/kubernetes/internal/node/cpulist"
 	"nrd.internal/kubernetes/internal/node/devices"
 	"nrd.internal/kubernetes/internal/nrd"
@@ -32,7 +33,7 @@ type asked struct {
 	identity
 	cgroup  string              // path below the mount of the hierarchy
 	devices map[string][]string // ids by resource
-	wishes  Wishes
+	wanted  annotations.RMD
 }
 
 // request is one request for all of it, so that nrd grants all or nothing.
@@ -41,11 +42,11 @@ func (a asked) request(pools map[string]pool, base string) (nrd.Request, error) 
 		Cgroup: a.cgroup,
 		Owner:  &nrd.Owner{Cgroup: true, WithinSeconds: graceSeconds},
 		Labels: labelsOf(a.identity),
-		Policy: a.wishes.Policy,
+		Policy: a.wanted.Policy,
 	}
 	request.RDT = a.rdt()
-	if a.wishes.Ratio != 0 || a.wishes.Monitoring != "" {
-		request.Plugins = &nrd.Plugins{PState: &nrd.PState{Ratio: a.wishes.Ratio, Monitoring: a.wishes.Monitoring}}
+	if a.wanted.Ratio != 0 || a.wanted.Monitoring != "" {
+		request.Plugins = &nrd.Plugins{PState: &nrd.PState{Ratio: a.wanted.Ratio, Monitoring: a.wanted.Monitoring}}
 	}
 	if len(a.devices[devices.OnloadName]) > 0 {
 		request.Onload = &nrd.OnloadRequest{}
@@ -61,11 +62,11 @@ func (a asked) rdt() *nrd.RDT {
 		return nil // nrd refuses bandwidth without ways, with its own words
 	}
 	rdt := &nrd.RDT{Cache: &nrd.Cache{Max: ways, Min: ways}}
-	if a.wishes.CacheMin != nil {
-		rdt.Cache.Min = *a.wishes.CacheMin
+	if a.wanted.CacheMin != nil {
+		rdt.Cache.Min = *a.wanted.CacheMin
 	}
-	if a.wishes.MBA != (nrd.MBA{}) {
-		rdt.MBA = &a.wishes.MBA
+	if a.wanted.MBA != (nrd.MBA{}) {
+		rdt.MBA = &a.wanted.MBA
 	}
 	return rdt
 }

@@ -1,0 +1,74 @@
+// Package annotations reads what a pod's author wrote into annotations. The webhook and the node role refuse with the same
+// words, because both read with this package.
+package annotations
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"nrd.internal/kubernetes/internal/nrd"
+)
+
+// RMD has the annotations of the RMD operator for one container: NAME_policy, NAME_cache_min, …, where NAME is the container's whole
+// name. (The operator compared beginnings, so that container "a" also read "ab_policy".)
+type RMD struct {
+	Policy     string
+	CacheMin   *int64
+	Ratio      float64
+	Monitoring string
+	MBA        nrd.MBA
+}
+
+// mostValue bounds an annotation's value; the longest legal one is a policy's name.
+const mostValue = 64
+
+// ReadRMD reads the annotations of one container. An error names the annotation and what is allowed.
+func ReadRMD(container string, annotations map[string]string) (RMD, error) {
+	var found RMD
+	readers := map[string]func(string) error{
+		"_policy":            func(text string) error { found.Policy = text; return nil },
+		"_cache_min":         func(text string) error { value, err := wholeNumber(text); found.CacheMin = &value; return err },
+		"_pstate_ratio":      func(text string) (err error) { found.Ratio, err = positive(text); return err },
+		"_pstate_monitoring": func(text string) (err error) { found.Monitoring, err = onOff(text); return err },
+		"_mba_percentage":    func(text string) (err error) { found.MBA.Percentage, err = wholeNumber(text); return err },
+		"_mba_mbps":          func(text string) (err error) { found.MBA.Mbps, err = wholeNumber(text); return err },
+	}
+	for suffix, read := range readers {
+		text, isSet := annotations[container+suffix]
+		if !isSet {
+			continue
+		}
+		if len(text) > mostValue {
+			return RMD{}, fmt.Errorf("annotation %s%s: longer than %d characters", container, suffix, mostValue)
+		}
+		if err := read(strings.TrimSpace(text)); err != nil {
+			return RMD{}, fmt.Errorf("annotation %s%s: %w", container, suffix, err)
+		}
+	}
+	return found, nil
+}
+
+func wholeNumber(text string) (int64, error) {
+	value, err := strconv.ParseUint(text, 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a whole number (allowed: 0 to %d)", text, uint32(math.MaxUint32))
+	}
+	return int64(value), nil
+}
+
+func positive(text string) (float64, error) {
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(value > 0) || math.IsInf(value, 0) {
+		return 0, fmt.Errorf("%q is not a positive number such as 3.0", text)
+	}
+	return value, nil
+}
+
+func onOff(text string) (string, error) {
+	if text != "on" && text != "off" {
+		return "", fmt.Errorf("%q is neither on nor off", text)
+	}
+	return text, nil
+}
