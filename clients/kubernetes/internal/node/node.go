@@ -4,16 +4,16 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
-	"sync"
 
+	"nrd.internal/kubernetes/internal/health"
 	"nrd.internal/kubernetes/internal/kube"
 	"nrd.internal/kubernetes/internal/node/containers"
 	"nrd.internal/kubernetes/internal/node/devices"
 	"nrd.internal/kubernetes/internal/node/state"
 	"nrd.internal/kubernetes/internal/node/workloads"
 	"nrd.internal/kubernetes/internal/nrd"
+	"nrd.internal/kubernetes/internal/parts"
 )
 
 // Options of "nrd-kube node".
@@ -47,14 +47,14 @@ func Run(ctx context.Context, options Options) error {
 	plugin.OnChange(set.Refresh)
 	crs := workloads.New(client, api, options.Node)
 	mirror := state.New(client, api, options.Node)
-	return together(ctx,
+	return parts.Run(ctx,
 		func(ctx context.Context) error { return set.Run(ctx, options.KubeletDir) },
 		func(ctx context.Context) error { return plugin.Run(ctx, options.NRISocket) },
 		func(ctx context.Context) error { return who.after(ctx, crs.Run) },
 		func(ctx context.Context) error {
 			return who.after(ctx, func(ctx context.Context) error { return mirror.Run(ctx, crs.Wake) })
 		},
-		func(ctx context.Context) error { return serveHealth(ctx, options.Health, gate) },
+		func(ctx context.Context) error { return health.Serve(ctx, options.Health, gate, &health.Metrics{}) },
 	)
 }
 
@@ -69,22 +69,4 @@ func ready(ctx context.Context, client *nrd.Client, plugin *containers.Plugin, w
 	}
 	_, err := client.Health(ctx)
 	return err
-}
-
-// together runs all until the first returns, and waits for the others.
-func together(ctx context.Context, all ...func(context.Context) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var running sync.WaitGroup
-	for _, each := range all {
-		running.Go(func() {
-			err := each(ctx)
-			if err == nil {
-				err = fmt.Errorf("a part of the node role has ended")
-			}
-			cancel(err)
-		})
-	}
-	running.Wait()
-	return context.Cause(ctx)
 }
