@@ -17,6 +17,9 @@ var (
 	Configs    = schema.GroupVersionResource{Group: Group, Version: Version, Resource: "rmdconfigs"}
 )
 
+// NodeStatesNamespace has the RmdNodeStates of all nodes and the RmdConfig, as the RMD operator had them.
+const NodeStatesNamespace = "default"
+
 // AutomaticLabel marks an RmdWorkload that shows the grant of a container. Nothing reads those.
 const AutomaticLabel = "nrd.internal/automatic"
 
@@ -73,4 +76,22 @@ type WorkloadState struct {
 	Policy   string   `json:"policy,omitempty"`
 	RDT      *RDT     `json:"rdt,omitempty"`
 	Plugins  *Plugins `json:"plugins,omitempty"`
+}
+
+// NodeStateStatus has what nrd has on one node. Workloads are texts, as the RMD operator showed them.
+type NodeStateStatus struct {
+	Workloads map[string]map[string]string `json:"workloads,omitempty"`
+	Pools     map[string]NodePool          `json:"pools,omitempty"`
+}
+
+// NodePool is a CPU pool of a node.
+type NodePool struct {
+	Kind    string `json:"kind"`
+	CPUs    int64  `json:"cpus"`
+	Threads string `json:"threads,omitempty"` // nrd's: "one", "all" or "any" of a core
+}
+
+// ConfigSpec of the RmdConfig.
+type ConfigSpec struct {
+	NodeSelector map[string]string `json:"rmdNodeSelector,omitempty"`
 }

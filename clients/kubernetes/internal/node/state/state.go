@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -16,17 +17,18 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"nrd.internal/kubernetes/api/intel"
+	"nrd.internal/kubernetes/internal/node/cpulist"
 	"nrd.internal/kubernetes/internal/nrd"
 )
 
 const (
-	namespace = "default"
-	pollTime  = 60 * time.Second
+	pollTime = 60 * time.Second
 	// pause after a failure, and between two writes, so that a thousand changes are a few writes.
 	failurePause = 5 * time.Second
 	writePause   = time.Second
 	// mostShown bounds the object, which etcd limits to 1.5 MB; a workload has about 300 bytes.
 	mostShown = 2000
+	mostPools = 64 // the CRD's limit
 )
 
 // Mirror of one node.
@@ -88,17 +90,39 @@ func (m *Mirror) write(ctx context.Context, list []nrd.Workload) error {
 	for _, workload := range list[:min(len(list), mostShown)] {
 		shown[keyOf(workload)] = textsOf(workload)
 	}
-	if m.written != nil && maps.EqualFunc(m.written, shown, func(a, b any) bool { return fmt.Sprint(a) == fmt.Sprint(b) }) {
+	pools, err := m.pools(ctx)
+	if err != nil {
+		return err
+	}
+	status := map[string]any{"workloads": shown, "pools": pools}
+	if m.written != nil && reflect.DeepEqual(m.written, status) {
 		return nil
 	}
 	if err := m.ensure(ctx); err != nil {
 		return err
 	}
-	if err := m.apply(ctx, map[string]any{"status": map[string]any{"workloads": shown}}, true); err != nil {
+	if err := m.apply(ctx, map[string]any{"status": status}, true); err != nil {
 		return err
 	}
-	m.written = shown
+	m.written = status
 	return nil
+}
+
+// pools of CPUs are what the operator's webhook knows of them.
+func (m *Mirror) pools(ctx context.Context) (map[string]any, error) {
+	shown := map[string]any{}
+	list, err := m.client.Pools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, each := range list[:min(len(list), mostPools)] {
+		cpus, err := cpulist.Parse(each.CPUs)
+		if err != nil {
+			return nil, fmt.Errorf("pool %s: %w", each.Name, err)
+		}
+		shown[each.Name] = map[string]any{"kind": each.Kind, "cpus": int64(len(cpus)), "threads": each.Threads}
+	}
+	return shown, nil
 }
 
 // ensure makes the object, which belongs to the Node and goes with it.
@@ -115,14 +139,14 @@ func (m *Mirror) ensure(ctx context.Context) error {
 
 func (m *Mirror) apply(ctx context.Context, part map[string]any, isStatus bool) error {
 	name := "rmd-node-state-" + m.node
-	metadata := map[string]any{"namespace": namespace, "name": name}
+	metadata := map[string]any{"namespace": intel.NodeStatesNamespace, "name": name}
 	if !isStatus {
 		metadata["ownerReferences"] = []any{map[string]any{"apiVersion": "v1", "kind": "Node", "name": m.node, "uid": m.nodeUID}}
 	}
 	content := map[string]any{"apiVersion": intel.Group + "/" + intel.Version, "kind": "RmdNodeState", "metadata": metadata}
 	maps.Copy(content, part)
 	object := &unstructured.Unstructured{Object: content}
-	states := m.api.Resource(intel.NodeStates).Namespace(namespace)
+	states := m.api.Resource(intel.NodeStates).Namespace(intel.NodeStatesNamespace)
 	options := metav1.ApplyOptions{FieldManager: "nrd-node-" + m.node, Force: true}
 	var err error
 	if isStatus {
