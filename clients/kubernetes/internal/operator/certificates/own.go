@@ -1,0 +1,180 @@
+package certificates
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	admissionregistration "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+)
+
+const (
+	interval     = time.Minute
+	failurePause = 2 * time.Second
+)
+
+var configurations = admissionregistration.SchemeGroupVersion.WithResource("mutatingwebhookconfigurations")
+
+// Own makes a certificate for the webhook and renews it. Its authority is in the caBundle of the webhook's
+// configuration beside those of the other replicas, each of which serves with its own: no key leaves the memory of a
+// replica, and the configuration is all that they share.
+type Own struct {
+	api                 dynamic.Interface
+	configuration, name string
+	informer            cache.SharedIndexInformer
+	changed             chan struct{}
+	serving             atomic.Pointer[pair]
+}
+
+// NewOwn serves the webhooks of a configuration; name tells this replica from the others.
+func NewOwn(api dynamic.Interface, configuration, name string) *Own {
+	o := &Own{api: api, configuration: configuration, name: name, changed: make(chan struct{}, 1)}
+	o.informer = dynamicinformer.NewFilteredDynamicInformer(api, configurations, metav1.NamespaceAll, 0, cache.Indexers{},
+		func(options *metav1.ListOptions) { options.FieldSelector = "metadata.name=" + configuration }).Informer()
+	return o
+}
+
+// Certificate for a connection.
+func (o *Own) Certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if serving := o.serving.Load(); serving != nil {
+		return &serving.serving, nil
+	}
+	return nil, errors.New("no certificate yet")
+}
+
+// Ready is nil once the API server trusts the certificate.
+func (o *Own) Ready() error {
+	if o.serving.Load() == nil {
+		return fmt.Errorf("no certificate yet: MutatingWebhookConfiguration %s does not have it", o.configuration)
+	}
+	return nil
+}
+
+// Run keeps the certificate and its authority in the configuration until the context ends.
+func (o *Own) Run(ctx context.Context) error {
+	wake := func() {
+		select {
+		case o.changed <- struct{}{}:
+		default: // one is due anyway
+		}
+	}
+	_, err := o.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { wake() }, UpdateFunc: func(any, any) { wake() }, DeleteFunc: func(any) { wake() }})
+	if err != nil {
+		return err
+	}
+	go o.informer.Run(ctx.Done())
+	if !cache.WaitForCacheSync(ctx.Done(), o.informer.HasSynced) {
+		return ctx.Err()
+	}
+	for {
+		next := interval
+		if err := o.step(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			slog.Warn("cannot write the webhook's certificate authority; trying again", "configuration", o.configuration, "reason", err)
+			next = failurePause
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-o.changed:
+		case <-time.After(next):
+		}
+	}
+}
+
+func (o *Own) step(ctx context.Context, now time.Time) error {
+	configuration, err := o.found()
+	if err != nil {
+		return err
+	}
+	hosts, err := hostsOf(configuration)
+	if err != nil {
+		return err
+	}
+	serving := o.serving.Load()
+	next := serving
+	if !serving.isFor(hosts, now) {
+		if next, err = makePair(o.name, hosts, now); err != nil {
+			return err
+		}
+	}
+	isTrusted := func(each admissionregistration.MutatingWebhook) bool { return has(each.ClientConfig.CABundle, next) }
+	isEverywhere := !slices.ContainsFunc(configuration.Webhooks, func(each admissionregistration.MutatingWebhook) bool { return !isTrusted(each) })
+	if !isEverywhere {
+		if err := o.write(ctx, configuration, next, serving, now); err != nil {
+			return err
+		}
+	}
+	if next != serving {
+		o.serving.Store(next)
+		slog.Info("serving with a new certificate", "hosts", hosts, "until", now.Add(lifetime).UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+func (o *Own) found() (*admissionregistration.MutatingWebhookConfiguration, error) {
+	for _, each := range o.informer.GetStore().List() {
+		var configuration admissionregistration.MutatingWebhookConfiguration
+		err := runtime.DefaultUnstructuredConverter.FromUnstructured(each.(*unstructured.Unstructured).Object, &configuration)
+		return &configuration, err
+	}
+	return nil, errors.New("there is no such MutatingWebhookConfiguration; apply deploy/")
+}
+
+// hostsOf are the names by which the API server calls the webhooks.
+func hostsOf(configuration *admissionregistration.MutatingWebhookConfiguration) ([]string, error) {
+	var hosts []string
+	for _, each := range configuration.Webhooks {
+		switch client := each.ClientConfig; {
+		case client.Service != nil:
+			hosts = append(hosts, client.Service.Name+"."+client.Service.Namespace+".svc")
+		case client.URL != nil:
+			address, err := url.Parse(*client.URL)
+			if err != nil {
+				return nil, fmt.Errorf("webhook %s: %w", each.Name, err)
+			}
+			hosts = append(hosts, address.Hostname())
+		}
+	}
+	slices.Sort(hosts)
+	if hosts = slices.Compact(hosts); len(hosts) == 0 {
+		return nil, errors.New("the MutatingWebhookConfiguration has no webhook")
+	}
+	return hosts, nil
+}
+
+// write changes the caBundles alone, and only of the version that was read: another replica may write at the same time.
+func (o *Own) write(ctx context.Context, configuration *admissionregistration.MutatingWebhookConfiguration, next, serving *pair, now time.Time) error {
+	type operation struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value string `json:"value"`
+	}
+	patch := []operation{{"test", "/metadata/resourceVersion", configuration.ResourceVersion}}
+	for i, each := range configuration.Webhooks {
+		text := base64.StdEncoding.EncodeToString(bundle(each.ClientConfig.CABundle, o.name, next, serving, now))
+		patch = append(patch, operation{"add", "/webhooks/" + strconv.Itoa(i) + "/clientConfig/caBundle", text})
+	}
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return err
+	}
+	_, err = o.api.Resource(configurations).Patch(ctx, o.configuration, types.JSONPatchType, body, metav1.PatchOptions{FieldManager: "nrd-operator"})
+	return err
+}

@@ -1,0 +1,120 @@
+// Package certificates has the certificate with which the webhook serves: one that each replica makes itself, or files.
+package certificates
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"slices"
+	"time"
+)
+
+const (
+	lifetime = 48 * time.Hour
+	// renewal is due after half of the lifetime, so that there is a day for a failure.
+	renewal = lifetime / 2
+	// clockError that certificates tolerate between two hosts.
+	clockError = time.Hour
+
+	organization = "nrd-kube operator"
+)
+
+// pair is a serving certificate and the authority that signed it and nothing else: its key is gone.
+type pair struct {
+	serving   tls.Certificate
+	authority []byte // DER
+	hosts     []string
+	made      time.Time
+}
+
+func (p *pair) isFor(hosts []string, now time.Time) bool {
+	return p != nil && slices.Equal(p.hosts, hosts) && now.Sub(p.made) < renewal && !now.Before(p.made.Add(-clockError))
+}
+
+// makePair makes an authority and lets it sign a certificate for hosts. name tells replicas apart.
+func makePair(name string, hosts []string, now time.Time) (*pair, error) {
+	authority, authorityKey, err := template(name, now)
+	if err != nil {
+		return nil, err
+	}
+	authority.IsCA, authority.BasicConstraintsValid, authority.MaxPathLenZero = true, true, true
+	authority.KeyUsage = x509.KeyUsageCertSign
+	signed, err := x509.CreateCertificate(rand.Reader, authority, authority, authorityKey.Public(), authorityKey)
+	if err != nil {
+		return nil, err
+	}
+	serving, servingKey, err := template(name, now)
+	if err != nil {
+		return nil, err
+	}
+	serving.Subject.CommonName = "serving " + name
+	serving.KeyUsage, serving.ExtKeyUsage = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	for _, host := range hosts {
+		if address := net.ParseIP(host); address != nil {
+			serving.IPAddresses = append(serving.IPAddresses, address)
+		} else {
+			serving.DNSNames = append(serving.DNSNames, host)
+		}
+	}
+	certificate, err := x509.CreateCertificate(rand.Reader, serving, authority, servingKey.Public(), authorityKey)
+	if err != nil {
+		return nil, err
+	}
+	return &pair{tls.Certificate{Certificate: [][]byte{certificate}, PrivateKey: servingKey}, signed, hosts, now}, nil
+}
+
+func template(name string, now time.Time) (*x509.Certificate, *ecdsa.PrivateKey, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return nil, nil, err
+	}
+	return &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{Organization: []string{organization}, CommonName: name},
+		NotBefore: now.Add(-clockError), NotAfter: now.Add(lifetime)}, key, nil
+}
+
+// mostAuthorities in the configuration: of replicas that were replaced within the lifetime.
+const mostAuthorities = 64
+
+// bundle adds an authority to those of the other replicas, and leaves out what has expired, what is not ours, and what
+// this replica no longer serves with. serving may be nil.
+func bundle(found []byte, name string, next, serving *pair, now time.Time) []byte {
+	var kept []*x509.Certificate
+	for block, rest := pem.Decode(found); block != nil; block, rest = pem.Decode(rest) {
+		each, err := x509.ParseCertificate(block.Bytes)
+		if err != nil || !slices.Equal(each.Subject.Organization, []string{organization}) || now.After(each.NotAfter) {
+			continue
+		}
+		isOurs := each.Subject.CommonName == name
+		isServing := serving != nil && slices.Equal(each.Raw, serving.authority)
+		if !slices.Equal(each.Raw, next.authority) && (!isOurs || isServing) {
+			kept = append(kept, each)
+		}
+	}
+	slices.SortStableFunc(kept, func(a, b *x509.Certificate) int { return b.NotBefore.Compare(a.NotBefore) })
+	kept = kept[:min(len(kept), mostAuthorities-1)]
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: next.authority})
+	for _, each := range kept {
+		text = append(text, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: each.Raw})...)
+	}
+	return text
+}
+
+// has tells whether the API server trusts this pair.
+func has(found []byte, wanted *pair) bool {
+	for block, rest := pem.Decode(found); block != nil; block, rest = pem.Decode(rest) {
+		if slices.Equal(block.Bytes, wanted.authority) {
+			return true
+		}
+	}
+	return false
+}
