@@ -46,6 +46,8 @@ func run(ctx context.Context, arguments []string, output io.Writer) error {
 	switch command, rest := arguments[0], arguments[1:]; command {
 	case "node":
 		return runNode(ctx, rest)
+	case "operator":
+		return runOperator(ctx, rest)
 	case "check":
 		return runCheck(ctx, rest, output)
 	case "image":

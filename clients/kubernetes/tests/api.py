@@ -13,9 +13,12 @@ PATHS = {  # kind: path of its group and version, plural
     "Job": ("/apis/batch/v1", "jobs"),
     "RmdWorkload": ("/apis/intel.com/v1alpha1", "rmdworkloads"),
     "RmdNodeState": ("/apis/intel.com/v1alpha1", "rmdnodestates"),
+    "DaemonSet": ("/apis/apps/v1", "daemonsets"),
+    "Lease": ("/apis/coordination.k8s.io/v1", "leases"),
+    "MutatingWebhookConfiguration": ("/apis/admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations"),
     "RmdConfig": ("/apis/intel.com/v1alpha1", "rmdconfigs"),
 }
-WITHOUT_NAMESPACE = {"Node", "Namespace"}
+WITHOUT_NAMESPACE = {"Node", "Namespace", "MutatingWebhookConfiguration"}
 
 
 class Refused(Exception):

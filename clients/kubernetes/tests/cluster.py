@@ -16,7 +16,7 @@ import tempfile
 
 from api import Api
 from processes import DEADLINE, Process, wait_for
-from settings import IMAGE, PORT, WAIT, program, write
+from settings import DEPLOY, IMAGE, PORT, WAIT, program, write
 from worker import Worker
 
 
@@ -120,6 +120,26 @@ class Cluster:
 
     def kubectl(self, *words, check=True):
         return subprocess.run([program("kubectl"), "--kubeconfig", self.kubeconfig, *words], capture_output=True, text=True, check=check)
+
+    def deploy(self, *kept):
+        """Applies deploy/, without those of daemonset, deployment and webhook that a test does not need or runs itself."""
+        self.kubectl("apply", "-k", DEPLOY)
+        self.undeploy(*({"daemonset", "deployment", "webhook"} - set(kept)))
+
+    def undeploy(self, *parts):
+        for kind, name in (("daemonset", "nrd-node"), ("deployment", "nrd-operator")):
+            if kind in parts:
+                self.kubectl("delete", "-n", "nrd-system", kind, name, "--ignore-not-found")
+        if "webhook" in parts:  # else the pods of other tests that ask are refused
+            self.api.delete("MutatingWebhookConfiguration", "nrd-operator")
+
+    def token(self, account, bound=None):
+        """Of a service account of deploy/, as kubelet gets it for a pod; bound to a Node, for node clients."""
+        spec = {"expirationSeconds": 3600}
+        if bound:
+            spec["boundObjectRef"] = {"kind": "Node", "apiVersion": "v1", "name": bound}
+        asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
+        return self.api.request("POST", self.api.path("ServiceAccount", "nrd-system", account, "token"), asked)["status"]["token"]
 
     def add_worker(self, name, **options):
         worker = Worker(self, name, **options)

@@ -5,22 +5,16 @@ import pytest
 from api import Api, Refused
 from cluster import write_kubeconfig
 from processes import wait_for
-from settings import DEPLOY
 
 
 def token_of(cluster, node):
-    """As kubelet gets one for a pod on that node."""
-    bound = {"kind": "Node", "apiVersion": "v1", "name": node}
-    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600, "boundObjectRef": bound}}
-    path = cluster.api.path("ServiceAccount", "nrd-system", "nrd-node", "token")
-    return cluster.api.request("POST", path, asked)["status"]["token"]
+    return cluster.token("nrd-node", bound=node)
 
 
 @pytest.fixture(scope="module")
 def nodes(cluster):
     """Two nodes whose clients have the rights of deploy/, and no others."""
-    cluster.kubectl("apply", "-k", DEPLOY)
-    cluster.kubectl("delete", "-n", "nrd-system", "daemonset", "nrd-node")  # the clients run outside of pods here
+    cluster.deploy()  # the clients run outside of pods here
     for name in ("node-x", "node-y"):
         cluster.api.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"rack": name[-1]}}})
     wait_for(lambda: cluster.api.list("RmdWorkload") == [], "the kinds to be served")

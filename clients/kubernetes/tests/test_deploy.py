@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from processes import wait_for
-from settings import DEPLOY, NRD_KUBE, PORT
+from settings import NRD_KUBE, PORT
 from test_ways import WAYS, await_no_workloads, processes_of, tasks_of
 
 
@@ -21,14 +21,14 @@ def deployed(cluster, worker, tmp_path):
     program = NRD_KUBE.replace("-race", "")  # the race detector's build needs a libc, which the image has not
     subprocess.run([program, "image", archive], check=True, capture_output=True)
     assert worker.ctr("images", "import", "--local", archive).returncode == 0
-    cluster.kubectl("apply", "-k", DEPLOY)
+    cluster.deploy("daemonset")
     cluster.kubectl("patch", "-n", "nrd-system", "daemonset", "nrd-node", "--patch", json.dumps({"spec": {"template": {"spec": {
         "hostNetwork": True, "nodeSelector": {"kubernetes.io/hostname": worker.name},
         "volumes": [{"name": "nrd", "hostPath": {"path": worker.folder}}, {"name": "nri", "hostPath": {"path": f"{worker.folder}/nri"}}],
         "containers": [{"name": "node", "env": [{"name": "KUBERNETES_SERVICE_HOST", "value": "127.0.0.1"},
                                                 {"name": "KUBERNETES_SERVICE_PORT", "value": str(PORT)}]}]}}}}))
     yield worker
-    cluster.kubectl("delete", "-n", "nrd-system", "daemonset", "nrd-node")
+    cluster.undeploy("daemonset")
     wait_for(lambda: not cluster.api.list("Pod", "nrd-system"), "the node role to end")
     worker.client.start()
 

@@ -1,0 +1,115 @@
+// Package pools knows the CPU pools of all nodes, from what each node client writes into its RmdNodeState.
+package pools
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+
+	"nrd.internal/kubernetes/api/intel"
+	"nrd.internal/kubernetes/internal/annotations"
+)
+
+// Watcher of the pools.
+type Watcher struct {
+	informer cache.SharedIndexInformer
+	pools    atomic.Pointer[annotations.Pools]
+	changed  chan struct{}
+}
+
+// New watches from Run on.
+func New(api dynamic.Interface) (*Watcher, error) {
+	w := &Watcher{changed: make(chan struct{}, 1)}
+	w.informer = dynamicinformer.NewFilteredDynamicInformer(api, intel.NodeStates, intel.NodeStatesNamespace, 0, cache.Indexers{}, nil).Informer()
+	if err := w.informer.SetTransform(poolsAlone); err != nil {
+		return nil, err
+	}
+	wake := func() {
+		select {
+		case w.changed <- struct{}{}:
+		default: // it will be read anyway
+		}
+	}
+	_, err := w.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { wake() }, UpdateFunc: func(any, any) { wake() }, DeleteFunc: func(any) { wake() }})
+	return w, err
+}
+
+// poolsAlone keeps the workloads of 5000 nodes out of the memory.
+func poolsAlone(object any) (any, error) {
+	state, isState := object.(*unstructured.Unstructured)
+	if !isState {
+		return object, nil
+	}
+	small := &unstructured.Unstructured{Object: map[string]any{"apiVersion": state.GetAPIVersion(), "kind": state.GetKind()}}
+	small.SetNamespace(state.GetNamespace())
+	small.SetName(state.GetName())
+	small.SetResourceVersion(state.GetResourceVersion())
+	if pools, found, err := unstructured.NestedFieldNoCopy(state.Object, "status", "pools"); err == nil && found {
+		small.Object["status"] = map[string]any{"pools": pools}
+	}
+	return small, nil
+}
+
+// Run watches until the context ends.
+func (w *Watcher) Run(ctx context.Context) error {
+	go w.informer.Run(ctx.Done())
+	if !cache.WaitForCacheSync(ctx.Done(), w.informer.HasSynced) {
+		return ctx.Err()
+	}
+	for {
+		pools := poolsOf(w.informer.GetStore().List())
+		w.pools.Store(&pools)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-w.changed:
+		}
+	}
+}
+
+// IsReady tells whether the pools are known.
+func (w *Watcher) IsReady() bool { return w.pools.Load() != nil }
+
+// Pools of all nodes; none before the first list.
+func (w *Watcher) Pools() annotations.Pools {
+	if pools := w.pools.Load(); pools != nil {
+		return *pools
+	}
+	return nil
+}
+
+// poolsOf joins those of one name.
+func poolsOf(states []any) annotations.Pools {
+	all := annotations.Pools{}
+	for _, each := range states {
+		var state struct {
+			Status intel.NodeStateStatus `json:"status"`
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(each.(*unstructured.Unstructured).Object, &state); err != nil {
+			slog.Warn("cannot read the pools of a node; they count as missing", "state", each.(*unstructured.Unstructured).GetName(), "reason", err)
+			continue
+		}
+		for name, pool := range state.Status.Pools {
+			all.Add(name, annotated(pool))
+		}
+	}
+	return all
+}
+
+// threadsOfCore at most: a device of a pool with whole cores.
+const threadsOfCore = 2
+
+func annotated(pool intel.NodePool) annotations.Pool {
+	found := annotations.Pool{IsExclusive: pool.Kind == "exclusive", CPUs: int(pool.CPUs), CPUsOfDevice: 1}
+	if pool.Threads == "all" {
+		found.CPUsOfDevice = threadsOfCore
+	}
+	return found
+}

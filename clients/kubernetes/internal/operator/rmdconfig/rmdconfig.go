@@ -1,0 +1,163 @@
+// Package rmdconfig brings the node selector of the RmdConfig to the DaemonSet of the node role.
+package rmdconfig
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+
+	"nrd.internal/kubernetes/api/intel"
+)
+
+const (
+	configName = "rmdconfig" // the CRD allows no other
+	daemonSet  = "nrd-node"
+	// noted is the annotation of the DaemonSet with the labels that come from the RmdConfig, so that they can go again:
+	// the others belong to whoever deployed it.
+	noted = "nrd.internal/rmd-node-selector"
+
+	interval     = time.Minute
+	failurePause = 5 * time.Second
+)
+
+var daemonSets = appsv1.SchemeGroupVersion.WithResource("daemonsets")
+
+// Controller of the DaemonSet's selector.
+type Controller struct {
+	api       dynamic.Interface
+	namespace string
+	informer  cache.SharedIndexInformer
+	changed   chan struct{}
+}
+
+// New watches from Run on. The DaemonSet is in namespace.
+func New(api dynamic.Interface, namespace string) *Controller {
+	return &Controller{api: api, namespace: namespace}
+}
+
+// Run compares at each change of the RmdConfig and once a minute, until the context ends. It can run again afterwards.
+func (c *Controller) Run(ctx context.Context) error {
+	c.changed = make(chan struct{}, 1)
+	c.informer = dynamicinformer.NewFilteredDynamicInformer(c.api, intel.Configs, intel.NodeStatesNamespace, 0, cache.Indexers{},
+		func(options *metav1.ListOptions) { options.FieldSelector = "metadata.name=" + configName }).Informer()
+	wake := func() {
+		select {
+		case c.changed <- struct{}{}:
+		default: // one is due anyway
+		}
+	}
+	_, err := c.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { wake() }, UpdateFunc: func(any, any) { wake() }, DeleteFunc: func(any) { wake() }})
+	if err != nil {
+		return err
+	}
+	go c.informer.Run(ctx.Done())
+	if !cache.WaitForCacheSync(ctx.Done(), c.informer.HasSynced) {
+		return ctx.Err()
+	}
+	for {
+		next := interval
+		if err := c.compare(ctx); err != nil && ctx.Err() == nil {
+			slog.Warn("cannot bring the RmdConfig's selector to the DaemonSet; trying again", "reason", err)
+			next = failurePause
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-c.changed:
+		case <-time.After(next):
+		}
+	}
+}
+
+// compare changes the DaemonSet if its selector differs. Without an RmdConfig the labels of a former one go.
+func (c *Controller) compare(ctx context.Context) error {
+	wanted, err := c.wanted()
+	if err != nil {
+		return err
+	}
+	found, err := c.api.Resource(daemonSets).Namespace(c.namespace).Get(ctx, daemonSet, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	patch, err := difference(found, wanted)
+	if err != nil || patch == nil {
+		return err
+	}
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return err
+	}
+	_, err = c.api.Resource(daemonSets).Namespace(c.namespace).Patch(ctx, daemonSet, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "nrd-operator"})
+	if err == nil {
+		slog.Info("changed the selector of the DaemonSet", "labels", wanted)
+	}
+	return err
+}
+
+func (c *Controller) wanted() (map[string]string, error) {
+	for _, each := range c.informer.GetStore().List() {
+		var config struct {
+			Spec intel.ConfigSpec `json:"spec"`
+		}
+		object := each.(*unstructured.Unstructured)
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &config); err != nil {
+			return nil, fmt.Errorf("RmdConfig %s: %w", object.GetName(), err)
+		}
+		return config.Spec.NodeSelector, nil
+	}
+	return nil, nil
+}
+
+// difference is a merge patch, or nil. It fails if the DaemonSet has changed since it was read, by its resourceVersion.
+func difference(found *unstructured.Unstructured, wanted map[string]string) (map[string]any, error) {
+	selector, _, err := unstructured.NestedStringMap(found.Object, "spec", "template", "spec", "nodeSelector")
+	if err != nil {
+		return nil, err
+	}
+	before := map[string]string{}
+	if text, isNoted := found.GetAnnotations()[noted]; isNoted && json.Unmarshal([]byte(text), &before) != nil {
+		return nil, errors.New("annotation " + noted + " of the DaemonSet is not a JSON object of strings; delete it")
+	}
+	changes := map[string]any{}
+	for key := range before {
+		if _, stays := wanted[key]; !stays {
+			if _, isThere := selector[key]; isThere {
+				changes[key] = nil
+			}
+		}
+	}
+	for key, value := range wanted {
+		if has, isThere := selector[key]; !isThere || has != value {
+			changes[key] = value
+		}
+	}
+	if len(changes) == 0 && maps.Equal(before, wanted) {
+		return nil, nil
+	}
+	var note any // null: none
+	if len(wanted) > 0 {
+		text, err := json.Marshal(wanted)
+		if err != nil {
+			return nil, err
+		}
+		note = string(text)
+	}
+	return map[string]any{
+		"metadata": map[string]any{"resourceVersion": found.GetResourceVersion(), "annotations": map[string]any{noted: note}},
+		"spec":     map[string]any{"template": map[string]any{"spec": map[string]any{"nodeSelector": changes}}},
+	}, nil
+}
