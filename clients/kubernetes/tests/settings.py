@@ -5,6 +5,7 @@ import os
 PROGRAMS = os.environ.get("NRD_KUBE_PROGRAMS", "")
 NRD_KUBE = os.environ.get("NRD_KUBE", "")
 NRD = os.environ.get("NRD", "")
+NRDCTL = os.environ.get("NRDCTL", "")
 ADDRESS = "192.0.2.10"  # of the nodes; kubelets refuse loopback addresses
 PORT = 6443
 DEPLOY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "deploy")

@@ -1,4 +1,4 @@
-"""deploy/ as it stands: the node role as a DaemonSet's container, without any privilege.
+"""deploy/ as it stands: the roles as containers, without any privilege.
 
 Changed are only the folders of nrd and NRI, which are the worker's, and the network: the test cluster has no pod network
 and no proxy for services.
@@ -9,39 +9,75 @@ import subprocess
 
 import pytest
 
+from api import Refused
+from operator_role import call
 from processes import wait_for
 from settings import NRD_KUBE, PORT
 from test_ways import WAYS, await_no_workloads, processes_of, tasks_of
 
 
+SERVER = [{"name": "KUBERNETES_SERVICE_HOST", "value": "127.0.0.1"}, {"name": "KUBERNETES_SERVICE_PORT", "value": str(PORT)}]
+
+
 @pytest.fixture
-def deployed(cluster, worker, tmp_path):
-    worker.client.kill9()
+def image(worker, tmp_path):
     archive = str(tmp_path / "nrd-kube.tar")
     program = NRD_KUBE.replace("-race", "")  # the race detector's build needs a libc, which the image has not
     subprocess.run([program, "image", archive], check=True, capture_output=True)
     assert worker.ctr("images", "import", "--local", archive).returncode == 0
+
+
+@pytest.fixture
+def deployed(cluster, worker, image):
+    worker.client.kill9()
     cluster.deploy("daemonset")
     cluster.kubectl("patch", "-n", "nrd-system", "daemonset", "nrd-node", "--patch", json.dumps({"spec": {"template": {"spec": {
         "hostNetwork": True, "nodeSelector": {"kubernetes.io/hostname": worker.name},
         "volumes": [{"name": "nrd", "hostPath": {"path": worker.folder}}, {"name": "nri", "hostPath": {"path": f"{worker.folder}/nri"}}],
-        "containers": [{"name": "node", "env": [{"name": "KUBERNETES_SERVICE_HOST", "value": "127.0.0.1"},
-                                                {"name": "KUBERNETES_SERVICE_PORT", "value": str(PORT)}]}]}}}}))
+        "containers": [{"name": "node", "env": SERVER}]}}}}))
     yield worker
     cluster.undeploy("daemonset")
     wait_for(lambda: not cluster.api.list("Pod", "nrd-system"), "the node role to end")
     worker.client.start()
 
 
-def test_a_container_gets_its_ways_from_the_deployed_node_role(cluster, deployed):
+@pytest.fixture
+def deployed_operator(cluster, worker, image):
+    """One replica: on the network of the host the two would have one port."""
+    cluster.deploy("deployment", "webhook")
+    cluster.kubectl("patch", "-n", "nrd-system", "deployment", "nrd-operator", "--patch", json.dumps({"spec": {"replicas": 1, "template": {"spec": {
+        "hostNetwork": True, "nodeSelector": {"kubernetes.io/hostname": worker.name}, "containers": [{"name": "operator", "env": SERVER}]}}}}))
+    call(cluster, 9443)
+    yield worker
+    cluster.undeploy("deployment", "webhook")
+    wait_for(lambda: not cluster.api.list("Pod", "nrd-system"), "the operator to end")
+
+
+def await_ready(cluster, part):
     def is_ready():
         pods = [pod for pod in cluster.api.list("Pod", "nrd-system") if not pod["metadata"].get("deletionTimestamp")]
         return pods and all(any(each["type"] == "Ready" and each["status"] == "True" for each in pod["status"].get("conditions", [])) for pod in pods)
     try:
-        wait_for(is_ready, "the node role to be ready")
+        wait_for(is_ready, f"{part} to be ready")
     except AssertionError as error:
         described = cluster.kubectl("describe", "-n", "nrd-system", "pod").stdout[-3000:]
         raise AssertionError(f"{error}\n{described}") from None
+
+
+def test_the_deployed_operator_answers_the_api_server(cluster, deployed_operator):
+    await_ready(cluster, "the operator")
+    probe = cluster.pod("probe", cluster.container(limits={"nokia.k8s.io/fast": 1}))
+
+    def is_called():
+        with pytest.raises(Refused) as refused:
+            cluster.api.create(probe)
+        return "failed calling" not in refused.value.text and refused.value.text
+    text = wait_for(is_called, "the operator to be called")
+    assert '/spec/containers/0/resources/limits/nokia.k8s.io~1fast: unknown pool "fast"' in text, text
+
+
+def test_a_container_gets_its_ways_from_the_deployed_node_role(cluster, deployed):
+    await_ready(cluster, "the node role")
     deployed.await_allocatable(WAYS, 5)
     cluster.run_pod("feed", limits={WAYS: 2})
     workload = deployed.workload_of("feed")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from api import Refused
+from api import Api, Refused
 from operator_role import Operator, await_called, call
 from processes import wait_for
 
@@ -73,6 +73,17 @@ def main_of(created):
     return created["spec"]["containers"][0]
 
 
+OWN = {"kubernetes.io/os": "linux"}  # selector of deploy/
+
+
+def config(labels):
+    return {"apiVersion": "intel.com/v1alpha1", "kind": "RmdConfig", "metadata": {"name": "rmdconfig"}, "spec": {"rmdNodeSelector": labels}}
+
+
+def selector(cluster):
+    return cluster.api.get("DaemonSet", "nrd-node", "nrd-system")["spec"]["template"]["spec"]["nodeSelector"]
+
+
 def environment(container):
     return {each["name"]: each.get("value") for each in container["env"]}
 
@@ -89,3 +100,130 @@ def test_a_pod_of_the_old_contract_gets_request_and_command(cluster, operator):
 def test_a_pod_that_asks_for_what_is_not_there_is_denied(cluster, operator):
     with pytest.raises(Refused, match='annotation nokia.k8s.io/cpus: /0/processes/0/pool: unknown pool "slow"; expected one of exclusive-fast, shared-common'):
         dry_run(cluster, pod({"processes": one("slow", 2)}))
+
+
+def test_a_pod_of_the_new_contract_starts_its_last_process_in_place(cluster, operator):
+    main = main_of(dry_run(cluster, pod({"processes": one("shared-common", 2000)}, limits={COMMON: "2k"})))
+    assert main["command"][-1] == "--exec-last" and "args" not in main
+    assert main["resources"]["limits"] == {COMMON: "2k", "cpu": "2"}
+    assert environment(main)["CPU_POOLS"] == "shared"
+
+
+def test_a_pod_with_cpus_and_without_the_annotation_keeps_its_command(cluster, operator):
+    main = main_of(dry_run(cluster, pod(limits={FAST: 2})))
+    assert (main["command"], main["args"]) == (["/bin/sh"], ["-c", "true"])
+    assert main["resources"]["limits"] == {FAST: "2", "cpu": "2100m"}
+    assert environment(main) == {"CPU_POOLS": "exclusive"}
+
+
+@pytest.mark.parametrize(("body", "refusal"), [
+    (pod(text="["), "annotation nokia.k8s.io/cpus: /: not JSON"),
+    (pod({"processes": one("exclusive-fast", 1.5)}), "/0/processes/0/cpus: 1.5 is out of range; expected a whole number from 1 to"),
+    (pod({"processes": one("exclusive-fast", 0)}), "/0/processes/0/cpus: 0 is out of range"),
+    (pod({"processes": one("exclusive-fast", 1), "container": "side"}), '/0/container: the pod has no container "side"; expected one of main'),
+    (pod({"processes": one("exclusive-fast", 3)}, limits={FAST: 1}), "3 CPUs of pool exclusive-fast, but the container requests 1; expected at most 2"),
+    (pod({"processes": one("shared-common", 3)}, limits={COMMON: "1k"}), "3 thousandths of a CPU of pool shared-common, but the container requests 1000; expected equal numbers"),
+    (pod(limits={"nokia.k8s.io/slow": 1}), '/spec/containers/0/resources/limits/nokia.k8s.io~1slow: unknown pool "slow"; expected one of exclusive-fast, shared-common'),
+    (pod(limits={"intel.com/l3_cache_ways": 1}, main_cache_min="1.5"), 'annotation main_cache_min: "1.5" is not a whole number'),
+], ids=["json", "fraction", "zero", "container", "exclusive", "shared", "resource", "ways"])
+def test_bad_input_is_denied_with_the_place_and_what_is_expected(cluster, operator, body, refusal):
+    with pytest.raises(Refused) as refused:
+        dry_run(cluster, body)
+    assert refused.value.status == 403 and refusal in refused.value.text, refused.value.text
+
+
+def test_the_annotations_of_resources_are_filled(cluster, operator):
+    created = dry_run(cluster, pod(limits={COMMON: "1k"}, **{"intel.com/resources": "", "noderesource.dev/resources": ""}))
+    texts = created["metadata"]["annotations"]
+    assert texts["intel.com/resources"] == texts["noderesource.dev/resources"]
+    assert json.loads(texts["intel.com/resources"])["containers"]["main"]["limits"] == {COMMON: "1k", "cpu": "1"}
+
+
+def test_a_pod_that_is_created_again_stays_as_it_is(cluster, operator):
+    first = dry_run(cluster, pod({"processes": one("exclusive-fast", 2)}))
+    again = dry_run(cluster, {key: first[key] for key in ("apiVersion", "kind", "spec")} | {
+        "metadata": {key: first["metadata"][key] for key in ("name", "annotations")}})
+    assert again["spec"] == first["spec"]
+
+
+def test_a_pod_with_a_thousand_containers_is_answered(cluster, operator):
+    body = pod({"processes": one("exclusive-fast", 1)})
+    body["spec"]["containers"] += [{**main_of(body), "name": f"c{number}"} for number in range(999)]
+    created = dry_run(cluster, body)
+    assert main_of(created)["command"][0] == "/opt/bin/nrdctl" and len(created["spec"]["containers"]) == 1000
+
+
+def test_metrics_count_the_reviews(cluster, operator):
+    with pytest.raises(Refused):
+        dry_run(cluster, pod(text="["))
+    text = operator.get("/metrics")
+    counts = dict(line.split(" ") for line in text.splitlines() if line.startswith("nrd_kube_webhook_reviews_total{"))
+    assert float(counts['nrd_kube_webhook_reviews_total{result="denied"}']) >= 1, text
+    assert "nrd_kube_ready 1" in text
+
+
+def test_without_the_webhook_only_pods_that_ask_are_stopped(cluster, operator):
+    operator.process.kill9()
+    try:
+        dry_run(cluster, pod())
+        dry_run(cluster, pod(limits={"intel.com/l3_cache_ways": 1}))
+        dry_run(cluster, pod(other_policy="strange", **{"kubernetes.io/config.mirror": "x"}))
+        for body in (pod({"processes": one("exclusive-fast", 1)}), pod(limits={FAST: 1}), pod(main_policy="gold"), pod(**{"intel.com/resources": ""})):
+            with pytest.raises(Refused, match="failed calling webhook"):
+                dry_run(cluster, body)
+    finally:
+        operator.start()
+    await_called(cluster, lambda: dry_run(cluster, pod(limits={FAST: 1})))
+
+
+def test_the_other_replica_is_trusted_and_leads_when_one_dies(cluster, operator):
+    other = Operator(cluster, 9445).start()
+    try:
+        assert operator.is_trusted() and other.is_trusted()
+        operator.process.kill9()
+        call(cluster, 9445)
+        await_called(cluster, lambda: main_of(dry_run(cluster, pod(limits={FAST: 1})))["resources"]["limits"]["cpu"])
+        cluster.api.create(config({"replica": "other"}))
+        wait_for(lambda: selector(cluster).get("replica") == "other", "the other replica to lead")
+        cluster.api.delete("RmdConfig", "rmdconfig")
+        wait_for(lambda: selector(cluster) == OWN, "the selector of before")
+    finally:
+        other.process.terminate()
+        operator.start()
+        call(cluster, 9443)
+    await_called(cluster, lambda: dry_run(cluster, pod(limits={FAST: 1})))
+
+
+def test_a_lost_authority_is_written_again(cluster, operator):
+    path = cluster.api.path("MutatingWebhookConfiguration", name="nrd-operator")
+    cluster.api.request("PATCH", path, [{"op": "remove", "path": "/webhooks/0/clientConfig/caBundle"}], "application/json-patch+json")
+    wait_for(operator.is_trusted, "the authority to be back")
+    await_called(cluster, lambda: dry_run(cluster, pod(limits={FAST: 1})))
+
+
+def test_the_selector_of_the_rmd_config_goes_to_the_daemon_set(cluster, operator):
+    cluster.api.create(config({"rdt": "true"}))
+    wait_for(lambda: selector(cluster) == OWN | {"rdt": "true"}, "the selector")
+    cluster.api.merge("RmdConfig", "rmdconfig", {"spec": {"rmdNodeSelector": {"rdt": None, "rack": "1"}}})
+    wait_for(lambda: selector(cluster) == OWN | {"rack": "1"}, "the other selector")
+    cluster.api.delete("RmdConfig", "rmdconfig")
+    wait_for(lambda: selector(cluster) == OWN, "the selector of before")
+
+
+@pytest.mark.parametrize(("method", "path"), [
+    ("GET", "/api/v1/namespaces/nrd-system/secrets"),
+    ("GET", "/api/v1/pods"),
+    ("GET", "/api/v1/nodes"),
+    ("GET", "/apis/intel.com/v1alpha1/namespaces/default/rmdworkloads"),
+    ("PATCH", "/apis/intel.com/v1alpha1/namespaces/default/rmdconfigs/rmdconfig"),
+    ("PATCH", "/apis/intel.com/v1alpha1/namespaces/default/rmdnodestates/rmd-node-state-node-p"),
+    ("PATCH", "/apis/apps/v1/namespaces/nrd-system/deployments/nrd-operator"),
+    ("PATCH", "/apis/apps/v1/namespaces/kube-system/daemonsets/other"),
+    ("PATCH", "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/other"),
+    ("GET", "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"),
+    ("GET", "/apis/coordination.k8s.io/v1/namespaces/nrd-system/leases/other"),
+])
+def test_the_operator_has_no_other_right(cluster, operator, method, path):
+    client = Api(cluster.api.port, cluster.pki, cluster.token("nrd-operator"))
+    with pytest.raises(Refused, match="forbidden"):
+        client.request(method, path, {} if method == "PATCH" else None, "application/merge-patch+json")

@@ -25,6 +25,11 @@ class UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self.unix)
 
 
+def amount(text):
+    """Of a resource, as the API server writes a whole number: "500", "1k"."""
+    return int(text.replace("k", "000"))
+
+
 class Worker:
     """One node: nrd on its simulated hardware, nrd-kube, and unless kubelet=False containerd and kubelet."""
 
@@ -213,10 +218,10 @@ state = "{self.folder}/run"
         self.kubelet.await_start(ready, f"node {self.name}", 120)
 
     def allocatable(self, resource):
-        return int(self.cluster.api.get("Node", self.name)["status"]["allocatable"].get(resource, "0"))
+        return amount(self.cluster.api.get("Node", self.name)["status"]["allocatable"].get(resource, "0"))
 
     def capacity(self, resource):
-        return int(self.cluster.api.get("Node", self.name)["status"]["capacity"].get(resource, "0"))
+        return amount(self.cluster.api.get("Node", self.name)["status"]["capacity"].get(resource, "0"))
 
     def serves(self, slug="l3_cache_ways"):
         """Whether kubelet has the plugin now. What the API server says may be from before a restart."""

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 
 	"nrd.internal/kubernetes/internal/health"
 	"nrd.internal/kubernetes/internal/kube"
@@ -41,7 +42,7 @@ func Run(ctx context.Context, options Options) error {
 	}
 	defer kubelet.Close()
 	who := &machine{client: client, api: api, node: options.Node}
-	plugin := containers.NewPlugin(client, kubelet, options.ResourceBase)
+	plugin := containers.NewPlugin(client, kubelet, options.ResourceBase, slices.Contains(options.Resources, "pools"))
 	gate := func(ctx context.Context) error { return ready(ctx, client, plugin, who) }
 	set := devices.NewSet(client, gate, plugin.InUse, options.ResourceBase, options.Resources)
 	plugin.OnChange(set.Refresh)

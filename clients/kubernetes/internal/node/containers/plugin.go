@@ -41,7 +41,9 @@ type Plugin struct {
 	client  *nrd.Client
 	kubelet *Kubelet
 	base    string // of the names of CPU pools, "nokia.k8s.io"
-	changed func() // grants have changed
+	// hasPools: this client hands out CPUs of pools; otherwise the annotation of CPUs is another program's.
+	hasPools bool
+	changed  func() // grants have changed
 
 	connected atomic.Bool
 	turn      chan struct{} // has one token: held for each change of book and nrd together
@@ -50,8 +52,8 @@ type Plugin struct {
 }
 
 // NewPlugin has no connection until Run; changed is called after grants have changed and must not block.
-func NewPlugin(client *nrd.Client, kubelet *Kubelet, resourceBase string) *Plugin {
-	return &Plugin{client: client, kubelet: kubelet, base: resourceBase, changed: func() {},
+func NewPlugin(client *nrd.Client, kubelet *Kubelet, resourceBase string, hasPools bool) *Plugin {
+	return &Plugin{client: client, kubelet: kubelet, base: resourceBase, hasPools: hasPools, changed: func() {},
 		turn: make(chan struct{}, 1), book: newBook(), compare: make(chan struct{}, 1)}
 }
 
@@ -82,11 +84,17 @@ func (p *Plugin) leave() { <-p.turn }
 
 // CreateContainer asks nrd for what the container was given by kubelet.
 func (p *Plugin) CreateContainer(ctx context.Context, pod *api.PodSandbox, container *api.Container) (*api.ContainerAdjustment, []*api.ContainerUpdate, error) {
-	if !hasDevices(container) {
+	if !hasDevices(container) && !p.isListed(pod) {
 		return nil, nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, eventDeadline)
 	defer cancel()
+	if !hasDevices(container) {
+		if err := p.checkListed(ctx, pod, container.Name, nil); err != nil {
+			return nil, nil, p.refused(container, err)
+		}
+		return nil, nil, nil
+	}
 	if err := p.enter(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -208,6 +216,9 @@ func (p *Plugin) entryOf(ctx context.Context, pod *api.PodSandbox, container *ap
 	}
 	wanted, err := annotations.ReadRMD(container.Name, pod.Annotations)
 	if err != nil {
+		return entry{}, err
+	}
+	if err := p.checkListed(ctx, pod, container.Name, found); err != nil {
 		return entry{}, err
 	}
 	cgroup, err := cgroupPath(container.GetLinux().GetCgroupsPath())

@@ -1,0 +1,135 @@
+"""CPU Pooler's annotation from the webhook to the processes, on a real kubelet. The pools are CPUs that the host has."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from operator_role import Operator, await_called, call
+from processes import wait_for
+from settings import NRDCTL
+from test_ways import await_no_workloads, processes_of
+
+POOLS = """
+[os]
+cpus = "2-15"
+[[cpu.pools]]
+name = "exclusive-one"
+cpus = "1"
+kind = "exclusive"
+threads = "any"
+[[cpu.pools]]
+name = "shared-rest"
+cpus = "0"
+kind = "shared"
+"""
+EXCLUSIVE, SHARED = "nokia.k8s.io/exclusive-one", "nokia.k8s.io/shared-rest"
+LISTED = [{"container": "main", "processes": [{"process": "sleep", "args": ["1001"], "pool": "exclusive-one", "cpus": 1},
+                                              {"process": "sleep", "args": ["1002"], "pool": "shared-rest", "cpus": 500}]}]
+
+
+def reconfigure(worker, config):
+    worker.nrd.kill9()
+    worker.config = config
+    worker.make_nrd()
+    worker.nrd.start()
+    worker.await_nrd()
+
+
+@pytest.fixture(scope="module")
+def pooled(cluster, shared_worker):
+    """The shared worker with pools, and with nrdctl in /opt/bin of the test's mount namespace."""
+    folder = f"{shared_worker.folder}/bin"
+    os.makedirs("/opt/bin", exist_ok=True)
+    os.makedirs(folder)
+    subprocess.run(["cp", NRDCTL, f"{folder}/nrdctl"], check=True)
+    subprocess.run(["mount", "--bind", folder, "/opt/bin"], check=True)
+    reconfigure(shared_worker, POOLS)
+    yield shared_worker
+    reconfigure(shared_worker, "")
+    subprocess.run(["umount", "/opt/bin"], check=True)
+
+
+@pytest.fixture
+def ready(pooled, worker):
+    worker.await_allocatable(EXCLUSIVE, 1)
+    worker.await_allocatable(SHARED, 1000)
+    return worker
+
+
+@pytest.fixture
+def operator(cluster, ready):
+    cluster.deploy("webhook")
+    call(cluster, 9443)
+    replica = Operator(cluster, 9443).start()
+    probe = pod(cluster, "probe", LISTED)
+    await_called(cluster, lambda: cluster.api.request("POST", "/api/v1/namespaces/default/pods?dryRun=All", probe)["spec"].get("volumes"))
+    yield replica
+    replica.process.kill9()
+    cluster.undeploy("webhook")
+
+
+def pod(cluster, name, listed, text=None, limits=None):
+    """nrdctl is linked with the host's libraries, which busybox does not have."""
+    container = cluster.container(limits=limits, volumeMounts=[{"name": "lib", "mountPath": path} for path in ("/lib", "/usr/lib")]
+                                  + [{"name": "lib64", "mountPath": "/lib64"}])
+    return cluster.pod(name, container, annotations={"nokia.k8s.io/cpus": text if text is not None else json.dumps(listed)},
+                       volumes=[{"name": name, "hostPath": {"path": f"/usr/{name}"}} for name in ("lib", "lib64")])
+
+
+def affinities(worker, name):
+    """CPUs of each process of a pod, by its last argument."""
+    found = {}
+    for pid in processes_of(worker.workload_of(name)):
+        with open(f"/proc/{pid}/cmdline") as file:
+            last = file.read().split("\0")[-2]
+        with open(f"/proc/{pid}/status") as file:
+            found[last] = next(line.split()[1] for line in file if line.startswith("Cpus_allowed_list"))
+    return found
+
+
+def quota_of(cgroup):
+    """Microseconds of CPU time in each period."""
+    for path in (f"/sys/fs/cgroup/cpu{cgroup}/cpu.cfs_quota_us", f"/sys/fs/cgroup{cgroup}/cpu.max"):
+        if os.path.exists(path):
+            with open(path) as file:
+                return int(file.read().split()[0])
+    raise AssertionError(f"no quota of {cgroup}")
+
+
+def test_processes_of_the_old_contract_run_on_their_cpus(cluster, operator, ready):
+    cluster.api.create(pod(cluster, "old", LISTED))
+    spec = cluster.await_running("old")["spec"]["containers"][0]
+    assert spec["resources"]["limits"] == {EXCLUSIVE: "1", SHARED: "500", "cpu": "2"}
+    wait_for(lambda: {"1001", "1002"} <= set(affinities(ready, "old")), "both processes")
+    found = affinities(ready, "old")
+    assert (found["1001"], found["1002"]) == ("1", "0")
+    assert "/etc/podinfo/cpus" in found  # nrdctl, which waits for them
+    assert quota_of(ready.workload_of("old")["cgroup"]) == 2 * 100_000  # one CPU and all of the shared pool, of each 100 ms
+    cluster.delete_pod("old")
+    await_no_workloads(ready)
+
+
+def test_the_last_process_of_the_new_contract_is_the_containers(cluster, operator, ready):
+    cluster.api.create(pod(cluster, "new", LISTED, limits={EXCLUSIVE: 1, SHARED: "0.5k"}))
+    cluster.await_running("new")
+    wait_for(lambda: affinities(ready, "new") == {"1001": "1", "1002": "0"}, "the two processes alone")
+
+
+@pytest.mark.parametrize(("text", "refusal"), [
+    (json.dumps(LISTED), "annotation nokia.k8s.io/cpus: /0/processes/0/pool: the container does not request nokia.k8s.io/exclusive-one"),
+    (json.dumps(LISTED).replace("500", "1.5"), "annotation nokia.k8s.io/cpus: /0/processes/1/cpus: 1.5 is out of range; expected a whole number"),
+    (json.dumps(LISTED).replace("shared-rest", "slow"), 'annotation nokia.k8s.io/cpus: /0/processes/1/pool: unknown pool "slow"; expected one of exclusive-one, shared-rest'),
+    ("[", "annotation nokia.k8s.io/cpus: /: not JSON"),
+], ids=["request", "fraction", "pool", "json"])
+def test_without_the_webhook_the_node_refuses_with_the_same_words(cluster, ready, text, refusal):
+    cluster.api.create(pod(cluster, "bad", None, text))
+    cluster.await_event("bad", refusal)
+    assert ready.workloads() == []
+
+
+def test_without_the_webhook_a_shared_amount_has_to_match(cluster, ready):
+    cluster.api.create(pod(cluster, "bad", LISTED, limits={EXCLUSIVE: 1, SHARED: 400}))
+    cluster.await_event("bad", "annotation nokia.k8s.io/cpus: /0/processes: 500 thousandths of a CPU of pool shared-rest, but the container requests 400; expected equal numbers")
+    assert ready.workloads() == []
