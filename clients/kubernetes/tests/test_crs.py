@@ -5,6 +5,7 @@ import pytest
 from api import Api, Refused
 from cluster import write_kubeconfig
 from processes import wait_for
+from settings import write
 
 
 def token_of(cluster, node):
@@ -18,7 +19,9 @@ def nodes(cluster):
     for name in ("node-x", "node-y"):
         cluster.api.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"rack": name[-1]}}})
     wait_for(lambda: cluster.api.list("RmdWorkload") == [], "the kinds to be served")
-    found = [cluster.add_worker(name, kubelet=False, client=False) for name in ("node-x", "node-y")]
+    write(f"{cluster.folder}/policy.toml", "[default.gold.cache]\nmax = 3\nmin = 3\n")
+    found = [cluster.add_worker(name, kubelet=False, client=False, config=f'[policy]\nfile = "{cluster.folder}/policy.toml"\n', cpufreq="intel_pstate")
+             for name in ("node-x", "node-y")]
     for worker in found:
         worker.kubeconfig = f"{worker.folder}/client.kubeconfig"
         write_kubeconfig(worker.kubeconfig, cluster.pki, {"token": token_of(cluster, worker.name)})
@@ -72,6 +75,28 @@ def test_a_workload_of_either_generation_is_granted_and_goes_with_its_cr(cluster
     assert x.groups()[state["cosName"]]["cpus"] == "4-6"
     cluster.api.delete("RmdWorkload", "one")
     wait_for(lambda: x.workloads() == [], "the workload to go")
+
+
+def test_a_policy_is_granted_by_name(cluster, x):
+    cluster.api.create(cr("one", coreIds=["4"], policy="gold"))
+    state = await_state(cluster, "one")
+    assert (state["policy"], state["rdt"]["cache"]) == ("gold", {"max": 3, "min": 3})
+    assert x.groups()[state["cosName"]]["cpus"] == "4"
+
+
+def test_a_node_that_leaves_the_list_gives_the_workload_back(cluster, x, y):
+    cluster.api.create(cr("both", nodes=["node-x", "node-y"], coreIds=["4"], rdt={"cache": GUARANTEE}))
+    await_state(cluster, "both", "node-x")
+    await_state(cluster, "both", "node-y")
+    cluster.api.merge("RmdWorkload", "both", {"spec": {"nodes": ["node-y"]}})
+    wait_for(lambda: x.workloads() == [] and state_of(cluster, "both", "node-x") is None, "node-x to give it back")
+    assert len(y.workloads()) == 1
+
+
+@pytest.mark.parametrize("fields", [{"pstate": {"ratio": "3.0", "monitoring": "off"}}, {"plugins": {"pstate": {"ratio": "3.0", "monitoring": "off"}}}], ids=["0.1", "0.2"])
+def test_a_ratio_of_either_generation_is_granted(cluster, x, fields):
+    cluster.api.create(cr("one", coreIds=["4"], rdt={"cache": GUARANTEE}, **fields))
+    assert await_state(cluster, "one")["plugins"]["pstate"] == {"ratio": "3", "monitoring": "off"}
 
 
 def test_all_cores_without_reserved_ones(cluster, x):

@@ -6,6 +6,7 @@ and no proxy for services.
 
 import json
 import subprocess
+import urllib.request
 
 import pytest
 
@@ -79,6 +80,8 @@ def test_the_deployed_operator_answers_the_api_server(cluster, deployed_operator
 def test_a_container_gets_its_ways_from_the_deployed_node_role(cluster, deployed):
     await_ready(cluster, "the node role")
     deployed.await_allocatable(WAYS, 5)
+    with urllib.request.urlopen("http://127.0.0.1:9808/metrics", timeout=10) as answer:
+        assert b"\nnrd_kube_ready 1\n" in answer.read()
     cluster.run_pod("feed", limits={WAYS: 2})
     workload = deployed.workload_of("feed")
     assert processes_of(workload) and processes_of(workload) <= tasks_of(deployed, workload)

@@ -117,6 +117,36 @@ def test_the_last_process_of_the_new_contract_is_the_containers(cluster, operato
     wait_for(lambda: affinities(ready, "new") == {"1001": "1", "1002": "0"}, "the two processes alone")
 
 
+def test_a_container_with_an_exclusive_cpu_has_nothing_else_and_knows_it(cluster, ready):
+    """Without the annotation, and whatever the pod's author sets."""
+    lies = [{"name": name, "value": "7"} for name in ("EXCLUSIVE_CPUS", "SHARED_CPUS", "CPU_POOLS")]
+    cluster.api.create(cluster.pod("plain", cluster.container(limits={EXCLUSIVE: 1}, env=lies)))
+    cluster.await_running("plain")
+    workload = ready.workload_of("plain")
+    for pid in processes_of(workload):
+        with open(f"/proc/{pid}/status") as file:
+            assert "Cpus_allowed_list:\t1\n" in file.read()
+        with open(f"/proc/{pid}/environ") as file:
+            variables = dict(line.split("=", 1) for line in file.read().split("\0") if line)
+        assert (variables["EXCLUSIVE_CPUS"], variables["CPU_POOLS"]) == ("1", "exclusive")
+    cluster.delete_pod("plain")
+    await_no_workloads(ready)
+
+
+@pytest.mark.parametrize("name", ["client", "nrd", "containerd"])
+def test_a_container_keeps_its_cpu_over_kill_9(cluster, ready, name):
+    cluster.run_pod("kept", limits={EXCLUSIVE: 1})
+    process = getattr(ready, name)
+    process.kill9()
+    process.start()
+    ready.await_nrd()
+    wait_for(lambda: (ready.workload_of("kept") or {}).get("cpu", {}).get("exclusive") == "1", "the grant")
+    for pid in processes_of(ready.workload_of("kept")):
+        with open(f"/proc/{pid}/status") as file:
+            assert "Cpus_allowed_list:\t1\n" in file.read()
+    cluster.await_running("kept")
+
+
 @pytest.mark.parametrize(("text", "refusal"), [
     (json.dumps(LISTED), "annotation nokia.k8s.io/cpus: /0/processes/0/pool: the container does not request nokia.k8s.io/exclusive-one"),
     (json.dumps(LISTED).replace("500", "1.5"), "annotation nokia.k8s.io/cpus: /0/processes/1/cpus: 1.5 is out of range; expected a whole number"),

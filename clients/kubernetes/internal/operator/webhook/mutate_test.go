@@ -152,6 +152,22 @@ func TestAnotherStarterGetsTheCommandAsItsArguments(t *testing.T) {
 	}
 }
 
+func TestAnotherBaseNamesResourcesAndAnnotation(t *testing.T) {
+	others := Rules{Base: "example.com", Quotas: QuotasNone}
+	const listed = `[{"container": "main", "processes": [{"process": "/a", "pool": "shared_caas", "cpus": 7}]}]`
+	patch, err := others.Mutate(podOf(t, map[string]string{"example.com/cpus": listed, "nokia.k8s.io/cpus": "["},
+		`{"containers": [{"name": "main"}, {"name": "side", "resources": {"limits": {"nokia.k8s.io/gone": "1"}}}]}`), pools)
+	text, _ := json.Marshal(patch)
+	for _, part := range []string{`"limits":{"example.com/shared_caas":"7"}`, `metadata.annotations['example.com/cpus']`} {
+		if err != nil || !strings.Contains(string(text), part) {
+			t.Errorf("no %s in %s, %v", part, text, err)
+		}
+	}
+	if strings.Contains(string(text), "nokia") {
+		t.Errorf("another base is read: %s", text)
+	}
+}
+
 func TestAPodThatWasChangedBeforeIsNotChangedAgain(t *testing.T) {
 	patch, err := rules.Mutate(podOf(t, cpusAnnotation(`[{"container": "main", "processes": [{"process": "/a", "pool": "exclusive_caas", "cpus": 1}]}]`),
 		`{"volumes": [{"name": "podinfo", "downwardAPI": {"items": []}}, {"name": "hostbin", "hostPath": {"path": "/opt/bin"}}],
