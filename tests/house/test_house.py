@@ -234,6 +234,18 @@ def test_each_row_of_the_security_document_names_a_test_or_says_that_there_is_no
     assert [row for table in shown for row in table[2:] if not re.search(r"`(?:test_|tests/|wire/|node/)|^no test", row[-1])] == []
 
 
+def test_each_row_of_the_kubernetes_document_names_an_existing_test_or_is_open():
+    shown = [table for table in rows_of_tables(read("docs/kubernetes.md")) if table[0][-1] == "shown by"]
+    assert [len({row[0].split()[0] for row in table[2:]}) for table in shown] == [20, 25]
+    functions, _ = existing_tests()
+    for path in glob.glob(os.path.join(ROOT, "clients/kubernetes/**/*test*"), recursive=True):
+        if path.endswith((".py", "_test.go")):
+            functions |= set(re.findall(r"^(?:def|func) ([tT]est\w+)\(", read(path), re.M))
+    rows = [(row[0], re.findall(r"`([tT]est\w+)`", " ".join(row)), row[-1]) for table in shown for row in table[2:]]
+    assert [row for row in rows if not row[2].startswith(("open: ", "`"))] == []
+    assert [name for _, names, _ in rows for name in names if name not in functions] == []
+
+
 def test_the_security_document_lists_every_file_of_cgroups_that_is_written():
     row = next(line for line in read("docs/security.md").splitlines() if line.startswith("| ProtectControlGroups=no"))
     written = set()
