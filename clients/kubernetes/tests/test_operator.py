@@ -146,10 +146,13 @@ def test_a_pod_that_is_created_again_stays_as_it_is(cluster, operator):
     assert again["spec"] == first["spec"]
 
 
-def test_a_pod_with_a_thousand_containers_is_answered(cluster, operator):
-    body = pod({"processes": one("exclusive-fast", 1)})
+def with_a_thousand_containers(body):
     body["spec"]["containers"] += [{**main_of(body), "name": f"c{number}"} for number in range(999)]
-    created = dry_run(cluster, body)
+    return body
+
+
+def test_a_pod_with_a_thousand_containers_is_answered(cluster, operator):
+    created = dry_run(cluster, with_a_thousand_containers(pod({"processes": one("exclusive-fast", 1)})))
     assert main_of(created)["command"][0] == "/opt/bin/nrdctl" and len(created["spec"]["containers"]) == 1000
 
 
@@ -167,6 +170,7 @@ def test_without_the_webhook_only_pods_that_ask_are_stopped(cluster, operator):
     try:
         dry_run(cluster, pod())
         dry_run(cluster, pod(limits={"intel.com/l3_cache_ways": 1}))
+        dry_run(cluster, with_a_thousand_containers(pod(limits={"intel.com/l3_cache_ways": 1}, other="x")))  # the conditions' cost is limited
         dry_run(cluster, pod(other_policy="strange", **{"kubernetes.io/config.mirror": "x"}))
         for body in (pod({"processes": one("exclusive-fast", 1)}), pod(limits={FAST: 1}), pod(main_policy="gold"), pod(**{"intel.com/resources": ""})):
             with pytest.raises(Refused, match="failed calling webhook"):
@@ -227,3 +231,61 @@ def test_the_operator_has_no_other_right(cluster, operator, method, path):
     client = Api(cluster.api.port, cluster.pki, cluster.token("nrd-operator"))
     with pytest.raises(Refused, match="forbidden"):
         client.request(method, path, {} if method == "PATCH" else None, "application/merge-patch+json")
+
+
+def test_the_operator_changes_the_selector_of_the_daemon_set_alone(cluster, operator):
+    client = Api(cluster.api.port, cluster.pki, cluster.token("nrd-operator"))
+    found = cluster.api.get("DaemonSet", "nrd-node", "nrd-system")["spec"]["template"]["spec"]
+    root = [{**volume, "hostPath": {"path": "/"}} for volume in found["volumes"]]
+    image = [{**found["containers"][0], "image": "other"}]
+    for change in ({"containers": image}, {"volumes": root}, {"hostPID": True}, {"serviceAccountName": "default"}):
+        with pytest.raises(Refused, match="the operator changes the nodeSelector alone"):
+            client.merge("DaemonSet", "nrd-node", {"spec": {"template": {"spec": change}}}, "nrd-system")
+
+
+RIGHTS = [  # kind of the role, its namespace, resource, verb
+    ("clusterroles", None, "mutatingwebhookconfigurations", "watch"),
+    ("clusterroles", None, "mutatingwebhookconfigurations", "patch"),
+    ("roles", "default", "rmdnodestates", "watch"),
+    ("roles", "default", "rmdconfigs", "watch"),
+    ("roles", "nrd-system", "daemonsets", "get"),
+    ("roles", "nrd-system", "daemonsets", "patch"),
+    ("roles", "nrd-system", "leases", "create"),
+    ("roles", "nrd-system", "leases", "get"),
+    ("roles", "nrd-system", "leases", "update"),
+]
+
+
+@pytest.mark.parametrize(("kind", "namespace", "resource", "verb"), RIGHTS, ids=[f"{row[2]}-{row[3]}" for row in RIGHTS])
+def test_each_right_of_the_operator_is_needed(cluster, operator, kind, namespace, resource, verb):
+    """Without it the operator says which it lacks. (It lists only where the API server cannot stream the first list.)"""
+    path = "/apis/rbac.authorization.k8s.io/v1/" + (f"namespaces/{namespace}/" if namespace else "") + f"{kind}/nrd-operator"
+    role = cluster.api.request("GET", path)
+    less = [{**rule, "verbs": [each for each in rule["verbs"] if each != verb]} if resource in rule["resources"] else rule for rule in role["rules"]]
+    operator.process.kill9()
+    cluster.api.create(config({"rdt": "true"}))
+    if verb == "create":
+        cluster.api.delete("Lease", "nrd-operator", "nrd-system")
+    cluster.api.request("PATCH", path, {"rules": [rule for rule in less if rule["verbs"]]}, "application/merge-patch+json")
+    replica = Operator(cluster, 9447)
+    try:
+        wait_for(lambda: not may(cluster, resource, verb, namespace), "the right to be gone")
+        replica.process.start()
+        wait_for(lambda: f'cannot {verb} resource \\"{resource}\\"' in replica.process.text() or f'cannot {verb} resource "{resource}"' in replica.process.text(),
+                 f"the operator to lack {verb} of {resource}")
+    finally:
+        replica.process.kill9()
+        cluster.api.request("PATCH", path, {"rules": role["rules"]}, "application/merge-patch+json")
+        wait_for(lambda: may(cluster, resource, verb, namespace), "the right to be back")
+        operator.start()
+        cluster.api.delete("RmdConfig", "rmdconfig")
+        wait_for(lambda: selector(cluster) == OWN, "the selector of before")
+
+
+def may(cluster, resource, verb, namespace):
+    group = {"daemonsets": "apps", "leases": "coordination.k8s.io", "mutatingwebhookconfigurations": "admissionregistration.k8s.io"}.get(resource, "intel.com")
+    name = {"daemonsets": "nrd-node", "rmdconfigs": "rmdconfig", "rmdnodestates": ""}.get(resource, "nrd-operator")
+    asked = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": {
+        "user": "system:serviceaccount:nrd-system:nrd-operator",
+        "resourceAttributes": {"group": group, "resource": resource, "verb": verb, "namespace": namespace or "", "name": "" if verb == "create" else name}}}
+    return cluster.api.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", asked)["status"]["allowed"]

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"nrd.internal/kubernetes/internal/annotations"
+	"nrd.internal/kubernetes/internal/node/devices"
 )
 
 // Rules of the mutation.
@@ -102,7 +103,7 @@ func (r Rules) listed(pod *corev1.Pod, targets []target) ([]annotations.Containe
 // readRMD refuses annotations of the RMD operator as the node role would, of containers that ask nrd for something.
 func readRMD(each *target, all map[string]string, base string) (annotations.RMD, error) {
 	for name := range each.Resources.Limits {
-		if text := string(name); text == "intel.com/l3_cache_ways" || text == "amd.com/onload" || strings.HasPrefix(text, base+"/") {
+		if text := string(name); text == devices.WaysName || text == devices.OnloadName || strings.HasPrefix(text, base+"/") {
 			return annotations.ReadRMD(each.Name, all)
 		}
 	}
