@@ -77,12 +77,18 @@ def test_the_deployed_operator_answers_the_api_server(cluster, deployed_operator
     assert '/spec/containers/0/resources/limits/nokia.k8s.io~1fast: unknown pool "fast"' in text, text
 
 
+def metrics():
+    """Of the node role, on the network of the host."""
+    with urllib.request.urlopen("http://127.0.0.1:9808/metrics", timeout=10) as answer:
+        return answer.read().decode()
+
+
 def test_a_container_gets_its_ways_from_the_deployed_node_role(cluster, deployed):
     await_ready(cluster, "the node role")
     deployed.await_allocatable(WAYS, 5)
-    with urllib.request.urlopen("http://127.0.0.1:9808/metrics", timeout=10) as answer:
-        assert b"\nnrd_kube_ready 1\n" in answer.read()
+    assert "\nnrd_kube_ready 1\n" in metrics()
     cluster.run_pod("feed", limits={WAYS: 2})
+    assert '\nnrd_kube_containers_total{result="granted"} 1\n' in metrics()
     workload = deployed.workload_of("feed")
     assert processes_of(workload) and processes_of(workload) <= tasks_of(deployed, workload)
     wait_for(lambda: cluster.api.find("RmdNodeState", f"rmd-node-state-{deployed.name}"), "the node's state")

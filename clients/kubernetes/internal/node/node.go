@@ -42,7 +42,8 @@ func Run(ctx context.Context, options Options) error {
 	}
 	defer kubelet.Close()
 	who := &machine{client: client, api: api, node: options.Node}
-	plugin := containers.NewPlugin(client, kubelet, options.ResourceBase, slices.Contains(options.Resources, "pools"))
+	metrics := &health.Metrics{}
+	plugin := containers.NewPlugin(client, kubelet, options.ResourceBase, slices.Contains(options.Resources, "pools"), metrics)
 	gate := func(ctx context.Context) error { return ready(ctx, client, plugin, who) }
 	set := devices.NewSet(client, gate, plugin.InUse, options.ResourceBase, options.Resources)
 	plugin.OnChange(set.Refresh)
@@ -55,7 +56,7 @@ func Run(ctx context.Context, options Options) error {
 		func(ctx context.Context) error {
 			return who.after(ctx, func(ctx context.Context) error { return mirror.Run(ctx, crs.Wake) })
 		},
-		func(ctx context.Context) error { return health.Serve(ctx, options.Health, gate, &health.Metrics{}) },
+		func(ctx context.Context) error { return health.Serve(ctx, options.Health, gate, metrics) },
 	)
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/containerd/nri/pkg/api"
 
 	"nrd.internal/kubernetes/internal/annotations"
+	"nrd.internal/kubernetes/internal/health"
 	"nrd.internal/kubernetes/internal/node/cpulist"
 	"nrd.internal/kubernetes/internal/node/devices"
 	"nrd.internal/kubernetes/internal/nrd"
@@ -43,6 +44,7 @@ type Plugin struct {
 	base    string // of the names of CPU pools, "nokia.k8s.io"
 	// hasPools: this client hands out CPUs of pools; otherwise the annotation of CPUs is another program's.
 	hasPools bool
+	results  *health.Counter
 	changed  func() // grants have changed
 
 	connected atomic.Bool
@@ -52,8 +54,9 @@ type Plugin struct {
 }
 
 // NewPlugin has no connection until Run; changed is called after grants have changed and must not block.
-func NewPlugin(client *nrd.Client, kubelet *Kubelet, resourceBase string, hasPools bool) *Plugin {
-	return &Plugin{client: client, kubelet: kubelet, base: resourceBase, hasPools: hasPools, changed: func() {},
+func NewPlugin(client *nrd.Client, kubelet *Kubelet, resourceBase string, hasPools bool, metrics *health.Metrics) *Plugin {
+	results := metrics.Counter("nrd_kube_containers_total", "Containers that asked for something, by result.", "result", "granted", "refused")
+	return &Plugin{client: client, kubelet: kubelet, base: resourceBase, hasPools: hasPools, results: results, changed: func() {},
 		turn: make(chan struct{}, 1), book: newBook(), compare: make(chan struct{}, 1)}
 }
 
@@ -113,6 +116,7 @@ func (p *Plugin) CreateContainer(ctx context.Context, pod *api.PodSandbox, conta
 	if err != nil {
 		return nil, nil, p.refused(container, err)
 	}
+	p.results.Add("granted")
 	slog.Info("granted", "workload", granted.ID, "class", granted.ClosName, "pod", pod.Name, "namespace", pod.Namespace)
 	return change, nil, nil
 }
@@ -130,6 +134,7 @@ func (p *Plugin) confirmed(container *api.Container) func(context.Context, ident
 }
 
 func (p *Plugin) refused(container *api.Container, err error) error {
+	p.results.Add("refused")
 	slog.Warn("container refused", "container", container.Name, "reason", err)
 	return err
 }
