@@ -58,6 +58,10 @@ void set_variables(Environment& environment, const GrantedCpus& granted) {
   environment["NRD_CPUS_SHARED"] = shared.to_string();
   environment["EXCLUSIVE_CPUS"] = listed(exclusive);
   environment["SHARED_CPUS"] = listed(shared);
+  std::string pools;
+  for (const GrantedCpus::OfPool& each : granted.by_pool)
+    pools += (pools.empty() ? "" : ";") + each.pool + "=" + (each.exclusive | each.shared).to_string();
+  environment["NRD_POOLS"] = pools;
   environment["CPU_POOLS"] = exclusive.empty() ? "shared" : shared.empty() ? "exclusive" : "exclusive&shared";
 }
 

@@ -93,6 +93,25 @@ Result<CpuSet> cpus_in(const Environment& environment, const char* name) {
   });
 }
 
+// NRD_POOLS: "fast=4-5;common=8-9".
+Result<GrantedCpus> cpus_by_pool(std::string_view text, const CpuSet& exclusive, const CpuSet& shared) {
+  GrantedCpus granted;
+  while (!text.empty()) {
+    const std::string_view item = text.substr(0, text.find(';'));
+    text.remove_prefix(std::min(item.size() + 1, text.size()));
+    const size_t end = item.find('=');
+    const std::string_view list = end == std::string_view::npos ? std::string_view() : item.substr(end + 1);
+    const Result<CpuSet> cpus = CpuSet::parse(list);
+    if (end == 0 || !cpus || !cpus->intersects(exclusive | shared)) {
+      return fail(ErrorCode::BadRequest,
+                  "NRD_POOLS: \"" + std::string(item) +
+                      "\" is no pool with CPUs of EXCLUSIVE_CPUS or SHARED_CPUS; expected \"fast=4-5\"");
+    }
+    granted.by_pool.push_back({std::string(item.substr(0, end)), *cpus & exclusive, *cpus & shared});
+  }
+  return granted;
+}
+
 }  // namespace
 
 Result<std::vector<ListedProcess>> parse_processes(const std::string& text, const std::string& container) {
@@ -157,6 +176,8 @@ std::vector<std::string> pool_requests(const std::vector<ListedProcess>& process
 Result<GrantedCpus> cpus_of_container(const Environment& environment, const std::vector<ListedProcess>& processes) {
   const CpuSet exclusive = TRY(cpus_in(environment, "EXCLUSIVE_CPUS"));
   const CpuSet shared = TRY(cpus_in(environment, "SHARED_CPUS"));
+  if (const auto pools = environment.find("NRD_POOLS"); pools != environment.end() && !pools->second.empty())
+    return cpus_by_pool(pools->second, exclusive, shared);
   GrantedCpus granted;
   std::string name_of_exclusive;
   for (const ListedProcess& process : processes) {

@@ -35,8 +35,9 @@ Result<std::vector<CpuSet>> assign_cpus(const std::vector<ListedProcess>& proces
 std::vector<std::string> pool_requests(const std::vector<ListedProcess>& processes,
                                        const std::vector<std::string>& shared);
 
-// The CPUs that a container has according to EXCLUSIVE_CPUS and SHARED_CPUS. They do not say of which pools: exclusive
-// ones are of those that `processes` name and that do not begin with "shared" or "default".
+// The CPUs that a container has according to EXCLUSIVE_CPUS and SHARED_CPUS, by pool as NRD_POOLS says. CPU Pooler does
+// not set that one: without it exclusive CPUs are of the pool in `processes` that does not begin with "shared" or
+// "default".
 Result<GrantedCpus> cpus_of_container(const Environment& environment, const std::vector<ListedProcess>& processes);
 
 }  // namespace nrd::cli

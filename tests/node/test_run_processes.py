@@ -11,7 +11,7 @@ from cpu_pools import CLEAN, POOLS
 from harness import DEADLINE, NRDCTL, Node, wait_for
 
 # Without what a container has that these tests may run in.
-BARE = {key: value for key, value in CLEAN.items() if key not in ("CONTAINER_NAME", "EXCLUSIVE_CPUS", "SHARED_CPUS")}
+BARE = {key: value for key, value in CLEAN.items() if key not in ("CONTAINER_NAME", "EXCLUSIVE_CPUS", "SHARED_CPUS", "NRD_POOLS")}
 SHOWS = "grep Cpus_allowed_list /proc/self/status > {file}; echo $EXCLUSIVE_CPUS >> {file}; {then}"
 
 
@@ -64,6 +64,15 @@ def test_processes_of_a_container_share_out_its_cpus_without_nrd(listed, tmp_pat
     one, two = tmp_path / "one", tmp_path / "two"
     file = listed((SHOWS.format(file=one, then="true"), "fast", 1), (SHOWS.format(file=two, then="true"), "shared", 500))
     assert ended(start(None, file, **IN_POD)) == (0, "")
+    assert (one.read_text().split()[1], two.read_text().split()[1]) == ("1", "0")
+
+
+def test_pools_of_a_container_can_have_any_name(listed, tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    file = listed((SHOWS.format(file=one, then="true"), "fast", 1), (SHOWS.format(file=two, then="true"), "common", 500))
+    code, error = ended(start(None, file, **IN_POD))
+    assert code != 0 and "EXCLUSIVE_CPUS does not say which CPUs are of pool" in error
+    assert ended(start(None, file, NRD_POOLS="fast=1;common=0", **IN_POD)) == (0, "")
     assert (one.read_text().split()[1], two.read_text().split()[1]) == ("1", "0")
 
 

@@ -15,18 +15,18 @@ POOLS = """
 [os]
 cpus = "2-15"
 [[cpu.pools]]
-name = "exclusive-one"
+name = "fast"
 cpus = "1"
 kind = "exclusive"
 threads = "any"
 [[cpu.pools]]
-name = "shared-rest"
+name = "common"
 cpus = "0"
 kind = "shared"
 """
-EXCLUSIVE, SHARED = "nokia.k8s.io/exclusive-one", "nokia.k8s.io/shared-rest"
-LISTED = [{"container": "main", "processes": [{"process": "sleep", "args": ["1001"], "pool": "exclusive-one", "cpus": 1},
-                                              {"process": "sleep", "args": ["1002"], "pool": "shared-rest", "cpus": 500}]}]
+EXCLUSIVE, SHARED = "nokia.k8s.io/fast", "nokia.k8s.io/common"
+LISTED = [{"container": "main", "processes": [{"process": "sleep", "args": ["1001"], "pool": "fast", "cpus": 1},
+                                              {"process": "sleep", "args": ["1002"], "pool": "common", "cpus": 500}]}]
 
 
 def reconfigure(worker, config):
@@ -148,9 +148,9 @@ def test_a_container_keeps_its_cpu_over_kill_9(cluster, ready, name):
 
 
 @pytest.mark.parametrize(("text", "refusal"), [
-    (json.dumps(LISTED), "annotation nokia.k8s.io/cpus: /0/processes/0/pool: the container does not request nokia.k8s.io/exclusive-one"),
+    (json.dumps(LISTED), "annotation nokia.k8s.io/cpus: /0/processes/0/pool: the container does not request nokia.k8s.io/fast"),
     (json.dumps(LISTED).replace("500", "1.5"), "annotation nokia.k8s.io/cpus: /0/processes/1/cpus: 1.5 is out of range; expected a whole number"),
-    (json.dumps(LISTED).replace("shared-rest", "slow"), 'annotation nokia.k8s.io/cpus: /0/processes/1/pool: unknown pool "slow"; expected one of exclusive-one, shared-rest'),
+    (json.dumps(LISTED).replace("common", "slow"), 'annotation nokia.k8s.io/cpus: /0/processes/1/pool: unknown pool "slow"; expected one of common, fast'),
     ("[", "annotation nokia.k8s.io/cpus: /: not JSON"),
 ], ids=["request", "fraction", "pool", "json"])
 def test_without_the_webhook_the_node_refuses_with_the_same_words(cluster, ready, text, refusal):
@@ -161,5 +161,5 @@ def test_without_the_webhook_the_node_refuses_with_the_same_words(cluster, ready
 
 def test_without_the_webhook_a_shared_amount_has_to_match(cluster, ready):
     cluster.api.create(pod(cluster, "bad", LISTED, limits={EXCLUSIVE: 1, SHARED: 400}))
-    cluster.await_event("bad", "annotation nokia.k8s.io/cpus: /0/processes: 500 thousandths of a CPU of pool shared-rest, but the container requests 400; expected equal numbers")
+    cluster.await_event("bad", "annotation nokia.k8s.io/cpus: /0/processes: 500 thousandths of a CPU of pool common, but the container requests 400; expected equal numbers")
     assert ready.workloads() == []

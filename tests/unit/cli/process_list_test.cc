@@ -80,3 +80,21 @@ TEST_CASE("the environment of a container says which CPUs are exclusive and whic
   const std::vector<ListedProcess> ambiguous{{{"x"}, "fast", 2}, {{"y"}, "faster", 1}};
   CHECK_FALSE(cpus_of_container({{"EXCLUSIVE_CPUS", "4-6"}}, ambiguous));
 }
+
+TEST_CASE("NRD_POOLS says which CPUs of a container are of which pool, whatever their names") {
+  const std::vector<ListedProcess> processes{{{"x"}, "fast", 2}, {{"y"}, "faster", 1}, {{"log"}, "common", 500}};
+  const auto in = [&](const char* pools) {
+    return cpus_of_container({{"EXCLUSIVE_CPUS", "4,5,6"}, {"SHARED_CPUS", "8,9"}, {"NRD_POOLS", pools}}, processes);
+  };
+  const auto granted = in("fast=4-5;faster=6;common=8-9");
+  REQUIRE(granted);
+  CHECK(granted->by_pool == std::vector<GrantedCpus::OfPool>{
+                                {"fast", CpuSet{4, 5}, {}}, {"faster", CpuSet{6}, {}}, {"common", {}, CpuSet{8, 9}}});
+  CHECK(*assign_cpus(processes, *granted) == std::vector<CpuSet>{CpuSet{4, 5}, CpuSet{6}, CpuSet{8, 9}});
+  for (const char* wrong : {"fast", "=4", "fast=", "fast=4-x", "fast=4;;common=8", ";", "fast=7"}) {
+    CAPTURE(wrong);
+    const auto refused = in(wrong);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().message.find("NRD_POOLS: \"") == 0);
+  }
+}

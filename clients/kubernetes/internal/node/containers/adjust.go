@@ -27,12 +27,13 @@ func adjustment(container *api.Container, granted nrd.Workload) (*api.ContainerA
 // adjustCPUs sets the cpuset and the variables of CPU Pooler. They replace what the pod's author set. An empty set is
 // never sent: to the runtime it means "unchanged".
 func adjustCPUs(change *api.ContainerAdjustment, grants nrd.CPUGrants) error {
-	var all, exclusive, shared, mems []string
+	var all, exclusive, shared, mems, pools []string
 	for _, grant := range grants {
 		all = append(all, grant.CPUs)
 		exclusive = append(exclusive, grant.Exclusive)
 		shared = append(shared, grant.Shared)
 		mems = append(mems, grant.Mems)
+		pools = append(pools, grant.Pool+"="+grant.CPUs)
 	}
 	cpus, err := cpulist.Union(all...)
 	if err != nil {
@@ -47,6 +48,9 @@ func adjustCPUs(change *api.ContainerAdjustment, grants nrd.CPUGrants) error {
 	}
 	if nodes != "" {
 		change.SetLinuxCPUSetMems(nodes)
+	}
+	if len(pools) > 0 {
+		change.AddEnv("NRD_POOLS", strings.Join(pools, ";"))
 	}
 	return addCPUVariables(change, strings.Join(exclusive, ","), strings.Join(shared, ","))
 }
