@@ -84,9 +84,18 @@ def affinities(worker, name):
     for pid in processes_of(worker.workload_of(name)):
         with open(f"/proc/{pid}/cmdline") as file:
             last = file.read().split("\0")[-2]
-        with open(f"/proc/{pid}/status") as file:
-            found[last] = next(line.split()[1] for line in file if line.startswith("Cpus_allowed_list"))
+        found[last] = allowed(pid)
     return found
+
+
+def allowed(pid):
+    with open(f"/proc/{pid}/status") as file:
+        return next(line.split()[1] for line in file if line.startswith("Cpus_allowed_list"))
+
+
+def variables_of(pid):
+    with open(f"/proc/{pid}/environ") as file:
+        return dict(line.split("=", 1) for line in file.read().split("\0") if line)
 
 
 def quota_of(cgroup):
@@ -124,13 +133,26 @@ def test_a_container_with_an_exclusive_cpu_has_nothing_else_and_knows_it(cluster
     cluster.await_running("plain")
     workload = ready.workload_of("plain")
     for pid in processes_of(workload):
-        with open(f"/proc/{pid}/status") as file:
-            assert "Cpus_allowed_list:\t1\n" in file.read()
-        with open(f"/proc/{pid}/environ") as file:
-            variables = dict(line.split("=", 1) for line in file.read().split("\0") if line)
+        assert allowed(pid) == "1"
+        variables = variables_of(pid)
         assert (variables["EXCLUSIVE_CPUS"], variables["CPU_POOLS"]) == ("1", "exclusive")
     cluster.delete_pod("plain")
     await_no_workloads(ready)
+
+
+def test_a_container_with_cpus_of_two_exclusive_pools_knows_which_are_which(cluster, ready):
+    reconfigure(ready, POOLS.replace("common", "faster").replace('"shared"', '"exclusive"\nthreads = "any"'))
+    try:
+        other = "nokia.k8s.io/faster"
+        ready.await_allocatable(other, 1)
+        cluster.run_pod("two", limits={EXCLUSIVE: 1, other: 1})
+        for pid in processes_of(ready.workload_of("two")):
+            assert variables_of(pid)["NRD_POOLS"] == "fast=1;faster=0"
+            assert allowed(pid) == "0-1"
+        cluster.delete_pod("two")
+        await_no_workloads(ready)
+    finally:
+        reconfigure(ready, POOLS)
 
 
 @pytest.mark.parametrize("name", ["client", "nrd", "containerd"])
@@ -141,9 +163,7 @@ def test_a_container_keeps_its_cpu_over_kill_9(cluster, ready, name):
     process.start()
     ready.await_nrd()
     wait_for(lambda: (ready.workload_of("kept") or {}).get("cpu", {}).get("exclusive") == "1", "the grant")
-    for pid in processes_of(ready.workload_of("kept")):
-        with open(f"/proc/{pid}/status") as file:
-            assert "Cpus_allowed_list:\t1\n" in file.read()
+    assert {allowed(pid) for pid in processes_of(ready.workload_of("kept"))} == {"1"}
     cluster.await_running("kept")
 
 
