@@ -233,7 +233,8 @@ class ThreadedEngine final : public Engine {
 
   // What others do can invalidate it at any time, without a word.
   void check_partition() {
-    if (writer_.has_partition_changed()) {
+    if (writer_.note_partition()) {
+      publish();  // the repair takes seconds on a busy host
       writer_.repair();
       publish();
     }

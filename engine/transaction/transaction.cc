@@ -123,9 +123,15 @@ Result<void> Transaction::record(store::DocumentChange onload) {
   return commits_.commit_baselines(std::move(change));
 }
 
-bool Transaction::has_partition_changed() const {
-  const auto observed = observed_partition(state_);
-  return observed && observed->partition != hardware_.partition();
+bool Transaction::note_partition() {
+  if (!observed_partition(state_)) return false;
+  std::string kind = hardware_.partition();
+  for (auto& [target, masks] : state_.observed.cpuset.targets) {
+    if (target.kind != cpuset::Target::Kind::Partition || masks.partition == kind) continue;
+    masks.partition = std::move(kind);
+    return true;
+  }
+  return false;
 }
 
 bool Transaction::serve_hotplug(const CpuSet& changed) {

@@ -62,8 +62,9 @@ class Transaction {
   void finish_memory_changes();
   // Returns by `until`, whatever the kernel still moves.
   void stop_memory_changes(std::chrono::steady_clock::time_point until) { memory_.stop(until); }
-  // True if the partition of the configuration has become invalid, or valid again, since the last observation.
-  bool has_partition_changed() const;
+  // Notes that the partition of the configuration has become invalid, or valid again, and with which cause. False: it
+  // has not since the last observation.
+  bool note_partition();
   // Repairs after these CPUs went online or offline. False: some grants are not applied yet.
   bool serve_hotplug(const CpuSet& changed);
   void reap_tasks() { reaper_.reap(); }

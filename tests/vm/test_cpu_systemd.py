@@ -3,7 +3,6 @@ systemd."""
 
 import contextlib
 import os
-import time
 
 import pytest
 
@@ -30,9 +29,6 @@ name = "fast"
 cpus = "1-5"
 kind = "exclusive"
 """
-# The daemon looks at the partition every second; then it observes all there is and asks systemd, which takes an emulated
-# machine as long as requests that do.
-LOOK_IN_CHANGES = 3
 ALL, OS, POOL = set(range(6)), {0}, set(range(1, 6))
 # A thread for each list of CPUs in its arguments, pinned to these, beside the first.
 PINNED = """
@@ -251,9 +247,6 @@ def partition(node):
 
 
 def test_a_sibling_that_invalidates_the_partition_is_reported_within_2_seconds(node, partition):
-    begun = time.monotonic()
-    node.delete(node.act("POST", "/v1/workloads", {"cgroup": "/none", "cpu": {"count": 1}, "owner": {"cgroup": True}}))
-    change = time.monotonic() - begun
     node.vm.run(f"mkdir {CGROUPS}/greedy")
     node.vm.write(f"{CGROUPS}/greedy/cpuset.cpus", "0-5\n")
     if partition() == "root":
@@ -263,8 +256,8 @@ def test_a_sibling_that_invalidates_the_partition_is_reported_within_2_seconds(n
     node.vm.wait_until(lambda: partition() == "root", timeout=60, what="the repair")
     node.vm.run(f"mkdir {CGROUPS}/greedy")
     reported = float(node.vm.run(["python3", "-c", REPORTED, f"{CGROUPS}/greedy/cpuset.cpus", SOCKET], timeout=60).stdout)
-    print(f"reported after {reported:.2f} s; a POST and a DELETE take {change:.2f} s")
-    assert reported < 2 + LOOK_IN_CHANGES * change
+    print(f"reported after {reported:.2f} s")
+    assert reported < 2
     node.vm.run(["rmdir", f"{CGROUPS}/greedy"])
     node.vm.wait_until(lambda: partition() == "root" and node.get("/v1/health")["status"] == "ok", timeout=60, what="the repair")
 

@@ -123,6 +123,11 @@ TEST_CASE("an invalid partition is reported with its cause and repaired, and fai
   REQUIRE(fixture.reload(Confinement::Partition));
   Masks& partition = fixture.hardware.tree.cpuset.targets.at(kPartition);
   partition.partition = "root invalid (Cpu list in cpuset.cpus not exclusive)";
+  CHECK(confinement_problem(fixture.state()).empty());
+  CHECK(fixture.writer->note_partition());
+  CHECK(confinement_problem(fixture.state()).find("(root invalid (Cpu list in cpuset.cpus not exclusive))") !=
+        std::string::npos);
+  CHECK_FALSE(fixture.writer->note_partition());
   fixture.hardware.broken_from_write = fixture.hardware.writes + 1;
   fixture.writer->repair();
   CHECK(problem_of(fixture.state()).find("target was not limited") != std::string::npos);
