@@ -81,7 +81,9 @@ Result<void> check_shares(const NodeState& state, const CpuPools& pools) {
 
 Result<NodeConfig> Reconfigure::resolved(const NodeConfig& config) {
   NodeConfig next = TRY(with_resolved_pools(config, state_.facts));
-  if (next.confinement != Confinement::None && changes_hardware(*state_.config, next)) {
+  const bool confines = next.confinement != Confinement::None || state_.config->confinement != Confinement::None;
+  if (confines && changes_hardware(*state_.config, next)) {
+    // Whose answer also tells that systemd is there to change slices.
     const std::map<std::string, CpuSet> pinned = TRY(hardware_.pinned_services());
     TRY(check_pinned_units(next, state_.facts, pinned));
   }

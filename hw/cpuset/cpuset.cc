@@ -23,7 +23,7 @@ constexpr std::chrono::milliseconds kPatience{800};
 // To undo what was begun before it did not answer in time: that request has had its time.
 constexpr std::chrono::milliseconds kPatienceToUndo{50};
 
-// For what confines the rest of the host, which no request changes, unless systemd did not answer the time before.
+// Outside requests, and for what confines the rest of the host, unless systemd did not answer the time before.
 constexpr std::chrono::seconds kLongPatience{5};
 
 // For a search of conflicts: some 10 ms with a thousand processes, which a request must not wait for.
@@ -99,7 +99,9 @@ void Cpuset::spend_since(Deadline begun) {
 
 Result<Observed> Cpuset::observe(const Query& query) {
   const Deadline begun = std::chrono::steady_clock::now();
-  Result<Observed> observed = observe_until(query, patience_end(kPatience));
+  const Deadline end = patience_end(is_silent_ ? kPatience : kLongPatience);
+  Result<Observed> observed = observe_until(query, end);
+  is_silent_ = is_silent_ || std::chrono::steady_clock::now() >= end;
   spend_since(begun);
   is_undoing_ = false;
   return observed;
@@ -173,7 +175,9 @@ std::vector<Conflict> Cpuset::conflicts(const PoolUse& use) {
 
 Result<std::map<std::string, CpuSet>> Cpuset::pinned_services() {
   if (!Units::is_booted()) return std::map<std::string, CpuSet>();
-  return units_.pinned_services(std::chrono::steady_clock::now() + kLongPatience);
+  std::map<std::string, CpuSet> found = TRY(units_.pinned_services(std::chrono::steady_clock::now() + kLongPatience));
+  is_silent_ = false;  // it has just answered
+  return found;
 }
 
 Result<void> Cpuset::converge(const Setting& wanted) {

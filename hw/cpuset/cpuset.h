@@ -55,7 +55,7 @@ class Cpuset {
   Result<void> free(const Target& target, const Masks& before, Deadline deadline);
 
   bool is_undoing_ = false;  // systemd did not answer converge() in time; until the next that it does, or observe()
-  bool is_silent_ = false;   // systemd did not answer the last converge() in time
+  bool is_silent_ = false;   // systemd did not answer in time, the last time that it was asked for something
   std::optional<Deadline::duration> left_;  // to wait for systemd, of a request
   Topology topology_;
   Units units_;

@@ -7,7 +7,7 @@
 
 Like systemd it reports success whatever the kernel says to its writes, and writes nothing when a limit is cleared. A fault
 is in `mode`: "deaf" replies to nothing and does nothing; "mute" does what is asked and does not reply; "idle" replies
-"done" and does nothing; "slow" takes 80 ms for each reply. While `memory_may_move` is cleared, changes of AllowedMemoryNodes=
+"done" and does nothing; "slow" takes `delay` for each reply. While `memory_may_move` is cleared, changes of AllowedMemoryNodes=
 take effect and are answered later, as while the kernel moves pages.
 """
 
@@ -64,6 +64,7 @@ def cgroup_of_slice(name):
 class Systemd:
     def __init__(self, sim=None):
         self.sim, self.mode = sim, "normal"
+        self.delay = 0.08  # seconds
         self.on_change = lambda count, is_done: None  # called before and after each change
         self.changes = 0
         self.memory_may_move = threading.Event()
@@ -185,7 +186,7 @@ class Systemd:
         if self.mode == "deaf":
             return None
         if self.mode == "slow":
-            time.sleep(0.08)
+            time.sleep(self.delay)
         if member not in CHANGES:
             return self.property(message) if member == "Get" else getattr(self, member)(*message.body)
         self.changes += 1

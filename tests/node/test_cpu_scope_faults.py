@@ -147,6 +147,19 @@ def test_a_systemd_that_fails_leaves_the_host_confined_as_before_or_as_asked(con
     assert_settled(host, wanted, f"after {mode}")
 
 
+def test_a_reload_waits_for_a_slow_systemd_that_was_silent_before(confined):
+    host = confined("slices")
+    _, after, _ = states(host, "slices", "none")
+    host.systemd.mode = "mute"
+    with contextlib.suppress(Refused):
+        confine(host, "none")
+        confine(host, "slices")
+    host.systemd.mode, host.systemd.delay = "slow", 0.04
+    confine(host, "none")
+    host.systemd.mode = "normal"
+    assert_settled(host, after, "slowly")
+
+
 @pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("old, new", [("none", "slices"), ("slices", "none"), ("none", "partition"), ("partition", "none")])
 def test_a_kill_at_any_request_to_systemd_confines_as_configured_after_the_next_start(confined, old, new, is_done):
