@@ -127,9 +127,14 @@ Result<PinnedThreads> PinnedThreads::find(const CpuSet& all) {
   return found;
 }
 
-Result<PinnedThreads> PinnedThreads::find_in(const std::vector<pid_t>& processes, const CpuSet& all) {
+Result<PinnedThreads> PinnedThreads::find_on_host() {
+  const std::optional<CpuSet> all = TRY(effective_cpus("/"));
+  return find(all.value_or(CpuSet()));
+}
+
+Result<PinnedThreads> PinnedThreads::find_in(const std::string& cgroup, const CpuSet& all) {
   PinnedThreads found;
-  for (const pid_t process : processes) TRY(found.add(process, all));
+  for (const pid_t process : TRY(processes_in(cgroup, kMostProcesses))) TRY(found.add(process, all));
   return found;
 }
 

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -32,8 +33,10 @@ class PinnedThreads {
  public:
   // Of all processes of the host, which has the CPUs `all`.
   static Result<PinnedThreads> find(const CpuSet& all);
-  // Of these processes, which may run on `all`.
-  static Result<PinnedThreads> find_in(const std::vector<pid_t>& processes, const CpuSet& all);
+  // The same with the CPUs that the host has now.
+  static Result<PinnedThreads> find_on_host();
+  // Of the processes in `cgroup`, which may run on `all`: at most kMostProcesses.
+  static Result<PinnedThreads> find_in(const std::string& cgroup, const CpuSet& all);
   // Those that were found as `pinned` in another life of nrd.
   static PinnedThreads of(const std::vector<Pinned>& pinned);
   // At most kMostProcesses.

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "base/file.h"
 #include "hw/cpuset/cgroup.h"
@@ -82,10 +81,7 @@ Result<void> enable_controller(Units& units, const std::string& slice, Deadline 
   for (const std::string& parent : {std::string(kRootSlice), slice}) {
     const bool may_be_disabled = parent != kRootSlice && !overwrites_affinity();
     if (may_be_disabled || has_cpusets_below(cgroup_of_slice(parent))) continue;
-    if (!pinned && overwrites_affinity()) {
-      const std::optional<CpuSet> all = TRY(effective_cpus("/"));
-      pinned = TRY(PinnedThreads::find(all.value_or(CpuSet())));
-    }
+    if (!pinned && overwrites_affinity()) pinned = TRY(PinnedThreads::find_on_host());
     if (const Result<void> enabled = keep_enabled(units, parent, deadline); !enabled) {
       if (pinned) pinned->restore();
       return enabled;
@@ -98,8 +94,7 @@ Result<void> enable_controller(Units& units, const std::string& slice, Deadline 
 Result<KeptMasks> KeptMasks::of(const std::string& cgroup, const CpuSet& all) {
   KeptMasks kept;
   if (cgroup.empty() || !overwrites_affinity()) return kept;
-  const std::vector<pid_t> processes = TRY(processes_in(cgroup, kMostProcesses));
-  kept.pinned_ = TRY(PinnedThreads::find_in(processes, all));
+  kept.pinned_ = TRY(PinnedThreads::find_in(cgroup, all));
   return kept;
 }
 

@@ -38,22 +38,12 @@ std::optional<Group> group_of(const Task& task) {
   return Group{.available = *cpus, .parent = printable(*cgroup)};
 }
 
-// Threads of the host that may not run on all of `cpus`.
-Result<std::vector<Pinned>> pinned_on_host(const CpuSet& cpus) {
-  const PinnedThreads found = TRY(PinnedThreads::find(cpus));
-  return found.to_pinned();
-}
-
-// The same of those in `cgroup`.
-Result<std::vector<Pinned>> pinned_in(const std::string& cgroup, const CpuSet& cpus) {
-  const std::vector<pid_t> processes = TRY(processes_in(cgroup, kMostProcesses));
-  const PinnedThreads found = TRY(PinnedThreads::find_in(processes, cpus));
-  return found.to_pinned();
-}
-
 // What a limit of `target`, whose threads may run on `masks`, would overwrite.
 Result<std::vector<Pinned>> overwritten_by(const Target& target, const Masks& masks) {
-  return target.kind == Target::Kind::Partition ? pinned_on_host(masks.cpus) : pinned_in("/" + target.name, masks.cpus);
+  const PinnedThreads found = target.kind == Target::Kind::Partition
+                                  ? TRY(PinnedThreads::find(masks.cpus))
+                                  : TRY(PinnedThreads::find_in("/" + target.name, masks.cpus));
+  return found.to_pinned();
 }
 
 // Targets with a cgroup, among what `changed` limits and restores.
@@ -153,9 +143,15 @@ Result<std::vector<Pinned>> Cpuset::pinned_by(const Setting& changed) const {
     const std::optional<CpuSet> effective = cgroup.empty() ? std::nullopt : TRY(effective_cpus(cgroup));
     if (target.kind == Target::Kind::Partition || (!effective && !is_scope)) is_whole_host = true;
     if (is_whole_host) break;
-    if (effective) std::ranges::move(TRY(pinned_in(cgroup, *effective)), std::back_inserter(found));
+    if (effective) {
+      const PinnedThreads inside = TRY(PinnedThreads::find_in(cgroup, *effective));
+      std::ranges::move(inside.to_pinned(), std::back_inserter(found));
+    }
   }
-  if (is_whole_host) return pinned_on_host(TRY(effective_cpus("/")).value_or(CpuSet()));
+  if (is_whole_host) {
+    const PinnedThreads all = TRY(PinnedThreads::find_on_host());
+    return all.to_pinned();
+  }
   if (found.size() > kMostProcesses) found.resize(kMostProcesses);
   return found;
 }

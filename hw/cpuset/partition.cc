@@ -13,8 +13,7 @@ constexpr const char* kMember = "member";
 // Of the host, while sets of cgroups change all over it.
 Result<std::optional<PinnedThreads>> pinned_threads() {
   if (!overwrites_affinity()) return std::nullopt;
-  const std::optional<CpuSet> all = TRY(effective_cpus("/"));
-  PinnedThreads found = TRY(PinnedThreads::find(all.value_or(CpuSet())));
+  PinnedThreads found = TRY(PinnedThreads::find_on_host());
   return found;
 }
 
