@@ -87,21 +87,32 @@ Result<std::optional<Message>> send_if_known(sd_bus* bus, const Message& message
   return failure;
 }
 
+Failure no_such_unit(const std::string& unit) { return refused(unit, -ENOENT, "systemd has no such unit"); }
+
 Result<Message> send(sd_bus* bus, const Message& message, const std::string& unit, Deadline deadline) {
   std::optional<Message> answer = TRY(send_if_known(bus, message, unit, deadline));
-  if (!answer) return refused(unit, -ENOENT, "systemd has no such unit");
+  if (!answer) return no_such_unit(unit);
   return *std::move(answer);
 }
 
-// A call of the manager with one text, answered with one.
-Result<std::string> ask(sd_bus* bus, const char* method, const char* kind, const std::string& text, Deadline deadline) {
+// The object path with which a call of the manager with one text is answered. nullopt: systemd has no such unit.
+Result<std::optional<std::string>> find_path(sd_bus* bus, const char* method, const std::string& text,
+                                             Deadline deadline) {
   const Message message = TRY(new_call(bus, text, method));
   if (const int done = ::sd_bus_message_append(message.get(), "s", text.c_str()); done < 0)
     return refused(text, done, nullptr);
-  const Message answer = TRY(send(bus, message, text, deadline));
-  const char* read = nullptr;
-  if (const int done = ::sd_bus_message_read(answer.get(), kind, &read); done < 0) return refused(text, done, nullptr);
-  return std::string(read);
+  const std::optional<Message> answer = TRY(send_if_known(bus, message, text, deadline));
+  if (!answer) return std::nullopt;
+  const char* path = nullptr;
+  if (const int done = ::sd_bus_message_read(answer->get(), "o", &path); done < 0) return refused(text, done, nullptr);
+  return std::string(path);
+}
+
+// The object path of a unit.
+Result<std::string> load(sd_bus* bus, const std::string& unit, Deadline deadline) {
+  std::optional<std::string> path = TRY(find_path(bus, "LoadUnit", unit, deadline));
+  if (!path) return no_such_unit(unit);
+  return *std::move(path);
 }
 
 // A property, entered: what follows reads its value.
@@ -270,7 +281,7 @@ Result<void> Units::start(const std::string& unit, Deadline deadline) {
 
 Result<bool> Units::is_active(const std::string& unit, Deadline deadline) {
   sd_bus* bus = TRY(connection(deadline));
-  const std::string path = TRY(ask(bus, "LoadUnit", "o", unit, deadline));
+  const std::string path = TRY(load(bus, unit, deadline));
   const std::string state = TRY(text_property(bus, path, "org.freedesktop.systemd1.Unit", "ActiveState", deadline));
   return state == "active";
 }
@@ -304,7 +315,7 @@ Result<void> Units::clear_allowed_cpus(const std::string& unit, const CpuSet& al
 
 Result<std::optional<UnitShare>> Units::share_of(const std::string& unit, Deadline deadline) {
   sd_bus* bus = TRY(connection(deadline));
-  const std::string path = TRY(ask(bus, "LoadUnit", "o", unit, deadline));
+  const std::string path = TRY(load(bus, unit, deadline));
   const std::string state = TRY(text_property(bus, path, "org.freedesktop.systemd1.Unit", "LoadState", deadline));
   if (state == "not-found") return std::nullopt;
   const std::string interface = interface_of(unit);
@@ -330,7 +341,7 @@ Result<void> Units::set_share(const std::string& unit, const Share& share, Deadl
 Result<std::optional<Unit>> Units::find(const std::string& name, Deadline deadline) {
   if (!is_unit_name(name) && !name.ends_with(kSliceSuffix)) return std::nullopt;
   sd_bus* bus = TRY(connection(deadline));
-  const std::string path = TRY(ask(bus, "LoadUnit", "o", name, deadline));
+  const std::string path = TRY(load(bus, name, deadline));
   const std::string state = TRY(text_property(bus, path, "org.freedesktop.systemd1.Unit", "LoadState", deadline));
   if (state == "not-found") return std::nullopt;
   const std::string interface = interface_of(name);
@@ -357,15 +368,9 @@ Result<std::map<std::string, CpuSet>> Units::pinned_services(Deadline deadline) 
 
 Result<std::string> Units::unit_of(const std::string& cgroup, Deadline deadline) {
   sd_bus* bus = TRY(connection(deadline));
-  const Message message = TRY(new_call(bus, cgroup, "GetUnitByControlGroup"));
-  if (const int done = ::sd_bus_message_append(message.get(), "s", cgroup.c_str()); done < 0)
-    return refused(cgroup, done, nullptr);
-  const std::optional<Message> answer = TRY(send_if_known(bus, message, cgroup, deadline));
-  if (!answer) return std::string();
-  const char* path = nullptr;
-  if (const int done = ::sd_bus_message_read(answer->get(), "o", &path); done < 0)
-    return refused(cgroup, done, nullptr);
-  return text_property(bus, path, "org.freedesktop.systemd1.Unit", "Id", deadline);
+  const std::optional<std::string> path = TRY(find_path(bus, "GetUnitByControlGroup", cgroup, deadline));
+  if (!path) return std::string();
+  return text_property(bus, *path, "org.freedesktop.systemd1.Unit", "Id", deadline);
 }
 
 }  // namespace nrd::cpuset
