@@ -87,9 +87,11 @@ void Cpuset::spend_since(Deadline begun) {
   if (left_) *left_ = std::max(Deadline::duration(0), *left_ - (std::chrono::steady_clock::now() - begun));
 }
 
+std::chrono::milliseconds Cpuset::patience() const { return is_silent_ ? kPatience : kLongPatience; }
+
 Result<Observed> Cpuset::observe(const Query& query) {
   const Deadline begun = std::chrono::steady_clock::now();
-  const Deadline end = patience_end(is_silent_ ? kPatience : kLongPatience);
+  const Deadline end = patience_end(patience());
   Result<Observed> observed = observe_until(query, end);
   is_silent_ = is_silent_ || std::chrono::steady_clock::now() >= end;
   spend_since(begun);
@@ -189,7 +191,7 @@ Result<void> Cpuset::converge(const Setting& wanted) {
 // and goes first: a partition and slices with its CPUs exclude each other.
 Result<void> Cpuset::converge_targets(const Setting& wanted) {
   const Deadline soon = patience_end(kPatience);
-  const Deadline late = patience_end(is_silent_ ? kPatience : kLongPatience);
+  const Deadline late = patience_end(patience());
   const auto deadline_of = [soon, late](const Target& target) { return confines(target) ? late : soon; };
   Result<void> first;
   const auto note = [&first](Result<void> done) {

@@ -45,6 +45,8 @@ class Cpuset {
   Result<void> converge(const Setting& wanted);
 
  private:
+  // Outside requests, and for what confines the rest of the host.
+  std::chrono::milliseconds patience() const;
   Deadline patience_end(std::chrono::milliseconds patience) const;
   void spend_since(Deadline begun);
   Result<Observed> observe_until(const Query& query, Deadline deadline);
