@@ -15,6 +15,7 @@
 #include "tests/unit/engine/invariants.h"
 #include "tests/unit/engine/random_cpu_pools.h"
 #include "tests/unit/fault_points.h"
+#include "tests/unit/numbers_in.h"
 
 using namespace nrd;
 using namespace nrd::testing;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 #include <vector>
 
@@ -75,19 +74,6 @@ inline NodeConfig a_config(Dice& dice, const NodeShape& shape) {
 inline NodeConfig reversed(NodeConfig config) {
   std::ranges::reverse(config.cpu_pools);
   return config;
-}
-
-// "at most 4", "2 or 4"
-inline std::vector<uint32_t> numbers_in(const std::string& text) {
-  std::vector<uint32_t> numbers;
-  for (size_t i = 0; i < text.size(); ++i) {
-    uint32_t number = 0;
-    const auto [end, error] = std::from_chars(text.data() + i, text.data() + text.size(), number);
-    if (error != std::errc{}) continue;
-    numbers.push_back(number);
-    i = static_cast<size_t>(end - text.data());
-  }
-  return numbers;
 }
 
 inline void set_number(CpuRequest& request, uint32_t number) {

@@ -1,7 +1,6 @@
 // What holds for every request on every machine, shown on ten thousand of them.
 #include <doctest/doctest.h>
 
-#include <charconv>
 #include <map>
 #include <set>
 #include <string>
@@ -13,10 +12,12 @@
 #include "engine/plan/cpus/placement.h"
 #include "tests/unit/engine_plan_cpus/machines.h"
 #include "tests/unit/engine_plan_cpus/random_machine.h"
+#include "tests/unit/numbers_in.h"
 
 using namespace nrd;
 using cpuset::Level;
 using nrd::testing::MachineMaker;
+using nrd::testing::numbers_in;
 using nrd::testing::Random;
 using nrd::testing::RandomMachine;
 using plan::Situation;
@@ -27,19 +28,6 @@ namespace {
 
 constexpr uint32_t kMachines = 10000;
 constexpr int kRequests = 3;  // on each
-
-// Numbers in "at most 4" and "2 or 4".
-std::vector<uint32_t> numbers_in(const std::string& text) {
-  std::vector<uint32_t> numbers;
-  for (size_t i = 0; i < text.size(); ++i) {
-    uint32_t number = 0;
-    const auto [end, error] = std::from_chars(text.data() + i, text.data() + text.size(), number);
-    if (error != std::errc{}) continue;
-    numbers.push_back(number);
-    i = static_cast<size_t>(end - text.data());
-  }
-  return numbers;
-}
 
 struct Placed {
   CpuRequest request{};
