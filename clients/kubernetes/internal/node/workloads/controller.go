@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"nrd.internal/kubernetes/api/intel"
+	"nrd.internal/kubernetes/internal/kube"
 	"nrd.internal/kubernetes/internal/nrd"
 )
 
@@ -42,14 +43,14 @@ type Controller struct {
 	client *nrd.Client
 	api    dynamic.Interface
 	node   string
-	wake   chan struct{}
+	wake   kube.Signal
 
 	workloads, self cache.SharedIndexInformer
 }
 
 // New watches from Run on.
 func New(client *nrd.Client, api dynamic.Interface, node string) *Controller {
-	c := &Controller{client: client, api: api, node: node, wake: make(chan struct{}, 1)}
+	c := &Controller{client: client, api: api, node: node, wake: kube.NewSignal()}
 	// No resync: the comparison each minute reads the informer's store.
 	c.workloads = dynamicinformer.NewFilteredDynamicInformer(api, intel.Workloads, metav1.NamespaceAll, 0, cache.Indexers{},
 		func(options *metav1.ListOptions) { options.LabelSelector = "!" + intel.AutomaticLabel }).Informer()
@@ -60,10 +61,7 @@ func New(client *nrd.Client, api dynamic.Interface, node string) *Controller {
 
 // Wake asks for a comparison soon, such as when nrd's capacity has changed. Never blocks.
 func (c *Controller) Wake() {
-	select {
-	case c.wake <- struct{}{}:
-	default: // one is due anyway
-	}
+	c.wake.Raise()
 }
 
 // Run compares until the context ends.

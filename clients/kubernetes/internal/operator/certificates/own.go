@@ -22,6 +22,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
+
+	"nrd.internal/kubernetes/internal/kube"
 )
 
 const (
@@ -38,13 +40,13 @@ type Own struct {
 	api                 dynamic.Interface
 	configuration, name string
 	informer            cache.SharedIndexInformer
-	changed             chan struct{}
+	changed             kube.Signal
 	serving             atomic.Pointer[pair]
 }
 
 // NewOwn serves the webhooks of a configuration; name tells this replica from the others.
 func NewOwn(api dynamic.Interface, configuration, name string) *Own {
-	o := &Own{api: api, configuration: configuration, name: name, changed: make(chan struct{}, 1)}
+	o := &Own{api: api, configuration: configuration, name: name, changed: kube.NewSignal()}
 	o.informer = dynamicinformer.NewFilteredDynamicInformer(api, configurations, metav1.NamespaceAll, 0, cache.Indexers{},
 		func(options *metav1.ListOptions) { options.FieldSelector = "metadata.name=" + configuration }).Informer()
 	return o
@@ -68,34 +70,16 @@ func (o *Own) Ready() error {
 
 // Run keeps the certificate and its authority in the configuration until the context ends.
 func (o *Own) Run(ctx context.Context) error {
-	wake := func() {
-		select {
-		case o.changed <- struct{}{}:
-		default: // one is due anyway
-		}
-	}
-	_, err := o.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { wake() }, UpdateFunc: func(any, any) { wake() }, DeleteFunc: func(any) { wake() }})
-	if err != nil {
+	if err := kube.Watch(ctx, o.informer, o.changed); err != nil {
 		return err
 	}
-	go o.informer.Run(ctx.Done())
-	if !cache.WaitForCacheSync(ctx.Done(), o.informer.HasSynced) {
-		return ctx.Err()
-	}
-	for {
-		next := interval
+	return kube.Repeat(ctx, o.changed, func() time.Duration {
 		if err := o.step(ctx, time.Now()); err != nil && ctx.Err() == nil {
 			slog.Warn("cannot write the webhook's certificate authority; trying again", "configuration", o.configuration, "reason", err)
-			next = failurePause
+			return failurePause
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-o.changed:
-		case <-time.After(next):
-		}
-	}
+		return interval
+	})
 }
 
 func (o *Own) step(ctx context.Context, now time.Time) error {

@@ -14,31 +14,24 @@ import (
 
 	"nrd.internal/kubernetes/api/intel"
 	"nrd.internal/kubernetes/internal/annotations"
+	"nrd.internal/kubernetes/internal/kube"
 )
 
 // Watcher of the pools.
 type Watcher struct {
 	informer cache.SharedIndexInformer
 	pools    atomic.Pointer[annotations.Pools]
-	changed  chan struct{}
+	changed  kube.Signal
 }
 
 // New watches from Run on.
 func New(api dynamic.Interface) (*Watcher, error) {
-	w := &Watcher{changed: make(chan struct{}, 1)}
+	w := &Watcher{changed: kube.NewSignal()}
 	w.informer = dynamicinformer.NewFilteredDynamicInformer(api, intel.NodeStates, intel.NodeStatesNamespace, 0, cache.Indexers{}, nil).Informer()
 	if err := w.informer.SetTransform(poolsAlone); err != nil {
 		return nil, err
 	}
-	wake := func() {
-		select {
-		case w.changed <- struct{}{}:
-		default: // it will be read anyway
-		}
-	}
-	_, err := w.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { wake() }, UpdateFunc: func(any, any) { wake() }, DeleteFunc: func(any) { wake() }})
-	return w, err
+	return w, nil
 }
 
 // poolsAlone keeps the workloads of 5000 nodes out of the memory.
@@ -59,9 +52,8 @@ func poolsAlone(object any) (any, error) {
 
 // Run watches until the context ends.
 func (w *Watcher) Run(ctx context.Context) error {
-	go w.informer.Run(ctx.Done())
-	if !cache.WaitForCacheSync(ctx.Done(), w.informer.HasSynced) {
-		return ctx.Err()
+	if err := kube.Watch(ctx, w.informer, w.changed); err != nil {
+		return err
 	}
 	for {
 		pools := poolsOf(w.informer.GetStore().List())

@@ -20,13 +20,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"nrd.internal/kubernetes/api/intel"
+	"nrd.internal/kubernetes/internal/kube"
 )
 
 const (
 	configName = "rmdconfig" // the CRD allows no other
 	daemonSet  = "nrd-node"
-	// noted is the annotation of the DaemonSet with the labels that come from the RmdConfig, so that they can go again:
-	// the others belong to whoever deployed it.
+	// noted is the annotation of the DaemonSet with the labels that come from the RmdConfig, so that they can go again.
+	// Whoever deployed it owns the others.
 	noted = "nrd.internal/rmd-node-selector"
 
 	interval     = time.Minute
@@ -40,7 +41,7 @@ type Controller struct {
 	api       dynamic.Interface
 	namespace string
 	informer  cache.SharedIndexInformer
-	changed   chan struct{}
+	changed   kube.Signal
 }
 
 // New watches from Run on. The DaemonSet is in namespace.
@@ -50,37 +51,19 @@ func New(api dynamic.Interface, namespace string) *Controller {
 
 // Run compares at each change of the RmdConfig and once a minute, until the context ends. It can run again afterwards.
 func (c *Controller) Run(ctx context.Context) error {
-	c.changed = make(chan struct{}, 1)
+	c.changed = kube.NewSignal()
 	c.informer = dynamicinformer.NewFilteredDynamicInformer(c.api, intel.Configs, intel.NodeStatesNamespace, 0, cache.Indexers{},
 		func(options *metav1.ListOptions) { options.FieldSelector = "metadata.name=" + configName }).Informer()
-	wake := func() {
-		select {
-		case c.changed <- struct{}{}:
-		default: // one is due anyway
-		}
-	}
-	_, err := c.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { wake() }, UpdateFunc: func(any, any) { wake() }, DeleteFunc: func(any) { wake() }})
-	if err != nil {
+	if err := kube.Watch(ctx, c.informer, c.changed); err != nil {
 		return err
 	}
-	go c.informer.Run(ctx.Done())
-	if !cache.WaitForCacheSync(ctx.Done(), c.informer.HasSynced) {
-		return ctx.Err()
-	}
-	for {
-		next := interval
+	return kube.Repeat(ctx, c.changed, func() time.Duration {
 		if err := c.compare(ctx); err != nil && ctx.Err() == nil {
 			slog.Warn("cannot bring the RmdConfig's selector to the DaemonSet; trying again", "reason", err)
-			next = failurePause
+			return failurePause
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-c.changed:
-		case <-time.After(next):
-		}
-	}
+		return interval
+	})
 }
 
 // compare changes the DaemonSet if its selector differs. Without an RmdConfig the labels of a former one go.

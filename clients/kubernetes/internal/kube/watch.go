@@ -1,0 +1,50 @@
+package kube
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+)
+
+// Signal joins requests for another turn into one.
+type Signal chan struct{}
+
+// NewSignal is not raised.
+func NewSignal() Signal { return make(Signal, 1) }
+
+// Raise asks for a turn. Never blocks.
+func (s Signal) Raise() {
+	select {
+	case s <- struct{}{}:
+	default: // one is due anyway
+	}
+}
+
+// Watch runs an informer until the context ends, and raises the signal at each of its events. It returns once the first
+// list is complete.
+func Watch(ctx context.Context, informer cache.SharedIndexInformer, changed Signal) error {
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { changed.Raise() }, UpdateFunc: func(any, any) { changed.Raise() }, DeleteFunc: func(any) { changed.Raise() }})
+	if err != nil {
+		return err
+	}
+	go informer.Run(ctx.Done())
+	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// Repeat takes a step at each signal and after what the step before returned, until the context ends.
+func Repeat(ctx context.Context, changed Signal, step func() time.Duration) error {
+	for {
+		next := step()
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed:
+		case <-time.After(next):
+		}
+	}
+}
