@@ -1,28 +1,36 @@
 """The real daemon with pools of CPUs on a real kernel, alone or with a systemd as the first process."""
 
+import contextlib
 import os
 import signal
 
 import pytest
 
 from daemon_node import SOCKET
+from machine import Machine
 from rdt_node import RdtNode, cpus_of
 
 NRDCTL = os.environ.get("NRDCTL")
 CGROUPS = "/sys/fs/cgroup"
 ATTEMPTS = 20
+KERNEL = os.environ.get("NRD_VM_SERIES", "6.1")
 LONG = pytest.mark.skipif(not os.environ.get("NRD_VM_LONG"), reason="takes long: tests/vm/cpus runs it")
 
 
 class PoolNode(RdtNode):
-    def launch(self, *options):
+    def launch(self, *options, prefix=()):
         """`nrdctl run` of a command that waits, once it has its CPUs."""
         known = {workload["id"] for workload in self.get("/v1/workloads")}
-        process = self.vm.spawn([NRDCTL, "--socket", SOCKET, "run", *options, "--", "sleep", "infinity"])
-        self.vm.wait_until(lambda: process.poll() is not None or self.vm.read(f"/proc/{process.pid}/comm") == "sleep\n", timeout=60, what="the command")
+        process = self.start_command([*prefix, NRDCTL, "--socket", SOCKET, "run", *options, "--", "sleep", "infinity"])
         assert process.poll() is None, process.output()
         workload, = (w for w in self.get("/v1/workloads") if w["id"] not in known)
         return process, workload
+
+    def start_command(self, argv):
+        """Once it has ended or become the command."""
+        process = self.vm.spawn(argv)
+        self.vm.wait_until(lambda: process.poll() is not None or self.vm.read(f"/proc/{process.pid}/comm") == "sleep\n", timeout=60, what="the command")
+        return process
 
     def mask_of(self, pid):
         """Of its main thread, the online CPUs alone."""
@@ -53,18 +61,13 @@ class SystemdNode(PoolNode):
             self.vm.run(["systemctl", "show", "-p", "Version"])  # once systemd has done what it was busy with
         return status, answer
 
-    def launch(self, *options, prefix=()):
-        argv = [*prefix, NRDCTL, "--socket", SOCKET, "run", *options, "--", "sleep", "infinity"]
-        known = {workload["id"] for workload in self.get("/v1/workloads")}
+    def start_command(self, argv):
         for _ in range(ATTEMPTS):
-            process = self.vm.spawn(argv)
-            self.vm.wait_until(lambda: process.poll() is not None or self.vm.read(f"/proc/{process.pid}/comm") == "sleep\n", timeout=60, what="the command")
+            process = super().start_command(argv)
             if process.poll() != 75:
                 break
             self.vm.run(["systemctl", "show", "-p", "Version"])
-        assert process.poll() is None, process.output()
-        workload, = (w for w in self.get("/v1/workloads") if w["id"] not in known)
-        return process, workload
+        return process
 
     def end(self, process):
         process.kill(signal.SIGKILL)
@@ -92,3 +95,15 @@ class SystemdNode(PoolNode):
 
     def scopes(self):
         return self.vm.run(f"find {CGROUPS} -name 'nrd-*.scope'").stdout.split()
+
+
+@contextlib.contextmanager
+def started(kind, tmp_path_factory, config, **machine):
+    """A node of this kind with this configuration, on a machine of its own."""
+    with Machine(tmp_path_factory.mktemp("share"), kernel=KERNEL, **machine) as vm:
+        vm.run(["modprobe", "msr"])
+        node = kind(vm, config)
+        node.mount()
+        node.start()
+        yield node
+        print(node.daemon.output())

@@ -5,19 +5,16 @@ strace counts the calls of the engine's thread and kills it as it enters the one
 next number is tried until the request succeeds, so that no write is left out.
 """
 
-import os
 import signal
 
 import pytest
 
 from daemon_node import SOCKET, STATE, DaemonNode
-from machine import Machine
-from pool_node import ATTEMPTS, CGROUPS, LONG, NRDCTL, SystemdNode
+from pool_node import ATTEMPTS, CGROUPS, LONG, NRDCTL, SystemdNode, started
 from rdt_node import cpus_of
 from shape import Shape
 
 pytestmark = LONG
-KERNEL = os.environ.get("NRD_VM_SERIES", "6.1")
 # What happens by itself is an hour away: writes are those of the request.
 CONFIG = """
 [drift]
@@ -74,13 +71,8 @@ class DyingNode(SystemdNode):
 
 @pytest.fixture(scope="module")
 def node(tmp_path_factory):
-    with Machine(tmp_path_factory.mktemp("share"), cpu=Shape(sockets=1, cores=4, threads=1), kernel=KERNEL, systemd=True) as vm:
-        vm.run(["modprobe", "msr"])
-        node = DyingNode(vm, CONFIG)
-        node.mount()
-        node.start()
+    with started(DyingNode, tmp_path_factory, CONFIG, cpu=Shape(sockets=1, cores=4, threads=1), systemd=True) as node:
         yield node
-        print(node.daemon.output())
 
 
 @pytest.fixture(autouse=True)

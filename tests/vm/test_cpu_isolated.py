@@ -1,17 +1,14 @@
 """A boot with isolcpus=, beside a real systemd. A kernel before 6.2 lets every service that starts later run on the isolated
 CPUs once the cpuset controller is enabled, unless the slices are limited to the others."""
 
-import os
 
 import pytest
 
-from machine import Machine
-from pool_node import LONG, SystemdNode
+from pool_node import KERNEL, LONG, SystemdNode, started
 from rdt_node import cpus_of
 from shape import Shape
 
 pytestmark = LONG
-KERNEL = os.environ.get("NRD_VM_SERIES", "6.1")
 CONFIG = """
 [drift]
 interval_seconds = 1
@@ -29,13 +26,8 @@ OTHERS, ISOLATED = {0, 1}, {2, 3}
 
 @pytest.fixture(scope="module")
 def node(tmp_path_factory):
-    with Machine(tmp_path_factory.mktemp("share"), cpu=Shape(threads=1), kernel=KERNEL, systemd=True, arguments="isolcpus=2-3") as vm:
-        vm.run(["modprobe", "msr"])
-        node = SystemdNode(vm, CONFIG)
-        node.mount()
-        node.start()
+    with started(SystemdNode, tmp_path_factory, CONFIG, cpu=Shape(threads=1), systemd=True, arguments="isolcpus=2-3") as node:
         yield node
-        print(node.daemon.output())
 
 
 def assert_no_service_is_isolated(node):

@@ -1,13 +1,11 @@
 """CPUs of pools on a real kernel: masks of real threads, beside ways and frequencies in real registers."""
 
-import os
 import signal
 import time
 
 import pytest
 
-from machine import Machine
-from pool_node import PoolNode
+from pool_node import PoolNode, started
 from rdt_node import cpus_of
 from shape import Shape
 
@@ -28,13 +26,8 @@ kind = "exclusive"
 
 @pytest.fixture(scope="module")
 def node(tmp_path_factory):
-    with Machine(tmp_path_factory.mktemp("share"), cpu=Shape(), kernel=os.environ.get("NRD_VM_SERIES", "6.1")) as vm:
-        vm.run(["modprobe", "msr"])
-        node = PoolNode(vm, CONFIG)
-        node.mount()
-        node.start()
+    with started(PoolNode, tmp_path_factory, CONFIG, cpu=Shape()) as node:
         yield node
-        print(node.daemon.output())
 
 
 def test_a_command_has_cpus_ways_and_frequency_and_all_is_free_after_it(node):

@@ -1,19 +1,14 @@
 """What becomes of scopes, units, cgroups, tasks and the partition when CPUs, neighbours and threads change, beside a real
 systemd."""
 
-import contextlib
-import os
-
 import pytest
 
 from daemon_node import SOCKET
-from machine import Machine
-from pool_node import CGROUPS, LONG, SystemdNode
+from pool_node import CGROUPS, LONG, SystemdNode, started
 from rdt_node import cpus_of
 from shape import Shape
 
 pytestmark = LONG
-KERNEL = os.environ.get("NRD_VM_SERIES", "6.1")
 SHAPE = Shape(sockets=1, cores=6, threads=1)  # each CPU is emulated, and takes time of the others
 CONFIG = """
 [drift]
@@ -73,21 +68,10 @@ print(time.monotonic() - begun)
 """
 
 
-@contextlib.contextmanager
-def machine(tmp_path_factory, **options):
-    with Machine(tmp_path_factory.mktemp("share"), cpu=SHAPE, kernel=KERNEL, systemd=True, **options) as vm:
-        vm.run(["modprobe", "msr"])
-        vm.write("/root/pinned.py", PINNED)
-        node = SystemdNode(vm, CONFIG)
-        node.mount()
-        node.start()
-        yield node
-        print(node.daemon.output())
-
-
 @pytest.fixture(scope="module")
 def node(tmp_path_factory):
-    with machine(tmp_path_factory) as node:
+    with started(SystemdNode, tmp_path_factory, CONFIG, cpu=SHAPE, systemd=True) as node:
+        node.vm.write("/root/pinned.py", PINNED)
         yield node
 
 

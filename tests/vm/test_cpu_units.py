@@ -1,11 +1,9 @@
 """Scopes and units of a real systemd on a real kernel: the effective CPUs of their cgroups, and masks of real threads."""
 
-import os
 
 import pytest
 
-from machine import Machine
-from pool_node import CGROUPS, SystemdNode
+from pool_node import CGROUPS, KERNEL, SystemdNode, started
 from rdt_node import cpus_of
 from shape import Shape
 
@@ -23,18 +21,12 @@ cpus = "1-3"
 kind = "exclusive"
 """
 ALL = set(range(4))
-KERNEL = os.environ.get("NRD_VM_SERIES", "6.1")
 
 
 @pytest.fixture(scope="module")
 def node(tmp_path_factory):
-    with Machine(tmp_path_factory.mktemp("share"), cpu=SHAPE, kernel=KERNEL, systemd=True) as vm:
-        vm.run(["modprobe", "msr"])
-        node = SystemdNode(vm, CONFIG)
-        node.mount()
-        node.start()
+    with started(SystemdNode, tmp_path_factory, CONFIG, cpu=SHAPE, systemd=True) as node:
         yield node
-        print(node.daemon.output())
 
 
 def unchanged(before, after):
