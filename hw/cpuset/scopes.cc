@@ -46,7 +46,7 @@ Result<std::optional<Masks>> Scopes::masks_of(const Target& scope) {
 Result<void> Scopes::move(const Target& scope, const CpuSet& cpus, const MemoryNodes& nodes, Deadline deadline) {
   if (const std::string why = why_not_enabled(); !why.empty())
     return fail(ErrorCode::Unsupported, "the CPUs of " + scope.name + " cannot be limited: " + why);
-  TRY(enable_controller(units_, kRootSlice, deadline));
+  TRY(enable_controller(units_, kSlice, deadline));
   const Result<void> started = units_.start_scope(scope.name, scope.task.process, cpus, nodes, deadline);
   if (!started) {
     if (started.error().code != ErrorCode::Busy) return started;
