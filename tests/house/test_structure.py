@@ -26,7 +26,6 @@ LONG_FUNCTIONS = {
     "tests/unit/api_v1/onload_json_test.cc": {"an error in each member has its JSON pointer": "a table"},
     "tests/unit/api_v1/workload_json_test.cc": {"every error of a POST has a JSON pointer": "a table"},
     "tests/unit/daemon/config_test.cc": {"every key refuses a wrong type and reports its line": "a table"},
-    "tests/unit/engine/fake_node.h": {"converge": "the kernel's rules in the order of the real writes"},
     "tests/unit/engine_onload/conditions_test.cc": {"each condition reports its fault": "a table"},
     "tests/unit/store/store_test.cc": {"the commit outcome is correct for every disk failure": "one scenario in a loop"},
 }

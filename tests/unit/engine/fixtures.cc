@@ -1,0 +1,64 @@
+#include "tests/unit/engine/fixtures.h"
+
+#include <doctest/doctest.h>
+
+#include <utility>
+#include <vector>
+
+namespace nrd::testing {
+
+std::string picture(WayMask ways, unsigned width) {
+  std::string text;
+  for (unsigned way = 0; way < width; ++way) text += ways.contains(WayMask::run(way, 1)) ? '#' : '.';
+  return text;
+}
+
+TransactionFixture::TransactionFixture(const NodeShape& shape, EngineOptions configured)
+    : hardware(shape), options(std::move(configured)) {}
+
+TransactionFixture::~TransactionFixture() = default;
+
+void TransactionFixture::start() {
+  writer = std::make_unique<Transaction>(hardware, store, clock, options, [this] { note_memory_changed(); });
+  REQUIRE(writer->recover());
+}
+
+const NodeState& TransactionFixture::state() const { return writer->state(); }
+
+Result<Workload> TransactionFixture::apply(Command command) {
+  const std::vector<Command> commands{std::move(command)};
+  return writer->apply(commands).front().map([](Applied applied) { return std::move(applied.workload); });
+}
+
+Result<Workload> TransactionFixture::create(Spec spec) { return apply(CreateWorkload{std::move(spec)}); }
+
+Result<Workload> TransactionFixture::patch(WorkloadId id, SpecPatch patch) {
+  return apply(PatchWorkload{id, std::move(patch)});
+}
+
+Result<Workload> TransactionFixture::remove(WorkloadId id) { return apply(DeleteWorkload{id}); }
+
+Result<Applied> TransactionFixture::dry_run(const Command& command) { return writer->dry_run(command); }
+
+std::string TransactionFixture::drawn(unsigned clos, unsigned cache) const {
+  const auto group = hardware.tree.rdt.classes.find(ClosId{clos});
+  return group == hardware.tree.rdt.classes.end() ? "absent" : picture(group->second.ways.at(CacheId{cache}), 11);
+}
+
+std::string TransactionFixture::cpus(unsigned clos) const {
+  const auto group = hardware.tree.rdt.classes.find(ClosId{clos});
+  return group == hardware.tree.rdt.classes.end() ? "" : group->second.cpus.to_string();
+}
+
+void TransactionFixture::note_memory_changed() {
+  memory_changed = true;
+  memory_changed.notify_one();
+}
+
+void TransactionFixture::finish_memory_change() {
+  memory_changed.wait(false);
+  memory_changed = false;
+  writer->finish_memory_changes();
+}
+
+}  // namespace nrd::testing
