@@ -23,6 +23,19 @@ TEST_CASE("a workload stays apart from another one that grows") {
   CHECK(fixture.patch(first->id, {.cpu = members<CpuRequest>(R"({"count": 4})")}));
 }
 
+TEST_CASE("a workload may grow after the one that it asked to be apart from was deleted") {
+  CpuPoolFixture fixture;
+  const auto first = fixture.create(for_cpus({.pool = "fast", .count = 1}));
+  REQUIRE(first);
+  const auto other = fixture.create(for_cpus({.pool = "fast", .count = 1, .apart = {"1"}}));
+  REQUIRE(other);
+  REQUIRE(fixture.remove(first->id));
+  CHECK(fixture.patch(other->id, {.cpu = members<CpuRequest>(R"({"count": 2})")}));
+  const auto refused = fixture.patch(other->id, {.cpu = members<CpuRequest>(R"({"apart": ["1", "9"]})")});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().field == "/cpu/apart/1");
+}
+
 TEST_CASE("members without an effect are refused") {
   struct Row {
     CpuRequest request;
