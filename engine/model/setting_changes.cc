@@ -132,15 +132,14 @@ void add_latency_changes(std::vector<KnobChange>& found, const cpuset::Setting& 
   }
 }
 
+// Not of what refuses to move back: it is where nrd has put it.
 void add_noise_changes(std::vector<KnobChange>& found, const cpuset::Setting& setting,
                        const cpuset::Observed& observed) {
-  for (const auto* sources : {&setting.noise, &setting.restored_noise}) {
-    for (const auto& [source, wanted] : *sources) {
-      const auto cpus = observed.noise.find(source);
-      if (cpus == observed.noise.end() || cpus->second == wanted) continue;
-      found.push_back(
-          {.knob = "CPUs of " + text_of(source), .from = cpus->second.to_string(), .to = wanted.to_string()});
-    }
+  for (const auto& [source, wanted] : setting.noise) {
+    const auto cpus = observed.noise.find(source);
+    if (cpus == observed.noise.end() || cpus->second == wanted) continue;
+    found.push_back(
+        {.knob = "CPUs of " + text_of(source), .from = cpus->second.to_string(), .to = wanted.to_string()});
   }
 }
 
@@ -177,9 +176,7 @@ void apply(const cpuset::Setting& setting, cpuset::Observed& observed) {
   for (const auto* limits : {&setting.restored_latency, &setting.latency}) {
     for (const auto& [cpu, limit] : *limits) observed.latency[cpu] = limit;
   }
-  for (const auto* sources : {&setting.restored_noise, &setting.noise}) {
-    for (const auto& [source, cpus] : *sources) observed.noise[source] = cpus;
-  }
+  for (const auto& [source, cpus] : setting.noise) observed.noise[source] = cpus;
 }
 
 }  // namespace

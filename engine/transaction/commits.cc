@@ -54,10 +54,13 @@ Result<void> Commits::commit_baselines(store::Change change) { return commit(std
 
 namespace {
 
-// Sources that run elsewhere now, are gone, or cannot be moved. Not if none could be observed.
+// Sources that run elsewhere now, are gone, or cannot be moved: not those that are to move back. Not if none could be
+// observed.
 size_t drop_moved_noise(Baselines& baselines, const cpuset::Setting& used, const Observed& observed) {
   if (observed.cpuset.noise.empty()) return 0;
-  return std::erase_if(baselines.noise, [&used](const auto& claim) { return !used.noise.contains(claim.first); });
+  return std::erase_if(baselines.noise, [&used](const auto& claim) {
+    return !used.noise.contains(claim.first) && !used.restored_noise.contains(claim.first);
+  });
 }
 
 }  // namespace

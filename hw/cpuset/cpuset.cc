@@ -220,7 +220,7 @@ Result<void> Cpuset::converge_targets(const Setting& wanted) {
   for (const auto& [target, share] : wanted.shares) note(shares_.set(target, share, deadline_of(target)));
   note(converge_latency(kRoot, wanted.restored_latency));
   note(converge_latency(kRoot, wanted.latency));
-  note(noise_.converge(wanted.restored_noise));
+  note(noise_.restore(wanted.restored_noise));
   note(noise_.converge(wanted.noise));
   std::vector<Pinned> pinned;
   for (const auto& [thread, cpus] : wanted.pinned) pinned.push_back({thread, cpus});

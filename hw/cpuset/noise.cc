@@ -111,22 +111,27 @@ std::map<NoiseSource, CpuSet> Noise::observe() {
 }
 
 Result<void> Noise::converge(const std::map<NoiseSource, CpuSet>& wanted) {
-  for (const auto& [source, cpus] : wanted) TRY(set(source, cpus));
+  for (const auto& [source, cpus] : wanted) {
+    const bool has_moved = TRY(set(source, cpus));
+    if (!has_moved) immovable_.insert(source.number);
+  }
   return {};
 }
 
-Result<void> Noise::set(const NoiseSource& source, const CpuSet& cpus) {
+Result<void> Noise::restore(const std::map<NoiseSource, CpuSet>& before) {
+  for (const auto& [source, cpus] : before) TRY(set(source, cpus));
+  return {};
+}
+
+Result<bool> Noise::set(const NoiseSource& source, const CpuSet& cpus) {
   const std::optional<CpuSet> before = cpus_of(root_, source);
-  if (!before || *before == cpus) return {};
+  if (!before || *before == cpus) return true;
   const std::string path = path_of(root_, source);
   const std::optional<int> error = write_knob(path, has_mask(source.kind) ? mask_of(cpus) : cpus.to_string());
   const std::optional<CpuSet> after = cpus_of(root_, source);
-  if (!after || *after == cpus) return {};
-  if (source.kind == Kind::Interrupt) {
-    // EIO, and EPERM since 6.11: managed, or a controller that cannot route; ENOSPC: no free vector on these CPUs.
-    immovable_.insert(source.number);
-    return {};
-  }
+  if (!after || *after == cpus) return true;
+  // EIO, and EPERM since 6.11: managed, or a controller that cannot route; ENOSPC: no free vector on these CPUs.
+  if (source.kind == Kind::Interrupt) return false;
   return fail(ErrorCode::Hardware, text_of(source) + " did not take CPUs " + cpus.to_string(),
               path + ": " + (error ? errno_text(*error) : "found " + after->to_string()));
 }

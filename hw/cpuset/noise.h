@@ -26,9 +26,12 @@ class Noise {
   // Writes those that differ, and reads back. An interrupt that the kernel does not move stays where it is; Hardware
   // names another source that did not take its CPUs. A source that is gone is skipped.
   Result<void> converge(const std::map<NoiseSource, CpuSet>& wanted);
+  // The same, but an interrupt that refuses is observed again, so that its CPUs can be restored later.
+  Result<void> restore(const std::map<NoiseSource, CpuSet>& before);
 
  private:
-  Result<void> set(const NoiseSource& source, const CpuSet& cpus);
+  // False: the kernel does not move this interrupt.
+  Result<bool> set(const NoiseSource& source, const CpuSet& cpus);
 
   std::string root_;
   std::set<uint32_t> immovable_;  // interrupts that were refused

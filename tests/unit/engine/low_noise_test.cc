@@ -133,6 +133,28 @@ TEST_CASE("a managed interrupt is tried once, and is no problem") {
   CHECK(fixture.state().health.drift_repairs == 0);
 }
 
+TEST_CASE("an interrupt that refuses to move back is claimed until it does, also across a restart") {
+  for (const bool restarts : {false, true}) {
+    CAPTURE(restarts);
+    Fixture fixture;
+    fixture.start();
+    fixture.hardware.immovable.insert(interrupt(31));
+    REQUIRE(fixture.reload(false));
+    CHECK(fixture.places() == "0-15 0-1,8-15 9 4 0-15 0-15 0-15");
+    CHECK(fixture.store.baselines().noise.size() == 1);
+    fixture.options = with_pools(false);
+    if (restarts) fixture.start();
+    fixture.writer->repair();
+    CHECK(fixture.store.baselines().noise.at(interrupt(31)).before.to_string() == "2-3");
+    CHECK(fixture.state().health.drift_repairs == 0);
+    CHECK(is_ok(fixture.state()));
+    fixture.hardware.immovable.erase(interrupt(31));
+    fixture.writer->repair();
+    CHECK(fixture.places() == kBefore);
+    CHECK(fixture.store.baselines().noise.empty());
+  }
+}
+
 TEST_CASE("an interrupt always keeps an online CPU") {
   Fixture fixture;
   fixture.move(30, "2,14");

@@ -113,6 +113,20 @@ TEST_CASE("an interrupt that cannot be moved is left out from then on, until it 
   CHECK(noise.observe().size() == 2);
 }
 
+TEST_CASE("an interrupt that cannot be moved back is observed, and tried again") {
+  Tree tree;
+  tree.put(Tree::interrupt(24), "0\n");
+  Noise noise(tree.root());
+  tree.refuse_writes(Tree::interrupt(24));
+  const std::map<NoiseSource, CpuSet> before{{{Kind::Interrupt, 24}, cpus("0-3")}};
+  REQUIRE(noise.restore(before));
+  CHECK(noise.observe() == std::map<NoiseSource, CpuSet>{{{Kind::Interrupt, 24}, cpus("0")}});
+  std::filesystem::remove(tree.root() + "/" + Tree::interrupt(24));
+  tree.put(Tree::interrupt(24), "0\n");
+  REQUIRE(noise.restore(before));
+  CHECK(noise.observe() == before);
+}
+
 TEST_CASE("another source that does not take its CPUs is an error with its name") {
   Tree tree;
   tree.put(kWorkqueues, "f\n");
