@@ -55,11 +55,4 @@ Command binding_of(Command command, std::optional<WorkloadId> created) {
   return command;
 }
 
-bool requests_cpus(const Command& command) {
-  if (const auto* create = std::get_if<CreateWorkload>(&command)) return create->spec.cpu.has_value();
-  if (const auto* put = std::get_if<PutWorkload>(&command)) return put->spec.cpu.has_value();
-  const auto* patch = std::get_if<PatchWorkload>(&command);
-  return patch && patch->patch.cpu && *patch->patch.cpu;
-}
-
 }  // namespace nrd

@@ -5,7 +5,7 @@
 //   any other    nothing                           all of it
 #pragma once
 
-#include "engine/transaction/engine.h"
+#include "engine/transaction/command.h"
 
 namespace nrd {
 
@@ -18,7 +18,5 @@ struct Deferred {
 Command without_binding(Command command);
 // The part of `command` that waits. `created`: the workload that the other part has created; nullopt: it existed.
 Command binding_of(Command command, std::optional<WorkloadId> created);
-// True if it may bind memory, because it requests CPUs of a pool.
-bool requests_cpus(const Command& command);
 
 }  // namespace nrd

@@ -25,6 +25,7 @@ using Steady = std::chrono::steady_clock::time_point;
 // The most commands that one commit carries; bounds how long the first waits for the last.
 constexpr size_t kBatchLimit = 64;
 constexpr std::chrono::seconds kPartitionInterval{1};
+constexpr std::chrono::seconds kPartitionRetry{5};  // a repair takes a second or two on a busy host
 // At the end, for the memory of workloads that have been deleted.
 constexpr std::chrono::seconds kReleaseTime{2};
 
@@ -233,10 +234,13 @@ class ThreadedEngine final : public Engine {
 
   // What others do can invalidate it at any time, without a word.
   void check_partition() {
-    if (writer_.note_partition()) {
-      publish();  // the repair takes seconds on a busy host
+    const bool has_changed = writer_.note_partition();
+    if (has_changed) publish();  // before the repair, which takes a while
+    // The cause may have gone without a change of the file.
+    if (has_changed || (writer_.has_invalid_partition() && clock_.steady() >= next_retry_)) {
       writer_.repair();
       publish();
+      next_retry_ = clock_.steady() + kPartitionRetry;
     }
     next_check_ = clock_.steady() + kPartitionInterval;
   }
@@ -362,10 +366,11 @@ class ThreadedEngine final : public Engine {
   Transaction writer_;
   CapacityRevision capacity_revision_;  // of the engine thread
   Sampler sampler_;
-  HotplugRefresh hotplug_;  // this and the next three are of the engine thread
+  HotplugRefresh hotplug_;  // this and the next four are of the engine thread
   Steady next_look_{};
   Steady next_ending_{};
-  Steady next_check_{};
+  Steady next_check_{};  // of the partition
+  Steady next_retry_{};
   Published<NodeState> published_;
 
   std::mutex lock_;

@@ -19,34 +19,11 @@
 #include "engine/model/node_state.h"
 #include "engine/model/setting_changes.h"
 #include "engine/model/workload.h"
-#include "engine/plan/put.h"
-#include "engine/transaction/idempotency.h"
+#include "engine/transaction/command.h"
 #include "engine/usage_sampler.h"
 #include "store/store.h"
 
 namespace nrd {
-
-// Apply only if the workload has one of these revisions, else ErrorCode::Stale; nullopt: any revision.
-using IfRevision = std::optional<std::vector<uint64_t>>;
-
-struct CreateWorkload {
-  Spec spec;
-  std::optional<IdempotencyKey> key{};    // a workload already created with it is the outcome
-  std::optional<LocalUser> quota_user{};  // a client with the role `run`: its quota applies
-  std::string origin = kOriginRest;
-};
-struct PatchWorkload {
-  WorkloadId id;
-  SpecPatch patch;
-  IfRevision if_revision{};
-  std::optional<LocalUser> quota_user{};  // as in CreateWorkload
-};
-struct DeleteWorkload {
-  WorkloadId id;
-  IfRevision if_revision{};
-};
-using PutWorkload = plan::Put;
-using Command = std::variant<CreateWorkload, PatchWorkload, PutWorkload, DeleteWorkload>;
 
 // The outcome: the state after the change, and the workload in it (before the change, for a delete). Of a dry run: the
 // state as it is, and the workload as it would be; a new one has no final id yet.

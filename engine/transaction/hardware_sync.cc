@@ -119,7 +119,8 @@ Result<void> HardwareSync::converge(Setting setting, Scope scope) {
   for (const auto& [cpu, before] : setting.pstate.put_back) pending_restore_.remove(cpu);
   note_absent_cpus();
   state_.observed = with_applied(std::move(state_.observed), setting);
-  state_.baselines.pinned.clear();  // a service may choose another mask from now on
+  if (!setting.cpuset.restored_noise.empty()) refresh_noise();  // some may have refused
+  state_.baselines.pinned.clear();                              // a service may choose another mask from now on
   if (scope == Scope::All) state_.health.hardware_problem.clear();
   return {};
 }
@@ -141,8 +142,9 @@ Result<void> HardwareSync::rewrite(const Setting& part) {
 }
 
 void HardwareSync::rollback() {
-  // The write may have failed because CPUs went online or offline since the last refresh.
+  // The write may have failed because CPUs went online or offline since the last refresh, and has written a part.
   [[maybe_unused]] const Result<void> found = discover();
+  [[maybe_unused]] const Result<void> seen = refresh(cpus_of(state_.facts.pstate.cpus));
   refresh_noise();
   const Result<void> converged = converge(setting_of(state_), Scope::All);
   if (converged) return;

@@ -17,22 +17,6 @@
 namespace nrd {
 namespace {
 
-// The unit or cgroup that a new workload names.
-std::optional<cpuset::Target> new_group(const Command& command) {
-  if (const auto* create = std::get_if<CreateWorkload>(&command)) return group_target(create->spec);
-  const auto* put = std::get_if<PutWorkload>(&command);
-  return put ? group_target(put->spec) : std::nullopt;
-}
-
-// The request for CPUs of a pool, if it has one.
-const CpuRequest* cpu_request_of(const Command& command) {
-  const auto address = [](const std::optional<CpuRequest>& request) { return request ? &*request : nullptr; };
-  if (const auto* create = std::get_if<CreateWorkload>(&command)) return address(create->spec.cpu);
-  if (const auto* put = std::get_if<PutWorkload>(&command)) return address(put->spec.cpu);
-  const auto* patch = std::get_if<PatchWorkload>(&command);
-  return patch && patch->patch.cpu && *patch->patch.cpu ? &(*patch->patch.cpu)->values : nullptr;
-}
-
 // False while the topology is read again, for a CPU that came online for the first time.
 bool has_zones_of_all(const NodeFacts& facts) {
   CpuSet known;
@@ -101,6 +85,10 @@ Result<void> Transaction::recover() {
   const Result<void> converged = claims_.claim(stored).and_then(
       [&] { return sync_.converge(std::move(stored.setting), HardwareSync::Scope::All); });
   if (!converged) sync_.note_problem(converged.error());
+  // What a unit outside nrd.slice has lost to a confinement that is new shows only now.
+  if (state_.config->confinement != Confinement::None) {
+    if (const auto seen = sync_.refresh(cpus_of(state_.facts.pstate.cpus)); !seen) sync_.note_problem(seen.error());
+  }
   reaper_.remove_exited();
   // Claims of requests that died before their commit.
   if (!commits_.is_unknown()) commits_.release_restored();
@@ -132,6 +120,11 @@ bool Transaction::note_partition() {
     return true;
   }
   return false;
+}
+
+bool Transaction::has_invalid_partition() const {
+  const std::optional<cpuset::Masks> partition = observed_partition(state_);
+  return partition && !partition->cpus.empty() && partition->partition != "root";
 }
 
 bool Transaction::serve_hotplug(const CpuSet& changed) {
@@ -241,8 +234,8 @@ Result<Transaction::Tried> Transaction::apply_one(const Command& command) {
 
 Result<Transaction::Tried> Transaction::try_one(const Command& command) {
   if (const CpuRequest* request = cpu_request_of(command); request && !request->among.empty())
-    return fail_at(ErrorCode::BadRequest, "/cpu/among", "is only allowed in a dry run",
-                   "dry_run=true, or leave it out");
+    return fail_at(ErrorCode::BadRequest, lists_pools(command) ? "/cpu/0/among" : "/cpu/among",
+                   "is only allowed in a dry run", "dry_run=true, or leave it out");
   if (const auto* create = std::get_if<CreateWorkload>(&command); create && create->key) {
     const std::optional<WorkloadId> created = TRY(created_with(*create->key));
     if (created) return Tried{*created};
@@ -287,7 +280,7 @@ Result<Applied> Transaction::dry_run(const Command& command) {
 // How memory must move before `proposal` can hold.
 std::optional<cpuset::MemoryChange> Transaction::move_before(const Command& command, const Proposal& proposal,
                                                              WorkloadId id) const {
-  return requests_cpus(command) ? memory_move_of(state_, proposal.workloads.at(id)) : std::nullopt;
+  return cpu_request_of(command) ? memory_move_of(state_, proposal.workloads.at(id)) : std::nullopt;
 }
 
 Result<void> Transaction::apply_moved(const Command& command, const cpuset::MemoryChange& moved) {

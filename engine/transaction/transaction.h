@@ -65,6 +65,8 @@ class Transaction {
   // Notes that the partition of the configuration has become invalid, or valid again, and with which cause. False: it
   // has not since the last observation.
   bool note_partition();
+  // As of the last observation.
+  bool has_invalid_partition() const;
   // Repairs after these CPUs went online or offline. False: some grants are not applied yet.
   bool serve_hotplug(const CpuSet& changed);
   void reap_tasks() { reaper_.reap(); }

@@ -87,6 +87,8 @@ def test_the_choice_among_cpus_of_a_runtime_is_a_dry_run(host):
     status, text = dry_run(among="6-9")
     assert status == 409 and "/cpu/count: " in text, text
     assert_refused(host, asked(among="4-6"), 400, "/cpu/among: is only allowed in a dry run")
+    several = {**asked(), "cpu": [{"pool": "fast", "count": 1, "among": "4-6"}, {"pool": "common"}]}
+    assert_refused(host, several, 400, "/cpu/0/among: is only allowed in a dry run")
     workload = post(host.node, asked())
     status, text, _ = host.node.request("PATCH", f"/v1/workloads/{workload['id']}", json.dumps({"cpu": {"among": "4-6"}}))
     assert status == 400 and "/cpu/among: is only allowed in a dry run" in text, text
