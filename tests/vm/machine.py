@@ -232,7 +232,7 @@ class Machine:
     def _processors(self):
         if not self.cpu:
             return ["qemu-system-x86_64", "-accel", self.accel, "-smp", "2"]
-        return [self.cpu.program(), "-L", "/usr/share/qemu", "-L", "/usr/share/seabios", "-accel", "tcg", *self.cpu.arguments()]
+        return [self.cpu.program(), "-L", "/usr/share/qemu", "-L", "/usr/share/seabios", "-accel", "tcg", *self.cpu.arguments(self.memory)]
 
     def _connect(self):
         self._socket = socket.socket(socket.AF_UNIX)

@@ -89,9 +89,16 @@ class SystemdNode(PoolNode):
         return self.vm.read(f"/proc/{pid}/cgroup").strip().removeprefix("0::")
 
     def effective(self, cgroup):
+        return cpus_of(self._effective(cgroup, "cpus"))
+
+    def effective_memory(self, cgroup):
+        return self._effective(cgroup, "mems").strip()
+
+    def _effective(self, cgroup, what):
         """Where the controller is disabled, that of the cgroup above counts."""
-        script = f'at={cgroup}; while [ -n "$at" ] && [ ! -e {CGROUPS}$at/cpuset.cpus.effective ]; do at=${{at%/*}}; done; cat {CGROUPS}$at/cpuset.cpus.effective'
-        return cpus_of(self.vm.run(script).stdout)
+        file = f"cpuset.{what}.effective"
+        script = f'at={cgroup}; while [ -n "$at" ] && [ ! -e {CGROUPS}$at/{file} ]; do at=${{at%/*}}; done; cat {CGROUPS}$at/{file}'
+        return self.vm.run(script).stdout
 
     def scopes(self):
         return self.vm.run(f"find {CGROUPS} -name 'nrd-*.scope'").stdout.split()

@@ -34,6 +34,7 @@ class Shape:
     sparse: bool = False
     shared: int = 0
     hwp: bool = True
+    numa: bool = False  # each socket has memory of its own
 
     @property
     def cpus(self):
@@ -48,9 +49,17 @@ class Shape:
     def program(self):
         return os.environ["NRD_VM_QEMU"]
 
-    def arguments(self):
+    def _memory(self, megabytes):
+        """In as many NUMA nodes as there are sockets."""
+        arguments, size = [], self.cpus // self.sockets
+        for node in range(self.sockets if self.numa else 0):
+            arguments += ["-object", f"memory-backend-ram,id=memory{node},size={megabytes // self.sockets}M",
+                          "-numa", f"node,nodeid={node},cpus={node * size}-{(node + 1) * size - 1},memdev=memory{node}"]
+        return arguments
+
+    def arguments(self, megabytes):
         cpu = AMD if self.vendor == "AMD" else INTEL.format(model=INTEL_WITH_HWP if self.hwp else INTEL_WITHOUT)
-        return ["-cpu", cpu, "-smp", f"{self.cpus},sockets={self.sockets},dies={self.dies},cores={self.cores},threads={self.threads}"]
+        return ["-cpu", cpu, "-smp", f"{self.cpus},sockets={self.sockets},dies={self.dies},cores={self.cores},threads={self.threads}", *self._memory(megabytes)]
 
     def environment(self):
         keys = ("l3", "clos", "l2", "l2clos", "mba", "rmid", "cdp", "sparse", "shared", "hwp")
