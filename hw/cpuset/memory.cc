@@ -91,8 +91,9 @@ Result<void> MemoryBinding::bind(const Target& target, const MemoryNodes& nodes,
 Result<void> MemoryBinding::move(const Target& target, const MemoryNodes& nodes, Deadline deadline) {
   const std::optional<Place> place = TRY(find(target, deadline));
   if (!place || place->cgroup.empty()) return {};
-  // The first change of the nodes moves nothing where the controller was enabled for several cgroups at once: the kernel
-  // then knows of one of them alone from where to move (cpuset_attach() in kernel/cgroup/cpuset.c). The third one does.
+  // The first change of the nodes moves nothing where the controller was enabled for several cgroups at once: the
+  // kernel then knows of one of them alone from where to move (cpuset_attach() in kernel/cgroup/cpuset.c). The third
+  // one does.
   const std::optional<MemoryNodes> present = TRY(effective_memory_nodes(place->cgroup));
   if (!present || *present == nodes) return set_and_check(target, place->cgroup, nodes, deadline);
   TRY(set(target, nodes, deadline));
