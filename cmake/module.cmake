@@ -6,9 +6,12 @@
 #
 #   nrd_module(engine PATH engine SOURCES transaction/engine.cc HEADERS transaction/engine.h USES base hw_rdt_types)
 #
+# With CMAKE_UNITY_BUILD, as the presets with sanitizers have it, the sources of a folder are compiled as one, in a third of
+# the time. ALONE names those that cannot be, because a name of their own is one of another source, too.
+#
 # HOME_OF names foreign libraries; they are linked PRIVATE, so no other module sees their headers through this one.
 function(nrd_module name)
-  cmake_parse_arguments(MODULE "" "PATH" "SOURCES;HEADERS;USES;HOME_OF" ${ARGN})
+  cmake_parse_arguments(MODULE "" "PATH" "SOURCES;ALONE;HEADERS;USES;HOME_OF" ${ARGN})
   set(headers ${CMAKE_BINARY_DIR}/modules/${name})
   foreach(header IN LISTS MODULE_HEADERS)
     get_filename_component(folder ${headers}/${MODULE_PATH}/${header} DIRECTORY)
@@ -18,6 +21,16 @@ function(nrd_module name)
   if(MODULE_SOURCES)
     list(TRANSFORM MODULE_SOURCES PREPEND ${CMAKE_SOURCE_DIR}/${MODULE_PATH}/)
     add_library(${name} STATIC ${MODULE_SOURCES})
+    list(TRANSFORM MODULE_ALONE PREPEND ${CMAKE_SOURCE_DIR}/${MODULE_PATH}/)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD_MODE GROUP)
+    foreach(source IN LISTS MODULE_SOURCES)
+      get_filename_component(folder ${source} DIRECTORY)
+      file(RELATIVE_PATH folder ${CMAKE_SOURCE_DIR} ${folder})
+      string(REPLACE "/" "_" folder ${folder})
+      if(NOT source IN_LIST MODULE_ALONE)
+        set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder})
+      endif()
+    endforeach()
     target_include_directories(${name} PUBLIC ${headers})
     target_link_libraries(${name} PUBLIC ${MODULE_USES} PRIVATE nrd_warnings ${MODULE_HOME_OF})
   else()
