@@ -138,8 +138,7 @@ void add_noise_changes(std::vector<KnobChange>& found, const cpuset::Setting& se
   for (const auto& [source, wanted] : setting.noise) {
     const auto cpus = observed.noise.find(source);
     if (cpus == observed.noise.end() || cpus->second == wanted) continue;
-    found.push_back(
-        {.knob = "CPUs of " + text_of(source), .from = cpus->second.to_string(), .to = wanted.to_string()});
+    found.push_back({.knob = "CPUs of " + text_of(source), .from = cpus->second.to_string(), .to = wanted.to_string()});
   }
 }
 
