@@ -87,7 +87,7 @@ Result<void> Transaction::recover() {
   if (!converged) sync_.note_problem(converged.error());
   // What a unit outside nrd.slice has lost to a confinement that is new shows only now.
   if (state_.config->confinement != Confinement::None) {
-    if (const auto seen = sync_.refresh(cpus_of(state_.facts.pstate.cpus)); !seen) sync_.note_problem(seen.error());
+    if (const auto seen = sync_.refresh({}); !seen) sync_.note_problem(seen.error());
   }
   reaper_.remove_exited();
   // Claims of requests that died before their commit.
