@@ -95,9 +95,10 @@ Result<void> MemoryBinding::move(const Target& target, const MemoryNodes& nodes,
   // kernel then knows of one of them alone from where to move (cpuset_attach() in kernel/cgroup/cpuset.c). The third
   // one does.
   const std::optional<MemoryNodes> present = TRY(effective_memory_nodes(place->cgroup));
-  if (!present || *present == nodes) return set_and_check(target, place->cgroup, nodes, deadline);
-  TRY(set(target, nodes, deadline));
-  TRY(set(target, *present, deadline));
+  if (present && *present != nodes) {
+    TRY(set(target, nodes, deadline));
+    TRY(set(target, *present, deadline));
+  }
   return set_and_check(target, place->cgroup, nodes, deadline);
 }
 
