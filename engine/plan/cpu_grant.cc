@@ -51,8 +51,8 @@ std::vector<Apart> kept_apart(const NodeState& state, WorkloadId self) {
   return apart;
 }
 
-// Whether the stored workload asks for it: the other one may have been deleted since.
-bool is_kept_apart(const NodeState& state, WorkloadId self, const std::string& other) {
+// Whether `self`, as it is stored, asks for it: the other one may have been deleted since.
+bool asks_to_be_apart(const NodeState& state, WorkloadId self, const std::string& other) {
   const auto found = state.workloads.find(self);
   if (found == state.workloads.end() || !found->second.spec.cpu) return false;
   const std::vector<std::string>& apart = found->second.spec.cpu->apart;
@@ -63,8 +63,8 @@ Result<std::vector<Apart>> apart_from(const NodeState& state, const CpuRequest& 
   std::vector<Apart> apart = kept_apart(state, self);
   for (size_t i = 0; i < request.apart.size(); ++i) {
     const Workload* other = workload_with_id(state, request.apart[i]);
-    if (!other && is_kept_apart(state, self, request.apart[i])) continue;
     if (!other) {
+      if (asks_to_be_apart(state, self, request.apart[i])) continue;
       return fail_at(ErrorCode::BadRequest, "/cpu/apart/" + std::to_string(i),
                      "there is no workload " + request.apart[i], "ids of workloads");
     }
