@@ -54,8 +54,9 @@ def wait_until_filled(node, pid):
 
 def moved(node, made):
     """The operation of this answer, when it has ended."""
-    node.vm.wait_until(lambda: node.get(f"/v1/operations/{made['operation']['id']}")["state"] not in ("waiting", "moving", "applying"), timeout=120, what="the operation")
-    return node.get(f"/v1/operations/{made['operation']['id']}")
+    path = f"/v1/operations/{made['operation']['id']}"
+    node.vm.wait_until(lambda: node.get(path)["state"] not in ("waiting", "moving", "applying"), timeout=120, what="the operation")
+    return node.get(path)
 
 
 def test_a_command_gets_memory_of_the_nodes_of_its_cpus_only(node):

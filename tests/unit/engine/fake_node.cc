@@ -235,6 +235,17 @@ Result<void> FakeHardware::move_tasks(const rdt::Setting& wanted) {
   return {};
 }
 
+template <typename Knobs>
+Result<void> FakeHardware::write_knobs(const Knobs& wanted, Knobs& present, const char* refusal) {
+  for (const auto& [key, value] : wanted) {
+    const auto found = present.find(key);
+    if (found == present.end() || found->second == value) continue;
+    if (fails()) return fail(ErrorCode::Hardware, refusal);
+    found->second = value;
+  }
+  return {};
+}
+
 Result<void> FakeHardware::limit_targets(const cpuset::Setting& wanted) {
   for (const auto& [target, cpus] : wanted.limited) {
     const auto found = tree.cpuset.targets.find(target);
@@ -245,25 +256,12 @@ Result<void> FakeHardware::limit_targets(const cpuset::Setting& wanted) {
     found->second = masks;
   }
   for (const auto& [thread, cpus] : wanted.pinned) returned[thread] = cpus;
-  for (const auto& [target, before] : wanted.restored) {
-    const auto found = tree.cpuset.targets.find(target);
-    if (found == tree.cpuset.targets.end() || found->second == before) continue;
-    if (fails()) return fail(ErrorCode::Hardware, "target was not restored");
-    found->second = before;
-  }
-  return {};
+  return write_knobs(wanted.restored, tree.cpuset.targets, "target was not restored");
 }
 
 Result<void> FakeHardware::set_shares(const cpuset::Setting& wanted) {
-  for (const auto* shares : {&wanted.restored_shares, &wanted.shares}) {
-    for (const auto& [target, share] : *shares) {
-      const auto found = tree.cpuset.shares.find(target);
-      if (found == tree.cpuset.shares.end() || found->second == share) continue;
-      if (fails()) return fail(ErrorCode::Hardware, "target did not take its share");
-      found->second = share;
-    }
-  }
-  return {};
+  TRY(write_knobs(wanted.restored_shares, tree.cpuset.shares, "target did not take its share"));
+  return write_knobs(wanted.shares, tree.cpuset.shares, "target did not take its share");
 }
 
 Result<void> FakeHardware::bind_memory(const cpuset::Setting& wanted) {
@@ -284,15 +282,8 @@ Result<void> FakeHardware::bind_memory(const cpuset::Setting& wanted) {
 }
 
 Result<void> FakeHardware::limit_latency(const cpuset::Setting& wanted) {
-  for (const auto* limits : {&wanted.restored_latency, &wanted.latency}) {
-    for (const auto& [cpu, limit] : *limits) {
-      const auto found = tree.cpuset.latency.find(cpu);
-      if (found == tree.cpuset.latency.end() || found->second == limit) continue;
-      if (fails()) return fail(ErrorCode::Hardware, "CPU did not take its latency limit");
-      found->second = limit;
-    }
-  }
-  return {};
+  TRY(write_knobs(wanted.restored_latency, tree.cpuset.latency, "CPU did not take its latency limit"));
+  return write_knobs(wanted.latency, tree.cpuset.latency, "CPU did not take its latency limit");
 }
 
 Result<void> FakeHardware::move_noise(const cpuset::Setting& wanted) {

@@ -114,6 +114,9 @@ class FakeHardware final : public Hardware {
   std::optional<uint64_t> broken_from_write;  // that write and all after it are refused
 
  private:
+  // Those that are there and differ; the first that fails is a Hardware error.
+  template <typename Knobs>
+  Result<void> write_knobs(const Knobs& wanted, Knobs& present, const char* refusal);
   // The parts of converge().
   Result<void> make_groups(const rdt::Setting& wanted);
   Result<void> set_ways(const rdt::Setting& wanted);
