@@ -6,7 +6,7 @@
 #
 #   nrd_module(engine PATH engine SOURCES transaction/engine.cc HEADERS transaction/engine.h USES base hw_rdt_types)
 #
-# With CMAKE_UNITY_BUILD, as the presets with sanitizers have it, the sources of a folder are compiled as one, in a third of
+# With CMAKE_UNITY_BUILD, as the presets with sanitizers have it, the sources of a folder are compiled as one, in half of
 # the time. ALONE names those that cannot be, because a name of their own is one of another source, too.
 #
 # HOME_OF names foreign libraries; they are linked PRIVATE, so no other module sees their headers through this one.
@@ -24,10 +24,10 @@ function(nrd_module name)
     list(TRANSFORM MODULE_ALONE PREPEND ${CMAKE_SOURCE_DIR}/${MODULE_PATH}/)
     set_target_properties(${name} PROPERTIES UNITY_BUILD_MODE GROUP)
     foreach(source IN LISTS MODULE_SOURCES)
-      get_filename_component(folder ${source} DIRECTORY)
-      file(RELATIVE_PATH folder ${CMAKE_SOURCE_DIR} ${folder})
-      string(REPLACE "/" "_" folder ${folder})
       if(NOT source IN_LIST MODULE_ALONE)
+        get_filename_component(folder ${source} DIRECTORY)
+        file(RELATIVE_PATH folder ${CMAKE_SOURCE_DIR} ${folder})
+        string(REPLACE "/" "_" folder ${folder})
         set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder})
       endif()
     endforeach()
