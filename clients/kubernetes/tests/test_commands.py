@@ -2,7 +2,7 @@
 
 import subprocess
 
-from settings import NRD_KUBE
+from settings import NRD_KUBE, RELEASED
 from test_ways import WAYS
 
 
@@ -29,7 +29,7 @@ def test_check_names_what_is_missing_with_the_remedy(worker):
 
 def test_the_image_has_the_program_alone_and_is_the_same_each_time(worker, tmp_path):
     for name in ("first.tar", "second.tar"):
-        subprocess.run([NRD_KUBE, "image", tmp_path / name], check=True, capture_output=True)
+        subprocess.run([RELEASED, "image", tmp_path / name], check=True, capture_output=True)
     assert (tmp_path / "first.tar").read_bytes() == (tmp_path / "second.tar").read_bytes()
     loaded = worker.ctr("images", "import", "--local", str(tmp_path / "first.tar"))
     assert loaded.returncode == 0 and "nrd.internal/nrd-kube:1" in worker.ctr("images", "list", "-q").stdout, loaded.stderr

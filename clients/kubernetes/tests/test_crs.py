@@ -195,6 +195,11 @@ def test_a_node_client_writes_of_its_own_node_only(cluster, x, y):
         client.merge("RmdWorkload", "both", {"status": None}, sub="status")
     with pytest.raises(Refused, match="RmdNodeState of its own node only"):
         client.merge("RmdNodeState", "rmd-node-state-node-y", {"spec": {"node": "mine"}})
+    with pytest.raises(Refused, match="RmdWorkloads of its own containers only"):
+        client.request("DELETE", client.path("RmdWorkload", name="both"))
+    for labels in ({}, {"nrd.internal/automatic": "node-y"}):
+        with pytest.raises(Refused, match="RmdWorkloads of its own containers only"):
+            client.create({**cr("more", coreIds=["5"], rdt={"cache": GUARANTEE}), "metadata": {"name": "more", "labels": labels}})
     client.merge("RmdWorkload", "both", {"status": {"workloadStates": {"node-x": {"status": "mine"}}}}, sub="status")
 
 
@@ -202,7 +207,7 @@ def test_a_node_client_writes_of_its_own_node_only(cluster, x, y):
     ("GET", "/api/v1/namespaces/default/secrets"),
     ("GET", "/api/v1/pods"),
     ("PATCH", "/apis/intel.com/v1alpha1/namespaces/default/rmdworkloads/both"),
-    ("DELETE", "/apis/intel.com/v1alpha1/namespaces/default/rmdworkloads/both"),
+    ("DELETE", "/apis/intel.com/v1alpha1/namespaces/default/rmdnodestates/rmd-node-state-node-x"),
 ])
 def test_a_node_client_has_no_other_right(cluster, nodes, method, path):
     client = Api(cluster.api.port, cluster.pki, token_of(cluster, "node-x"))

@@ -13,7 +13,7 @@ import pytest
 from api import Refused
 from operator_role import call
 from processes import wait_for
-from settings import NRD_KUBE, PORT
+from settings import PORT, RELEASED
 from test_ways import WAYS, await_no_workloads, processes_of, tasks_of
 
 
@@ -23,8 +23,7 @@ SERVER = [{"name": "KUBERNETES_SERVICE_HOST", "value": "127.0.0.1"}, {"name": "K
 @pytest.fixture
 def image(worker, tmp_path):
     archive = str(tmp_path / "nrd-kube.tar")
-    program = NRD_KUBE.replace("-race", "")  # the race detector's build needs a libc, which the image has not
-    subprocess.run([program, "image", archive], check=True, capture_output=True)
+    subprocess.run([RELEASED, "image", archive], check=True, capture_output=True)
     assert worker.ctr("images", "import", "--local", archive).returncode == 0
 
 
@@ -92,5 +91,6 @@ def test_a_container_gets_its_ways_from_the_deployed_node_role(cluster, deployed
     workload = deployed.workload_of("feed")
     assert processes_of(workload) and processes_of(workload) <= tasks_of(deployed, workload)
     wait_for(lambda: cluster.api.find("RmdNodeState", f"rmd-node-state-{deployed.name}"), "the node's state")
+    wait_for(lambda: cluster.api.find("RmdWorkload", "feed-rmd-workload-main"), "the RmdWorkload of the container")
     cluster.delete_pod("feed")
     await_no_workloads(deployed)

@@ -20,11 +20,12 @@ var (
 // NodeStatesNamespace has the RmdNodeStates of all nodes and the RmdConfig, as the RMD operator had them.
 const NodeStatesNamespace = "default"
 
-// AutomaticLabel marks an RmdWorkload that shows the grant of a container. Nothing reads those.
+// AutomaticLabel marks an RmdWorkload that shows the grant of a container, with the node as value. Nothing reads those.
 const AutomaticLabel = "nrd.internal/automatic"
 
 // WorkloadSpec of an RmdWorkload. The top-level cache and pstate are those of 0.1, rdt and plugins those of 0.2 and later.
 type WorkloadSpec struct {
+	Container       string            `json:"container,omitempty"` // whose grant an automatic one shows
 	CoreIDs         []string          `json:"coreIds,omitempty"`
 	AllCores        bool              `json:"allCores,omitempty"`
 	ReservedCoreIDs []string          `json:"reservedCoreIds,omitempty"`

@@ -46,15 +46,18 @@ func Run(ctx context.Context, options Options) error {
 	plugin := containers.NewPlugin(client, kubelet, options.ResourceBase, slices.Contains(options.Resources, "pools"), metrics)
 	gate := func(ctx context.Context) error { return ready(ctx, client, plugin, who) }
 	set := devices.NewSet(client, gate, plugin.InUse, options.ResourceBase, options.Resources)
-	plugin.OnChange(set.Refresh)
 	crs := workloads.New(client, api, options.Node)
+	automatic := workloads.NewAutomatic(client, api, options.Node, plugin.Containers)
+	plugin.OnChange(func() { set.Refresh(); automatic.Wake() })
 	mirror := state.New(client, api, options.Node)
 	return parts.Run(ctx,
 		func(ctx context.Context) error { return set.Run(ctx, options.KubeletDir) },
 		func(ctx context.Context) error { return plugin.Run(ctx, options.NRISocket) },
 		func(ctx context.Context) error { return who.after(ctx, crs.Run) },
+		func(ctx context.Context) error { return who.after(ctx, automatic.Run) },
 		func(ctx context.Context) error {
-			return who.after(ctx, func(ctx context.Context) error { return mirror.Run(ctx, crs.Wake) })
+			changed := func() { crs.Wake(); automatic.Wake() }
+			return who.after(ctx, func(ctx context.Context) error { return mirror.Run(ctx, changed) })
 		},
 		func(ctx context.Context) error { return health.Serve(ctx, options.Health, gate, metrics) },
 	)

@@ -73,6 +73,25 @@ func (p *Plugin) InUse(resource string) map[string]bool {
 	return p.book.inUse(resource)
 }
 
+// Container that asked for something and has not ended.
+type Container struct {
+	Namespace, Pod, PodUID, Name string
+	Workload                     string // its id at nrd
+	IsStatic                     bool   // from a file of the node
+}
+
+// Containers of the node, one of each name in a pod.
+func (p *Plugin) Containers() []Container {
+	p.turn <- struct{}{}
+	defer p.leave()
+	var list []Container
+	for id, e := range p.book.wanted() {
+		list = append(list, Container{Namespace: e.namespace, Pod: e.pod, PodUID: e.podUID, Name: e.identity.container,
+			Workload: id, IsStatic: e.isStatic})
+	}
+	return list
+}
+
 // enter waits for the turn, at most until the deadline of the event.
 func (p *Plugin) enter(ctx context.Context) error {
 	select {
@@ -239,7 +258,8 @@ func (p *Plugin) entryOf(ctx context.Context, pod *api.PodSandbox, container *ap
 }
 
 func identityOf(pod *api.PodSandbox, container *api.Container) identity {
-	return identity{podUID: pod.Uid, namespace: pod.Namespace, pod: pod.Name, container: container.Name}
+	source := pod.Annotations["kubernetes.io/config.source"] // set by kubelet
+	return identity{podUID: pod.Uid, namespace: pod.Namespace, pod: pod.Name, container: container.Name, isStatic: source == "file" || source == "http"}
 }
 
 // pool with what a device of it stands for.

@@ -23,6 +23,7 @@ const idPrefix = "k8s."
 // identity of a container, the same over its restarts.
 type identity struct {
 	podUID, namespace, pod, container string
+	isStatic                          bool
 }
 
 // workloadID is unique on the node: the uid of a pod is never used again.

@@ -27,7 +27,7 @@ func TestTheCgroupOfAContainerIsThatOfItsDriver(t *testing.T) {
 
 func TestDevicesOfAllResourcesAreOneRequest(t *testing.T) {
 	pools := map[string]pool{"fast": {Pool: nrd.Pool{Name: "fast", Kind: "exclusive"}}, "common": {Pool: nrd.Pool{Name: "common", Kind: "shared"}}}
-	given := asked{identity: identity{"uid", "default", "pod", "c"}, cgroup: "/x", devices: map[string][]string{
+	given := asked{identity: identity{podUID: "uid", namespace: "default", pod: "pod", container: "c"}, cgroup: "/x", devices: map[string][]string{
 		devices.WaysName: {"0", "3"}, devices.OnloadName: {"7"}, "nokia.k8s.io/fast": {"5", "4"}, "nokia.k8s.io/common": {"1", "2", "9"}, "other.io/gpu": {"0"},
 	}}
 	request, err := given.request(pools, "nokia.k8s.io")

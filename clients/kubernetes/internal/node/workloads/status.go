@@ -7,17 +7,17 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
 
 	"nrd.internal/kubernetes/api/intel"
 )
 
-// manager owns this node's key in the statuses, and no other: each node client has its own.
-func (c *Controller) manager() string { return "nrd-node-" + c.node }
+// managerOf owns this node's key in the statuses, and no other: each node client has its own.
+func managerOf(node string) string { return "nrd-node-" + node }
 
 // writeState applies this node's part of a status, unless it is there already.
 func (c *Controller) writeState(ctx context.Context, each wanted, state intel.WorkloadState) error {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&state)
+	content, err := contentOf(state)
 	if err != nil {
 		return err
 	}
@@ -46,15 +46,20 @@ func (c *Controller) clearOthers(ctx context.Context, all []wanted) error {
 }
 
 func (c *Controller) applyStatus(ctx context.Context, cr *unstructured.Unstructured, status map[string]any) error {
+	err := applyStatus(ctx, c.api, c.node, cr, status)
+	if _, isThere, _ := c.workloads.GetStore().Get(cr); !isThere {
+		return nil // deleted meanwhile
+	}
+	return err
+}
+
+func applyStatus(ctx context.Context, api dynamic.Interface, node string, cr *unstructured.Unstructured, status map[string]any) error {
 	// The uid makes it fail for another CR of this name; an apply would create neither.
 	metadata := map[string]any{"namespace": cr.GetNamespace(), "name": cr.GetName(), "uid": string(cr.GetUID())}
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": intel.Group + "/" + intel.Version, "kind": "RmdWorkload", "metadata": metadata, "status": status,
 	}}
-	_, err := c.api.Resource(intel.Workloads).Namespace(cr.GetNamespace()).ApplyStatus(ctx, cr.GetName(), object,
-		metav1.ApplyOptions{FieldManager: c.manager(), Force: true})
-	if _, isThere, _ := c.workloads.GetStore().Get(cr); !isThere {
-		return nil // deleted meanwhile
-	}
+	_, err := api.Resource(intel.Workloads).Namespace(cr.GetNamespace()).ApplyStatus(ctx, cr.GetName(), object,
+		metav1.ApplyOptions{FieldManager: managerOf(node), Force: true})
 	return err
 }

@@ -1,0 +1,211 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"reflect"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+
+	"nrd.internal/kubernetes/api/intel"
+	"nrd.internal/kubernetes/internal/kube"
+	"nrd.internal/kubernetes/internal/node/containers"
+	"nrd.internal/kubernetes/internal/nrd"
+)
+
+const (
+	mostName  = 253 // characters of an object's name
+	mostLabel = 63
+)
+
+// Automatic shows what each container of this node was granted as an RmdWorkload, as the RMD operator did. Its objects
+// are written and never read: what a container has follows from what kubelet gave it.
+type Automatic struct {
+	client     *nrd.Client
+	api        dynamic.Interface
+	node       string
+	containers func() []containers.Container
+	wake       kube.Signal
+	shown      cache.SharedIndexInformer
+}
+
+// NewAutomatic watches from Run on; list tells the containers of the node that asked for something.
+func NewAutomatic(client *nrd.Client, api dynamic.Interface, node string, list func() []containers.Container) *Automatic {
+	a := &Automatic{client: client, api: api, node: node, containers: list, wake: kube.NewSignal()}
+	a.shown = dynamicinformer.NewFilteredDynamicInformer(api, intel.Workloads, metav1.NamespaceAll, 0, cache.Indexers{},
+		func(options *metav1.ListOptions) { options.LabelSelector = intel.AutomaticLabel + "=" + node }).Informer()
+	return a
+}
+
+// Wake asks for a comparison soon. Never blocks.
+func (a *Automatic) Wake() { a.wake.Raise() }
+
+// Run compares until the context ends.
+func (a *Automatic) Run(ctx context.Context) error {
+	if len(a.node) > mostLabel {
+		slog.Warn("no RmdWorkloads show the grants of containers: the name of the node is too long for a label", "most", mostLabel)
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	if err := kube.Watch(ctx, a.shown, a.wake); err != nil {
+		return err
+	}
+	return kube.Repeat(ctx, a.wake, func() time.Duration {
+		if err := a.compare(ctx); err != nil && ctx.Err() == nil {
+			slog.Warn("cannot show the grants of containers as RmdWorkloads; trying again", "reason", err)
+			return failurePause
+		}
+		return interval
+	})
+}
+
+func (a *Automatic) compare(ctx context.Context) error {
+	granted, _, err := a.client.Workloads(ctx)
+	if err != nil {
+		return err
+	}
+	wanted, err := a.objectsOf(granted)
+	if err != nil {
+		return err
+	}
+	var failures []error
+	for _, each := range a.shown.GetStore().List() {
+		object := each.(*unstructured.Unstructured)
+		// One with another content is created again once its deletion is seen.
+		if next, isWanted := wanted[keyOf(object)]; !isWanted || !hasContent(object, next) {
+			failures = append(failures, a.drop(ctx, object))
+		}
+	}
+	for _, object := range wanted {
+		failures = append(failures, a.show(ctx, object))
+	}
+	return errors.Join(failures...)
+}
+
+func keyOf(object *unstructured.Unstructured) string {
+	return object.GetNamespace() + "/" + object.GetName()
+}
+
+// hasContent tells whether a shown object is of the same container and says the same. The status is written separately.
+func hasContent(shown, next *unstructured.Unstructured) bool {
+	return reflect.DeepEqual(shown.Object["spec"], next.Object["spec"]) &&
+		reflect.DeepEqual(shown.GetOwnerReferences(), next.GetOwnerReferences())
+}
+
+// objectsOf has an object, with its status, for each container that nrd has a workload of.
+func (a *Automatic) objectsOf(granted []nrd.Workload) (map[string]*unstructured.Unstructured, error) {
+	byID := map[string]nrd.Workload{}
+	for _, workload := range granted {
+		byID[workload.ID] = workload
+	}
+	objects := map[string]*unstructured.Unstructured{}
+	for _, container := range a.containers() {
+		workload, isGranted := byID[container.Workload]
+		if !isGranted {
+			continue
+		}
+		object, err := a.objectOf(container, workload)
+		if err != nil {
+			return nil, err
+		}
+		objects[keyOf(object)] = object
+	}
+	return objects, nil
+}
+
+func (a *Automatic) objectOf(container containers.Container, granted nrd.Workload) (*unstructured.Unstructured, error) {
+	state := stateOf(granted, nil)
+	spec, err := contentOf(intel.WorkloadSpec{
+		Container: container.Name, CoreIDs: exclusiveOf(granted), Policy: granted.Policy,
+		RDT: state.RDT, Plugins: state.Plugins, Nodes: []string{a.node},
+	})
+	if err != nil {
+		return nil, err
+	}
+	status, err := contentOf(state)
+	if err != nil {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": intel.Group + "/" + intel.Version, "kind": "RmdWorkload", "spec": spec,
+		"status": map[string]any{"workloadStates": map[string]any{a.node: status}},
+	}}
+	object.SetNamespace(container.Namespace)
+	object.SetName(nameOf(container))
+	object.SetLabels(map[string]string{intel.AutomaticLabel: a.node})
+	// The pod that the API server has of a static one has another uid, and without its owner the object would be collected.
+	if !container.IsStatic {
+		object.SetOwnerReferences([]metav1.OwnerReference{
+			{APIVersion: "v1", Kind: "Pod", Name: container.Pod, UID: types.UID(container.PodUID)}})
+	}
+	return object, nil
+}
+
+func exclusiveOf(granted nrd.Workload) []string {
+	var lists []string
+	for _, grant := range granted.CPU {
+		if grant.Exclusive != "" {
+			lists = append(lists, grant.Exclusive)
+		}
+	}
+	return lists
+}
+
+func contentOf[T any](value T) (map[string]any, error) {
+	return runtime.DefaultUnstructuredConverter.ToUnstructured(&value)
+}
+
+// nameOf is the operator's, for people who look for it. A longer one has the pod's uid.
+func nameOf(container containers.Container) string {
+	end := "-rmd-workload-" + container.Name
+	if name := container.Pod + end; len(name) <= mostName {
+		return name
+	}
+	end = "-" + container.PodUID + end
+	return container.Pod[:mostName-len(end)] + end
+}
+
+// drop deletes the object that was seen, not a later one of this name.
+func (a *Automatic) drop(ctx context.Context, object *unstructured.Unstructured) error {
+	uid := object.GetUID()
+	err := a.api.Resource(intel.Workloads).Namespace(object.GetNamespace()).Delete(ctx, object.GetName(),
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}
+
+// show creates the object, and writes its status if that has changed. It never writes to an object that it has not made.
+func (a *Automatic) show(ctx context.Context, wanted *unstructured.Unstructured) error {
+	found, isThere, err := a.shown.GetStore().GetByKey(keyOf(wanted))
+	if err != nil {
+		return err
+	}
+	if !isThere {
+		_, err := a.api.Resource(intel.Workloads).Namespace(wanted.GetNamespace()).Create(ctx, wanted,
+			metav1.CreateOptions{FieldManager: managerOf(a.node)})
+		if apierrors.IsAlreadyExists(err) {
+			return nil // made a moment ago, or by a user, who keeps it
+		}
+		return err // the status follows once the object is seen
+	}
+	object := found.(*unstructured.Unstructured)
+	if !hasContent(object, wanted) || reflect.DeepEqual(object.Object["status"], wanted.Object["status"]) {
+		return nil
+	}
+	err = applyStatus(ctx, a.api, a.node, object, wanted.Object["status"].(map[string]any))
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
