@@ -9,7 +9,7 @@ import pytest
 from operator_role import Operator, await_called, call
 from processes import wait_for
 from settings import NRDCTL
-from test_ways import await_no_workloads, processes_of
+from test_ways import WAYS, await_no_workloads, processes_of
 
 POOLS = """
 [os]
@@ -183,3 +183,49 @@ def test_without_the_webhook_a_shared_amount_has_to_match(cluster, ready):
     cluster.api.create(pod(cluster, "bad", LISTED, limits={EXCLUSIVE: 1, SHARED: 400}))
     cluster.await_event("bad", "annotation nokia.k8s.io/cpus: /0/processes: 500 thousandths of a CPU of pool common, but the container requests 400; expected equal numbers")
     assert ready.workloads() == []
+
+
+DEFAULT_POOL = POOLS.replace("[os]", '[cpu]\ndefault_pool = "common"\n[os]')
+
+
+def process_of(pod):
+    """The first of its container, which may have no workload."""
+    container = pod["status"]["containerStatuses"][0]["containerID"].split("//")[1]
+    for pid in sorted(map(int, filter(str.isdigit, os.listdir("/proc")))):
+        try:
+            with open(f"/proc/{pid}/cgroup") as file:
+                if container in file.read():
+                    return pid
+        except OSError:  # it has ended
+            continue
+    raise AssertionError(f"no process of {container}")
+
+
+@pytest.fixture
+def default_pool(ready):
+    reconfigure(ready, DEFAULT_POOL)
+    yield ready
+    reconfigure(ready, POOLS)
+
+
+def test_a_container_that_asks_for_no_cpus_has_those_of_the_default_pool(cluster, default_pool):
+    assert allowed(process_of(cluster.run_pod("plain"))) == "0"
+    ways = process_of(cluster.run_pod("ways", limits={WAYS: 2}))
+    assert allowed(ways) == "0" and not {"SHARED_CPUS", "EXCLUSIVE_CPUS", "CPU_POOLS"} & set(variables_of(ways))
+    grant = default_pool.workload_of("ways")["cpu"]
+    assert (grant["pool"], grant["exclusive"], grant["enforced"]["by"]) == ("common", "", "runtime")
+    assert allowed(process_of(cluster.run_pod("fast", limits={EXCLUSIVE: 1}))) == "1"
+    assert len(default_pool.workloads()) == 2
+
+
+def test_containers_start_without_nrd_and_move_into_the_default_pool_later(cluster, ready):
+    everything = f"0-{os.cpu_count() - 1}"
+    before = process_of(cluster.run_pod("before"))
+    ready.nrd.kill9()
+    without = process_of(cluster.run_pod("without"))
+    assert allowed(before) == allowed(without) == everything
+    reconfigure(ready, DEFAULT_POOL)
+    try:
+        wait_for(lambda: allowed(before) == allowed(without) == "0", "the containers to be moved", 90)
+    finally:
+        reconfigure(ready, POOLS)

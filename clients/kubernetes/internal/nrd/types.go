@@ -127,12 +127,17 @@ type Node struct {
 	Layout    *Layout  `json:"layout"`
 	Classes   Classes  `json:"classes"`
 	Capacity  Capacity `json:"capacity"`
+	CPUs      struct {
+		Online string `json:"online"`
+	} `json:"cpus"`
 }
 
 // Capacity is what the node can grant at all.
 type Capacity struct {
-	Revision int64              `json:"revision"`
-	Reserves map[string]Reserve `json:"reserves"`
+	Revision int64 `json:"revision"`
+	// DefaultPool of what asks for no CPUs; empty: none.
+	DefaultPool string             `json:"default_pool"`
+	Reserves    map[string]Reserve `json:"reserves"`
 }
 
 // Kubernetes is what only workloads of this origin may take, and the most that they may. Its members are nil if nothing

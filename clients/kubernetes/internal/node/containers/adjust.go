@@ -9,11 +9,17 @@ import (
 	"nrd.internal/kubernetes/internal/nrd"
 )
 
-// adjustment writes nrd's answer into the container that is created.
-func adjustment(container *api.Container, granted nrd.Workload) (*api.ContainerAdjustment, error) {
+// adjustment writes nrd's answer into the container that is created. Variables tell about CPUs only a container that
+// asked for some.
+func adjustment(container *api.Container, granted nrd.Workload, asksForPools bool) (*api.ContainerAdjustment, error) {
 	change := &api.ContainerAdjustment{}
 	if err := adjustCPUs(change, granted.CPU); err != nil {
 		return nil, err
+	}
+	if asksForPools {
+		if err := addVariables(change, granted.CPU); err != nil {
+			return nil, err
+		}
 	}
 	if len(granted.CPU) > 0 || len(granted.Ways) > 0 || granted.Onload != nil {
 		change.AddEnv("NRD_WORKLOAD", granted.ID)
@@ -24,16 +30,12 @@ func adjustment(container *api.Container, granted nrd.Workload) (*api.ContainerA
 	return change, nil
 }
 
-// adjustCPUs sets the cpuset and the variables of CPU Pooler. They replace what the pod's author set. An empty set is
-// never sent: to the runtime it means "unchanged".
+// adjustCPUs sets the cpuset. An empty set is never sent: to the runtime it means "unchanged".
 func adjustCPUs(change *api.ContainerAdjustment, grants nrd.CPUGrants) error {
-	var all, exclusive, shared, mems, pools []string
+	var all, mems []string
 	for _, grant := range grants {
 		all = append(all, grant.CPUs)
-		exclusive = append(exclusive, grant.Exclusive)
-		shared = append(shared, grant.Shared)
 		mems = append(mems, grant.Mems)
-		pools = append(pools, grant.Pool+"="+grant.CPUs)
 	}
 	cpus, err := cpulist.Union(all...)
 	if err != nil {
@@ -49,17 +51,24 @@ func adjustCPUs(change *api.ContainerAdjustment, grants nrd.CPUGrants) error {
 	if nodes != "" {
 		change.SetLinuxCPUSetMems(nodes)
 	}
+	return nil
+}
+
+// addVariables adds ours and those of CPU Pooler. They replace what the pod's author set.
+func addVariables(change *api.ContainerAdjustment, grants nrd.CPUGrants) error {
+	var exclusive, shared, pools []string
+	for _, grant := range grants {
+		exclusive = append(exclusive, grant.Exclusive)
+		shared = append(shared, grant.Shared)
+		pools = append(pools, grant.Pool+"="+grant.CPUs)
+	}
 	if len(pools) > 0 {
 		change.AddEnv("NRD_POOLS", strings.Join(pools, ";"))
 	}
-	return addCPUVariables(change, strings.Join(exclusive, ","), strings.Join(shared, ","))
-}
-
-func addCPUVariables(change *api.ContainerAdjustment, exclusive, shared string) error {
-	var pools []string
+	var kinds []string
 	for _, kind := range []struct{ list, ranges, plain, pool string }{
-		{exclusive, "NRD_CPUS", "EXCLUSIVE_CPUS", "exclusive"},
-		{shared, "NRD_CPUS_SHARED", "SHARED_CPUS", "shared"},
+		{strings.Join(exclusive, ","), "NRD_CPUS", "EXCLUSIVE_CPUS", "exclusive"},
+		{strings.Join(shared, ","), "NRD_CPUS_SHARED", "SHARED_CPUS", "shared"},
 	} {
 		cpus, err := cpulist.Parse(kind.list)
 		if err != nil {
@@ -70,10 +79,10 @@ func addCPUVariables(change *api.ContainerAdjustment, exclusive, shared string) 
 		}
 		change.AddEnv(kind.ranges, cpulist.Format(cpus))
 		change.AddEnv(kind.plain, cpulist.Plain(cpus))
-		pools = append(pools, kind.pool)
+		kinds = append(kinds, kind.pool)
 	}
-	if len(pools) > 0 {
-		change.AddEnv("CPU_POOLS", strings.Join(pools, "&"))
+	if len(kinds) > 0 {
+		change.AddEnv("CPU_POOLS", strings.Join(kinds, "&"))
 	}
 	return nil
 }

@@ -21,9 +21,21 @@ type entry struct {
 // by events in between, and never stored: the runtime, kubelet and nrd have it all. Not safe for concurrent use.
 type book struct {
 	entries map[string]entry // by the runtime's id
+	// confined has the CPUs of containers that asked for nothing, as they were last set; empty: never.
+	confined map[string]string
 }
 
-func newBook() *book { return &book{entries: map[string]entry{}} }
+func newBook() *book { return &book{entries: map[string]entry{}, confined: map[string]string{}} }
+
+// asksForPools tells whether kubelet gave the container CPUs, as opposed to the default pool.
+func (e entry) asksForPools(base string) bool {
+	for resource := range e.devices {
+		if strings.HasPrefix(resource, base+"/") {
+			return true
+		}
+	}
+	return false
+}
 
 func (b *book) put(e entry) { b.entries[e.container] = e }
 

@@ -53,6 +53,7 @@ func (p *Plugin) runOnce(ctx context.Context, socket string) error {
 	if err != nil {
 		return err
 	}
+	p.connection.Store(&connection)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	return connection.Run(ctx)
@@ -95,7 +96,11 @@ func (p *Plugin) bookOf(ctx context.Context, pods []*api.PodSandbox, containers 
 	next := newBook()
 	for _, container := range containers {
 		pod := byID[container.PodSandboxId]
-		if pod == nil || !hasDevices(container) || hasEnded(container) {
+		if pod == nil || hasEnded(container) {
+			continue
+		}
+		if !hasDevices(container) {
+			next.confined[container.Id] = cpusOf(container)
 			continue
 		}
 		noted := func(context.Context, identity) (map[string][]string, error) { return notedDevices(container), nil }
@@ -162,7 +167,7 @@ func (p *Plugin) compareOnce(ctx context.Context) error {
 	if len(extra)+len(missing) > 0 {
 		p.changed()
 	}
-	return errors.Join(failures...)
+	return errors.Join(append(failures, p.confineAll(ctx))...)
 }
 
 // dropExtra deletes a workload, unless its container has come back since the comparison.

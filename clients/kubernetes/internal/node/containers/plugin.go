@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/containerd/nri/pkg/api"
+	"github.com/containerd/nri/pkg/stub"
 
 	"nrd.internal/kubernetes/internal/annotations"
 	"nrd.internal/kubernetes/internal/health"
@@ -47,10 +48,11 @@ type Plugin struct {
 	results  *health.Counter
 	changed  func() // grants have changed
 
-	connected atomic.Bool
-	turn      chan struct{} // has one token: held for each change of book and nrd together
-	book      *book
-	compare   chan struct{} // asks for a comparison soon
+	connected  atomic.Bool
+	connection atomic.Pointer[stub.Stub]
+	turn       chan struct{} // has one token: held for each change of book and nrd together
+	book       *book
+	compare    chan struct{} // asks for a comparison soon
 }
 
 // NewPlugin has no connection until Run; changed is called after grants have changed and must not block.
@@ -106,16 +108,15 @@ func (p *Plugin) leave() { <-p.turn }
 
 // CreateContainer asks nrd for what the container was given by kubelet.
 func (p *Plugin) CreateContainer(ctx context.Context, pod *api.PodSandbox, container *api.Container) (*api.ContainerAdjustment, []*api.ContainerUpdate, error) {
-	if !hasDevices(container) && !p.isListed(pod) {
-		return nil, nil, nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, eventDeadline)
 	defer cancel()
 	if !hasDevices(container) {
-		if err := p.checkListed(ctx, pod, container.Name, nil); err != nil {
-			return nil, nil, p.refused(container, err)
+		if p.isListed(pod) {
+			if err := p.checkListed(ctx, pod, container.Name, nil); err != nil {
+				return nil, nil, p.refused(container, err)
+			}
 		}
-		return nil, nil, nil
+		return p.confine(ctx, container), nil, nil
 	}
 	if err := p.enter(ctx); err != nil {
 		return nil, nil, err
@@ -131,7 +132,7 @@ func (p *Plugin) CreateContainer(ctx context.Context, pod *api.PodSandbox, conta
 	}
 	p.book.put(wanted)
 	p.changed()
-	change, err := adjustment(container, granted)
+	change, err := adjustment(container, granted, wanted.asksForPools(p.base))
 	if err != nil {
 		return nil, nil, p.refused(container, err)
 	}
@@ -217,6 +218,7 @@ func (p *Plugin) release(ctx context.Context, container string) {
 		return
 	}
 	defer p.leave()
+	delete(p.book.confined, container)
 	workload, ends := p.book.end(container)
 	if !ends {
 		return
@@ -254,7 +256,20 @@ func (p *Plugin) entryOf(ctx context.Context, pod *api.PodSandbox, container *ap
 		return entry{}, err
 	}
 	request, err := asked{identity: who, cgroup: cgroup, devices: found, wanted: wanted}.request(pools, p.base)
-	return entry{identity: who, container: container.Id, request: request, devices: found}, err
+	if err != nil {
+		return entry{}, err
+	}
+	if len(request.CPU) == 0 {
+		// nrd would grant it by itself, and write it; the runtime writes it before the process is there.
+		pool, err := p.defaultPool(ctx)
+		if err != nil {
+			return entry{}, err
+		}
+		if pool.name != "" {
+			request.CPU = []nrd.CPURequest{{Pool: pool.name, Enforce: "runtime"}}
+		}
+	}
+	return entry{identity: who, container: container.Id, request: request, devices: found}, nil
 }
 
 func identityOf(pod *api.PodSandbox, container *api.Container) identity {

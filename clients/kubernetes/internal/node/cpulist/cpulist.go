@@ -84,3 +84,16 @@ func Union(lists ...string) (string, error) {
 	}
 	return Format(cpus), nil
 }
+
+// Intersection of two lists, with ranges.
+func Intersection(one, other string) (string, error) {
+	cpus, err := Parse(one)
+	if err != nil {
+		return "", err
+	}
+	others, err := Parse(other)
+	if err != nil {
+		return "", err
+	}
+	return Format(slices.DeleteFunc(cpus, func(cpu int) bool { return !slices.Contains(others, cpu) })), nil
+}

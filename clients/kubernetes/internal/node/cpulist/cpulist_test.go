@@ -30,3 +30,16 @@ func TestWhatIsNoListIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestTheIntersectionHasTheCPUsOfBoth(t *testing.T) {
+	for _, row := range []struct{ one, other, both string }{
+		{"0-7", "2,4-11", "2,4-7"}, {"0-3", "4-7", ""}, {"", "0", ""}, {"1", "0-3", "1"},
+	} {
+		if both, err := Intersection(row.one, row.other); err != nil || both != row.both {
+			t.Errorf("%s and %s: %s, %v, want %s", row.one, row.other, both, err, row.both)
+		}
+	}
+	if _, err := Intersection("0", "x"); err == nil {
+		t.Error("no list: want an error")
+	}
+}

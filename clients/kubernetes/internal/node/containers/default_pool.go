@@ -1,0 +1,126 @@
+package containers
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/containerd/nri/pkg/api"
+
+	"nrd.internal/kubernetes/internal/node/cpulist"
+)
+
+// defaultPoolDeadline of the question for it. Containers that ask for nothing start without an answer: the node's own
+// pods must, while nrd is away.
+const defaultPoolDeadline = 300 * time.Millisecond
+
+// defaultPool is what containers get that ask for no CPUs: nrd's cpu.default_pool.
+type defaultPool struct {
+	name string // empty: there is none
+	cpus string // those that are online
+}
+
+func (p *Plugin) defaultPool(ctx context.Context) (defaultPool, error) {
+	if !p.hasPools {
+		return defaultPool{}, nil
+	}
+	node, err := p.client.Node(ctx)
+	if err != nil || node.Capacity.DefaultPool == "" {
+		return defaultPool{}, err
+	}
+	pools, err := p.client.Pools(ctx)
+	if err != nil {
+		return defaultPool{}, err
+	}
+	found := defaultPool{name: node.Capacity.DefaultPool}
+	for _, each := range pools {
+		if each.Name == found.name {
+			found.cpus, err = cpulist.Intersection(each.CPUs, node.CPUs.Online)
+		}
+	}
+	return found, err
+}
+
+// confine keeps a container that asks for nothing on the CPUs of the default pool. If they are not known now, the
+// comparison does it later.
+func (p *Plugin) confine(ctx context.Context, container *api.Container) *api.ContainerAdjustment {
+	if !p.hasPools || cpusOf(container) != "" { // kubelet's CPU manager has chosen them
+		return nil
+	}
+	asking, cancel := context.WithTimeout(ctx, defaultPoolDeadline)
+	defer cancel()
+	pool, err := p.defaultPool(asking)
+	if err != nil {
+		pool = defaultPool{}
+	}
+	if err := p.enter(ctx); err != nil {
+		return nil
+	}
+	defer p.leave()
+	p.book.confined[container.Id] = pool.cpus
+	if pool.cpus == "" {
+		return nil
+	}
+	change := &api.ContainerAdjustment{}
+	change.SetLinuxCPUSetCPUs(pool.cpus)
+	return change
+}
+
+func cpusOf(container *api.Container) string {
+	return container.GetLinux().GetResources().GetCpu().GetCpus()
+}
+
+// confineAll follows changes of the pool and of the CPUs that are online. Containers keep what they have if there is no
+// default pool: an empty set would mean "unchanged".
+func (p *Plugin) confineAll(ctx context.Context) error {
+	pool, err := p.defaultPool(ctx)
+	if err != nil || pool.cpus == "" {
+		return err
+	}
+	if err := p.enter(ctx); err != nil {
+		return err
+	}
+	var updates []*api.ContainerUpdate
+	for container, cpus := range p.book.confined {
+		if cpus != pool.cpus {
+			update := &api.ContainerUpdate{ContainerId: container, IgnoreFailure: true} // it may have ended
+			update.SetLinuxCPUSetCPUs(pool.cpus)
+			updates = append(updates, update)
+		}
+	}
+	p.leave()
+	if len(updates) == 0 {
+		return nil
+	}
+	// Not while the turn is held: the runtime may be in an event that waits for it.
+	failed, err := p.update(updates)
+	if err != nil {
+		return err
+	}
+	if err := p.enter(ctx); err != nil {
+		return err
+	}
+	defer p.leave()
+	for _, update := range updates {
+		if _, isThere := p.book.confined[update.ContainerId]; isThere {
+			p.book.confined[update.ContainerId] = pool.cpus
+		}
+	}
+	for _, update := range failed {
+		if _, isThere := p.book.confined[update.ContainerId]; isThere {
+			p.book.confined[update.ContainerId] = ""
+		}
+	}
+	slog.Info("moved containers that ask for no CPUs", "pool", pool.name, "cpus", pool.cpus, "containers", len(updates)-len(failed))
+	return nil
+}
+
+// update asks the runtime to change containers.
+func (p *Plugin) update(updates []*api.ContainerUpdate) ([]*api.ContainerUpdate, error) {
+	connection := p.connection.Load()
+	if connection == nil {
+		return nil, errors.New("there is no connection to the container runtime")
+	}
+	return (*connection).UpdateContainers(updates)
+}
