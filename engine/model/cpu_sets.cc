@@ -54,7 +54,9 @@ CpuSet free_cpus_of(const NodeState& state, const CpuPool& pool, std::optional<W
 CpuSet granted_cpus(const NodeState& state) {
   CpuSet granted;
   for (const auto& [id, workload] : state.workloads) {
-    if (workload.grant.cpu) granted |= reserved_cpus_of(workload);
+    if (!workload.grant.cpu) continue;
+    granted |= workload.grant.cpu->exclusive;
+    granted |= workload.grant.cpu->idle_siblings;
   }
   return granted;
 }
