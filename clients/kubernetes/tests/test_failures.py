@@ -13,12 +13,17 @@ def five_ways(worker):
     worker.await_devices()
 
 
-def restart(worker, name):
-    process = getattr(worker, name)
-    process.kill9()
-    process.start()
-    if name == "nrd":
-        worker.await_nrd()
+def restart(worker, *names):
+    """All of them are dead at the same time. Kubelet ends by itself if the runtime does not answer when it starts."""
+    for name in names:
+        getattr(worker, name).kill9()
+    for name in sorted(names, key=["containerd", "nrd", "kubelet", "client"].index):
+        if name == "containerd":
+            worker.start_containerd()
+        else:
+            getattr(worker, name).start()
+        if name == "nrd":
+            worker.await_nrd()
 
 
 def assert_holds(worker, pod):
@@ -93,11 +98,7 @@ def test_without_nri_no_container_starts_and_all_do_once_it_is_on(cluster, worke
 def test_a_running_container_is_untouched_when_several_die(cluster, worker, names):
     cluster.run_pod("feed", limits={WAYS: 2})
     pids = processes_of(worker.workload_of("feed"))
-    for name in names:
-        getattr(worker, name).kill9()
-    for name in reversed(names):
-        getattr(worker, name).start()
-    worker.await_nrd()
+    restart(worker, *names)
     assert processes_of(assert_holds(worker, "feed")) == pids
     run_as_a_controller_would(cluster, "next", limits={WAYS: 3})
 

@@ -1,0 +1,74 @@
+"""kill -9 of the node's programs at random moments while pods come and go.
+
+NRD_KUBE_KILLS is their number, and NRD_KUBE_SEED the seed that a failure has named.
+"""
+
+import os
+import random
+import time
+
+import pytest
+
+from processes import wait_for
+from test_failures import PROGRAMS, restart
+from test_ways import WAYS, await_no_workloads, processes_of, tasks_of
+
+KILLS = int(os.environ.get("NRD_KUBE_KILLS", "20"))
+SEED = int(os.environ.get("NRD_KUBE_SEED", random.SystemRandom().randrange(1_000_000)))
+LONGEST_PAUSE = 1.5  # seconds between a request and the kill: kubelet has a container created and started in this time
+
+
+def grants(worker):
+    """Name of the pod and whether all of its processes are in the class, of each workload."""
+    return {workload["labels"]["pod"]: processes_of(workload) <= tasks_of(worker, workload) for workload in worker.workloads()}
+
+
+def running(cluster):
+    """Names of the pods whose container runs."""
+    pods = [pod for pod in cluster.api.list("Pod") if pod["status"]["phase"] == "Running"]
+    return {pod["metadata"]["name"] for pod in pods if all("running" in each["state"] for each in pod["status"].get("containerStatuses", [{"state": {}}]))}
+
+
+def assert_level(cluster, worker):
+    """Each running container has its grant, and each grant has a running container."""
+    wait_for(lambda: grants(worker) == dict.fromkeys(running(cluster), True), f"equal grants and containers: {worker.workloads()}", 90)
+
+
+def await_end_of_start(cluster, name):
+    """It runs, or kubelet has failed it for good, as it does with pods that are placed while a plugin is away."""
+    wait_for(lambda: name in running(cluster) or cluster.api.get("Pod", name)["status"]["phase"] == "Failed", f"pod {name} to run or fail", 120)
+
+
+@pytest.fixture
+def steady(cluster, worker):
+    """A container that runs through all of it."""
+    worker.await_devices()
+    pod = cluster.run_pod("steady", limits={WAYS: 1})
+    processes = processes_of(worker.workload_of("steady"))
+    yield
+    assert cluster.api.get("Pod", "steady")["status"]["containerStatuses"][0]["restartCount"] == pod["status"]["containerStatuses"][0]["restartCount"]
+    assert processes_of(worker.workload_of("steady")) == processes
+    cluster.delete_pod("steady", grace=0)
+    await_no_workloads(worker)
+    worker.await_devices()
+
+
+def test_random_kills_leave_grants_and_containers_equal(cluster, worker, steady):
+    chance = random.Random(SEED)
+    for number in range(KILLS):
+        name = f"pod-{number}"
+        victims = chance.choice([*([each] for each in PROGRAMS), PROGRAMS])
+        is_stop = chance.random() < 0.5
+        print(f"seed {SEED}, kill {number}: {victims} while a pod {'ends' if is_stop else 'starts'}", flush=True)
+        cluster.create_pod(name, limits={WAYS: chance.randint(1, 4)})
+        if is_stop:
+            await_end_of_start(cluster, name)
+            cluster.api.delete("Pod", name)
+        time.sleep(chance.uniform(0, LONGEST_PAUSE))
+        restart(worker, *victims)
+        if not is_stop:
+            await_end_of_start(cluster, name)
+            assert_level(cluster, worker)
+            cluster.api.delete("Pod", name, grace=0)
+        cluster.await_gone(name)
+        assert_level(cluster, worker)
