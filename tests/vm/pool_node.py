@@ -26,10 +26,10 @@ class PoolNode(RdtNode):
         workload, = (w for w in self.get("/v1/workloads") if w["id"] not in known)
         return process, workload
 
-    def start_command(self, argv):
-        """Once it has ended or become the command."""
+    def start_command(self, argv, name="sleep"):
+        """Once it has ended or become the command of this name."""
         process = self.vm.spawn(argv)
-        self.vm.wait_until(lambda: process.poll() is not None or self.vm.read(f"/proc/{process.pid}/comm") == "sleep\n", timeout=60, what="the command")
+        self.vm.wait_until(lambda: process.poll() is not None or self.vm.read(f"/proc/{process.pid}/comm") == f"{name}\n", timeout=60, what="the command")
         return process
 
     def mask_of(self, pid):
@@ -61,9 +61,9 @@ class SystemdNode(PoolNode):
             self.vm.run(["systemctl", "show", "-p", "Version"])  # once systemd has done what it was busy with
         return status, answer
 
-    def start_command(self, argv):
+    def start_command(self, argv, name="sleep"):
         for _ in range(ATTEMPTS):
-            process = super().start_command(argv)
+            process = super().start_command(argv, name)
             if process.poll() != 75:
                 break
             self.vm.run(["systemctl", "show", "-p", "Version"])

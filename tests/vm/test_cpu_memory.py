@@ -60,7 +60,9 @@ def moved(node, made):
 
 
 def test_a_command_gets_memory_of_the_nodes_of_its_cpus_only(node):
-    command = node.vm.spawn([NRDCTL, "--socket", SOCKET, "run", "--pool", "fast", "--count", "1", "--near", "node:1", "--strict", "--memory", "near", "--", "python3", "/run/fill.py"])
+    options = ["--pool", "fast", "--count", "1", "--near", "node:1", "--strict", "--memory", "near"]
+    command = node.start_command([NRDCTL, "--socket", SOCKET, "run", *options, "--", "python3", "/run/fill.py"], "python3")
+    assert command.poll() is None, command.output()
     wait_until_filled(node, command.pid)
     workload, = node.get("/v1/workloads")
     assert workload["cpu"]["enforced"]["mems"] == workload["cpu"]["mems"] == "1", workload

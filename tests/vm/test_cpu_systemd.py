@@ -1,10 +1,12 @@
 """What becomes of scopes, units, cgroups, tasks and the partition when CPUs, neighbours and threads change, beside a real
 systemd."""
 
+import errno
+
 import pytest
 
 from daemon_node import SOCKET
-from pool_node import CGROUPS, LONG, SystemdNode, started
+from pool_node import CGROUPS, KERNEL, LONG, SystemdNode, started
 from rdt_node import cpus_of
 from shape import Shape
 
@@ -253,8 +255,12 @@ def test_cpus_of_a_partition_offline_and_online(node, partition):
             node.online(cpu, False)
     node.vm.wait_until(lambda: node.effective("/nrd.slice") == {3} == node.mask_of(process.pid), timeout=60, what="one CPU")
     assert node.effective("/system.slice") == OS
-    node.online(3, False)
-    node.vm.wait_until(lambda: "are offline" in str(node.get("/v1/health")), timeout=60, what="the report")
+    try:
+        node.online(3, False)
+        node.vm.wait_until(lambda: "are offline" in str(node.get("/v1/health")), timeout=60, what="the report")
+    except OSError as error:
+        # Linux 6.12 keeps the last CPU of a partition online: the server of its deadline scheduler has a share of it.
+        assert error.errno == errno.EBUSY and KERNEL != "6.1", error
     for cpu in POOL:
         node.online(cpu, True)
     node.vm.wait_until(lambda: node.effective("/nrd.slice") == POOL and node.mask_of(process.pid) == {2, 3} and partition() == "root", timeout=60, what="all CPUs")
