@@ -135,6 +135,7 @@ def test_invalid_tasks_are_refused_with_the_reason_and_nothing_changes():
         assert refused(node.call, "POST", "/v1/workloads", {"task_ids": [other.id], "pstate": {"max_ratio": 20}})[0] == 400
         assert refused(node.call, "POST", "/v1/workloads", {"cache": cache})[1].endswith("No task or core id specified\n")
         assert refused(node.call, "PATCH", "/v1/workloads/1", {"task_ids": None})[0] == 400
+        assert (image(node), node.list()) == before
         node.sim.run_inside(["sh", "-c", f"mkdir -p /sys/fs/resctrl/COS3 && echo {other.id} > /sys/fs/resctrl/COS3/tasks"])
         other_group = image(node)
         assert refused(create, node, other.id)[0] == 409
