@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <cerrno>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -121,9 +122,17 @@ std::optional<CpuSet> allowed_in_status(std::string_view status) {
   return cpus ? std::optional(*std::move(cpus)) : std::nullopt;
 }
 
+// A thread on all CPUs of its cgroup has not pinned itself, also where these are fewer than the host has.
 Result<PinnedThreads> PinnedThreads::find(const CpuSet& all) {
   PinnedThreads found;
-  for (const pid_t process : numbers_in("/proc")) TRY(found.add(process, all));
+  std::map<std::string, CpuSet> by_cgroup;
+  for (const pid_t process : numbers_in("/proc")) {
+    const std::optional<std::string> cgroup = cgroup_of(process).value_or(std::nullopt);
+    if (!cgroup) continue;  // it has ended
+    const auto [known, is_new] = by_cgroup.try_emplace(*cgroup);
+    if (is_new) known->second = effective_cpus(*cgroup).value_or(std::nullopt).value_or(all);
+    TRY(found.add(process, *cgroup == "/" ? all : known->second));
+  }
   return found;
 }
 

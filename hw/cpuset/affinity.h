@@ -31,7 +31,7 @@ Result<void> restore(const Task& task, const Masks& before);
 // is enabled, and when the cpuset of a cgroup changes.
 class PinnedThreads {
  public:
-  // Of all processes of the host, which has the CPUs `all`.
+  // Of all processes of the host, which has the CPUs `all`, beside those of their cgroups.
   static Result<PinnedThreads> find(const CpuSet& all);
   // The same with the CPUs that the host has now.
   static Result<PinnedThreads> find_on_host();
