@@ -23,9 +23,14 @@ type book struct {
 	entries map[string]entry // by the runtime's id
 	// confined has the CPUs of containers that asked for nothing, as they were last set; empty: never.
 	confined map[string]string
+	// pauses has the pods' own containers, by the runtime's id of the pod. They are wanted while there is a default pool.
+	pauses      map[string]entry
+	defaultPool string
 }
 
-func newBook() *book { return &book{entries: map[string]entry{}, confined: map[string]string{}} }
+func newBook() *book {
+	return &book{entries: map[string]entry{}, confined: map[string]string{}, pauses: map[string]entry{}}
+}
 
 // asksForPools tells whether kubelet gave the container CPUs, as opposed to the default pool.
 func (e entry) asksForPools(base string) bool {
@@ -71,6 +76,12 @@ func (b *book) wanted() map[string]entry {
 	wanted := map[string]entry{}
 	for _, e := range b.entries {
 		wanted[e.workloadID()] = e
+	}
+	if b.defaultPool != "" {
+		for _, e := range b.pauses {
+			e.request.CPU = []nrd.CPURequest{{Pool: b.defaultPool}}
+			wanted[e.workloadID()] = e
+		}
 	}
 	return wanted
 }

@@ -43,3 +43,16 @@ func TestTheDifferenceIsWhatIsMissingAndWhatHasNoContainer(t *testing.T) {
 		t.Errorf("missing %v, extra %v", missing, extra)
 	}
 }
+
+func TestPauseContainersAreWantedWhileThereIsADefaultPool(t *testing.T) {
+	b := newBook()
+	b.put(entryFor("pod", "1", "/1"))
+	b.pauses["sandbox"] = entry{identity: identity{podUID: "pod"}, container: "sandbox"}
+	if wanted := b.wanted(); len(wanted) != 1 {
+		t.Errorf("without a default pool: %v", wanted)
+	}
+	b.defaultPool = "common"
+	if wanted := b.wanted(); len(wanted) != 2 || !wanted["k8s.pod"].isPause() {
+		t.Errorf("with a default pool: %v", wanted)
+	}
+}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/containerd/nri/pkg/api"
 	"github.com/containerd/nri/pkg/stub"
+
+	"nrd.internal/kubernetes/internal/nrd"
 )
 
 const (
@@ -94,6 +96,11 @@ func (p *Plugin) bookOf(ctx context.Context, pods []*api.PodSandbox, containers 
 		byID[pod.Id] = pod
 	}
 	next := newBook()
+	for _, pod := range pods {
+		if e, err := pauseOf(pod); err == nil {
+			next.pauses[pod.Id] = e
+		}
+	}
 	for _, container := range containers {
 		pod := byID[container.PodSandboxId]
 		if pod == nil || hasEnded(container) {
@@ -152,9 +159,14 @@ func (p *Plugin) compareOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	pool, err := p.defaultPool(ctx)
+	if err != nil {
+		return err
+	}
 	if err := p.enter(ctx); err != nil {
 		return err
 	}
+	p.book.defaultPool = pool.name
 	missing, extra := difference(p.book.wanted(), found)
 	p.leave()
 	var failures []error
@@ -167,7 +179,7 @@ func (p *Plugin) compareOnce(ctx context.Context) error {
 	if len(extra)+len(missing) > 0 {
 		p.changed()
 	}
-	return errors.Join(append(failures, p.confineAll(ctx))...)
+	return errors.Join(append(failures, p.confineAll(ctx, pool))...)
 }
 
 // dropExtra deletes a workload, unless its container has come back since the comparison.
@@ -197,7 +209,12 @@ func (p *Plugin) grantMissing(ctx context.Context, id string) error {
 	if !isWanted {
 		return nil
 	}
-	if _, err := p.client.Put(ctx, id, e.request); err != nil {
+	_, err := p.client.Put(ctx, id, e.request)
+	if e.isPause() && nrd.IsRefusal(err) {
+		p.leavePause(e, err)
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("workload %s: %w", id, err)
 	}
 	slog.Info("granted again what a container has", "workload", id)

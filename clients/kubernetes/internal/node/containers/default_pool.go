@@ -9,6 +9,7 @@ import (
 	"github.com/containerd/nri/pkg/api"
 
 	"nrd.internal/kubernetes/internal/node/cpulist"
+	"nrd.internal/kubernetes/internal/nrd"
 )
 
 // defaultPoolDeadline of the question for it. Containers that ask for nothing start without an answer: the node's own
@@ -73,10 +74,9 @@ func cpusOf(container *api.Container) string {
 
 // confineAll follows changes of the pool and of the CPUs that are online. Containers keep what they have if there is no
 // default pool: an empty set would mean "unchanged".
-func (p *Plugin) confineAll(ctx context.Context) error {
-	pool, err := p.defaultPool(ctx)
-	if err != nil || pool.cpus == "" {
-		return err
+func (p *Plugin) confineAll(ctx context.Context, pool defaultPool) error {
+	if pool.cpus == "" {
+		return nil
 	}
 	if err := p.enter(ctx); err != nil {
 		return err
@@ -123,4 +123,44 @@ func (p *Plugin) update(updates []*api.ContainerUpdate) ([]*api.ContainerUpdate,
 		return nil, errors.New("there is no connection to the container runtime")
 	}
 	return (*connection).UpdateContainers(updates)
+}
+
+// pauseOf asks for the default pool for the pod's own container. NRI has no way to change it, so nrd writes its cpuset.
+func pauseOf(pod *api.PodSandbox) (entry, error) {
+	cgroup, err := cgroupPath(pod.GetLinux().GetCgroupsPath())
+	who := identity{podUID: pod.Uid, namespace: pod.Namespace, pod: pod.Name}
+	return entry{identity: who, container: pod.Id, request: nrd.Request{
+		Cgroup: cgroup, Owner: &nrd.Owner{Cgroup: true, WithinSeconds: graceSeconds}, Labels: labelsOf(who),
+	}}, err
+}
+
+// notePause leaves the grant to the next comparison: a pod never waits for its pause container's.
+func (p *Plugin) notePause(ctx context.Context, pod *api.PodSandbox) {
+	e, err := pauseOf(pod)
+	if err != nil || p.enter(ctx) != nil {
+		return
+	}
+	defer p.leave()
+	p.book.pauses[pod.Id] = e
+	p.Compare()
+}
+
+func (p *Plugin) forgetPause(ctx context.Context, pod *api.PodSandbox) {
+	if p.enter(ctx) != nil {
+		return
+	}
+	defer p.leave()
+	if _, isThere := p.book.pauses[pod.Id]; isThere {
+		delete(p.book.pauses, pod.Id)
+		p.Compare()
+	}
+}
+
+// leavePause gives up a pause container that nrd refuses, on cgroup v1 for example. Held: the turn.
+func (p *Plugin) leavePause(e entry, err error) {
+	delete(p.book.pauses, e.container)
+	if text := err.Error(); text != p.refusal {
+		slog.Warn("pause containers stay on all CPUs", "reason", err)
+		p.refusal = text
+	}
 }

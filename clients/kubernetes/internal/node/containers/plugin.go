@@ -53,6 +53,7 @@ type Plugin struct {
 	turn       chan struct{} // has one token: held for each change of book and nrd together
 	book       *book
 	compare    chan struct{} // asks for a comparison soon
+	refusal    string        // of a pause container, the last
 }
 
 // NewPlugin has no connection until Run; changed is called after grants have changed and must not block.
@@ -88,6 +89,9 @@ func (p *Plugin) Containers() []Container {
 	defer p.leave()
 	var list []Container
 	for id, e := range p.book.wanted() {
+		if e.isPause() {
+			continue
+		}
 		list = append(list, Container{Namespace: e.namespace, Pod: e.pod, PodUID: e.podUID, Name: e.identity.container,
 			Workload: id, IsStatic: e.isStatic})
 	}
@@ -195,6 +199,18 @@ func (p *Plugin) RemoveContainer(ctx context.Context, _ *api.PodSandbox, contain
 	return nil
 }
 
+// RunPodSandbox comes once the pod's own container runs.
+func (p *Plugin) RunPodSandbox(ctx context.Context, pod *api.PodSandbox) error {
+	p.notePause(ctx, pod)
+	return nil
+}
+
+// StopPodSandbox comes when it has ended.
+func (p *Plugin) StopPodSandbox(ctx context.Context, pod *api.PodSandbox) error {
+	p.forgetPause(ctx, pod)
+	return nil
+}
+
 // RemovePodSandbox ends what is left of a pod.
 func (p *Plugin) RemovePodSandbox(ctx context.Context, pod *api.PodSandbox) error {
 	ctx, cancel := context.WithTimeout(ctx, eventDeadline)
@@ -204,6 +220,7 @@ func (p *Plugin) RemovePodSandbox(ctx context.Context, pod *api.PodSandbox) erro
 	}
 	left := p.book.of(pod.Uid)
 	p.leave()
+	p.forgetPause(ctx, pod)
 	for _, container := range left {
 		p.release(ctx, container)
 	}

@@ -27,7 +27,15 @@ type identity struct {
 }
 
 // workloadID is unique on the node: the uid of a pod is never used again.
-func (i identity) workloadID() string { return idPrefix + i.podUID + "." + i.container }
+func (i identity) workloadID() string {
+	if i.isPause() {
+		return idPrefix + i.podUID
+	}
+	return idPrefix + i.podUID + "." + i.container
+}
+
+// isPause tells whether it is the pod's own container, which has no name.
+func (i identity) isPause() bool { return i.container == "" }
 
 // asked is what a container was given by kubelet and what its pod's annotations want in addition.
 type asked struct {
@@ -115,7 +123,11 @@ func (p pool) cpusOf(ids []string) (string, error) {
 
 // labelsOf make a workload readable for people on the node: nrdctl workload list --label pod=feed.
 func labelsOf(i identity) map[string]string {
-	return map[string]string{"pod": labelValue(i.pod), "namespace": labelValue(i.namespace), "container": labelValue(i.container)}
+	labels := map[string]string{"pod": labelValue(i.pod), "namespace": labelValue(i.namespace)}
+	if !i.isPause() {
+		labels["container"] = labelValue(i.container)
+	}
+	return labels
 }
 
 // mostLabel is nrd's limit of a value; names of pods have up to 253 characters.
