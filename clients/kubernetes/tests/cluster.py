@@ -16,8 +16,11 @@ import tempfile
 
 from api import Api
 from processes import DEADLINE, Process, wait_for
-from settings import DEPLOY, IMAGE, PORT, WAIT, program, write
+from settings import DEPLOY, IMAGE, PORT, SERVER_ADDRESS, WAIT, program, write
 from worker import Worker
+
+
+SERVER = f"https://127.0.0.1:{PORT}"
 
 
 class Keys:
@@ -40,15 +43,15 @@ class Keys:
         self.openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial",
                      "-days", "30", "-out", f"{name}.crt", "-extfile", f"{name}.ext")
 
-    def kubeconfig(self, path, name):
+    def kubeconfig(self, path, name, server=SERVER):
         user = {"client-certificate": f"{self.folder}/{name}.crt", "client-key": f"{self.folder}/{name}.key"}
-        write_kubeconfig(path, self.folder, user)
+        write_kubeconfig(path, self.folder, user, server)
 
 
-def write_kubeconfig(path, pki, user):
+def write_kubeconfig(path, pki, user, server=SERVER):
     write(path, json.dumps({
         "apiVersion": "v1", "kind": "Config", "current-context": "test",
-        "clusters": [{"name": "test", "cluster": {"server": f"https://127.0.0.1:{PORT}", "certificate-authority": f"{pki}/ca.crt"}}],
+        "clusters": [{"name": "test", "cluster": {"server": server, "certificate-authority": f"{pki}/ca.crt"}}],
         "users": [{"name": "user", "user": user}], "contexts": [{"name": "test", "context": {"cluster": "test", "user": "user"}}]}))
 
 
@@ -72,7 +75,7 @@ class Cluster:
 
     def start(self):
         self.keys = Keys(self.pki)
-        self.keys.sign("server", "/CN=kube-apiserver", "subjectAltName=DNS:localhost,DNS:kubernetes.default.svc,IP:127.0.0.1,IP:10.96.0.1\nextendedKeyUsage=serverAuth")
+        self.keys.sign("server", "/CN=kube-apiserver", f"subjectAltName=DNS:localhost,DNS:kubernetes.default.svc,IP:127.0.0.1,IP:10.96.0.1,IP:{SERVER_ADDRESS}\nextendedKeyUsage=serverAuth")
         self.keys.sign("admin", "/O=system:masters/CN=admin")
         self.keys.sign("kubelet-client", "/O=system:masters/CN=kube-apiserver-kubelet-client")
         self.keys.sign("front-proxy", "/CN=front-proxy")
@@ -97,7 +100,7 @@ class Cluster:
 
     def apiserver(self):
         pki = self.pki
-        return ["--etcd-servers", f"unix://{self.folder}/etcd.sock", "--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1",
+        return ["--etcd-servers", f"unix://{self.folder}/etcd.sock", "--bind-address", "0.0.0.0", "--advertise-address", "127.0.0.1",
                 "--secure-port", str(PORT), "--tls-cert-file", f"{pki}/server.crt", "--tls-private-key-file", f"{pki}/server.key",
                 "--client-ca-file", f"{pki}/ca.crt", "--kubelet-preferred-address-types", "InternalIP",
                 "--kubelet-client-certificate", f"{pki}/kubelet-client.crt", "--kubelet-client-key", f"{pki}/kubelet-client.key",

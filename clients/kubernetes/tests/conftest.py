@@ -1,8 +1,11 @@
 """One cluster with one worker for all tests of a run; each test leaves it as it was."""
 
+import os
+
 import pytest
 
 from cluster import Cluster
+from places import InMachine
 from processes import wait_for
 
 
@@ -14,7 +17,7 @@ def cluster():
 
 @pytest.fixture(scope="session")
 def shared_worker(cluster):
-    return cluster.add_worker("node-a")
+    return cluster.add_worker("node-a", place=InMachine(cluster, "node-a") if os.environ.get("NRD_KUBE_VM") else None)
 
 
 @pytest.fixture

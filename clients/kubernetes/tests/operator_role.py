@@ -7,7 +7,7 @@ import subprocess
 
 from cluster import write_kubeconfig
 from processes import Process, wait_for
-from settings import NRD_KUBE, write
+from settings import NRD_KUBE
 
 NAME = "nrd-operator"  # of its objects
 

@@ -14,7 +14,7 @@ from api import Refused
 from operator_role import call
 from processes import wait_for
 from settings import PORT, RELEASED
-from test_ways import WAYS, await_no_workloads, processes_of, tasks_of
+from test_ways import WAYS, await_no_workloads
 
 
 SERVER = [{"name": "KUBERNETES_SERVICE_HOST", "value": "127.0.0.1"}, {"name": "KUBERNETES_SERVICE_PORT", "value": str(PORT)}]
@@ -89,7 +89,7 @@ def test_a_container_gets_its_ways_from_the_deployed_node_role(cluster, deployed
     cluster.run_pod("feed", limits={WAYS: 2})
     assert '\nnrd_kube_containers_total{result="granted"} 1\n' in metrics()
     workload = deployed.workload_of("feed")
-    assert processes_of(workload) and processes_of(workload) <= tasks_of(deployed, workload)
+    assert deployed.processes_of(workload) and deployed.processes_of(workload) <= deployed.tasks_of(workload)
     wait_for(lambda: cluster.api.find("RmdNodeState", f"rmd-node-state-{deployed.name}"), "the node's state")
     wait_for(lambda: cluster.api.find("RmdWorkload", "feed-rmd-workload-main"), "the RmdWorkload of the container")
     cluster.delete_pod("feed")

@@ -3,7 +3,7 @@
 import pytest
 
 from processes import wait_for
-from test_ways import WAYS, await_no_workloads, processes_of, tasks_of
+from test_ways import WAYS, await_no_workloads
 
 PROGRAMS = ["client", "nrd", "kubelet", "containerd"]
 
@@ -30,7 +30,7 @@ def assert_holds(worker, pod):
     """The pod has its grant, its processes are in the class, and nothing else is granted."""
     def holds():
         workloads = worker.workloads()
-        return len(workloads) == 1 and workloads[0]["labels"]["pod"] == pod and processes_of(workloads[0]) <= tasks_of(worker, workloads[0]) and workloads[0]
+        return len(workloads) == 1 and workloads[0]["labels"]["pod"] == pod and worker.processes_of(workloads[0]) <= worker.tasks_of(workloads[0]) and workloads[0]
     return wait_for(holds, f"the grant of {pod} alone; there are {worker.workloads()}")
 
 
@@ -49,11 +49,11 @@ def run_as_a_controller_would(cluster, name, **more):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_running_container_is_untouched_by_kill_9(cluster, worker, name):
     before = cluster.run_pod("feed", limits={WAYS: 2})
-    pids = processes_of(worker.workload_of("feed"))
+    pids = worker.processes_of(worker.workload_of("feed"))
     restart(worker, name)
     after = cluster.await_running("feed")
     workload = assert_holds(worker, "feed")
-    assert processes_of(workload) == pids
+    assert worker.processes_of(workload) == pids
     assert [each["restartCount"] for each in after["status"]["containerStatuses"]] == [each["restartCount"] for each in before["status"]["containerStatuses"]]
     run_as_a_controller_would(cluster, "next", limits={WAYS: 3})
     cluster.delete_pod("feed")
@@ -97,9 +97,9 @@ def test_without_nri_no_container_starts_and_all_do_once_it_is_on(cluster, worke
 @pytest.mark.parametrize("names", [PROGRAMS, ["client", "nrd"], ["kubelet", "containerd"]], ids="-".join)
 def test_a_running_container_is_untouched_when_several_die(cluster, worker, names):
     cluster.run_pod("feed", limits={WAYS: 2})
-    pids = processes_of(worker.workload_of("feed"))
+    pids = worker.processes_of(worker.workload_of("feed"))
     restart(worker, *names)
-    assert processes_of(assert_holds(worker, "feed")) == pids
+    assert worker.processes_of(assert_holds(worker, "feed")) == pids
     run_as_a_controller_would(cluster, "next", limits={WAYS: 3})
 
 

@@ -9,7 +9,7 @@ import pytest
 from operator_role import Operator, await_called, call
 from processes import wait_for
 from settings import NRDCTL
-from test_ways import WAYS, await_no_workloads, processes_of
+from test_ways import WAYS, await_no_workloads
 
 POOLS = """
 [os]
@@ -81,7 +81,7 @@ def pod(cluster, name, listed, text=None, limits=None):
 def affinities(worker, name):
     """CPUs of each process of a pod, by its last argument."""
     found = {}
-    for pid in processes_of(worker.workload_of(name)):
+    for pid in worker.processes_of(worker.workload_of(name)):
         with open(f"/proc/{pid}/cmdline") as file:
             last = file.read().split("\0")[-2]
         found[last] = allowed(pid)
@@ -132,7 +132,7 @@ def test_a_container_with_an_exclusive_cpu_has_nothing_else_and_knows_it(cluster
     cluster.api.create(cluster.pod("plain", cluster.container(limits={EXCLUSIVE: 1}, env=lies)))
     cluster.await_running("plain")
     workload = ready.workload_of("plain")
-    for pid in processes_of(workload):
+    for pid in ready.processes_of(workload):
         assert allowed(pid) == "1"
         variables = variables_of(pid)
         assert (variables["EXCLUSIVE_CPUS"], variables["CPU_POOLS"]) == ("1", "exclusive")
@@ -146,7 +146,7 @@ def test_a_container_with_cpus_of_two_exclusive_pools_knows_which_are_which(clus
         other = "nokia.k8s.io/faster"
         ready.await_allocatable(other, 1)
         cluster.run_pod("two", limits={EXCLUSIVE: 1, other: 1})
-        for pid in processes_of(ready.workload_of("two")):
+        for pid in ready.processes_of(ready.workload_of("two")):
             assert variables_of(pid)["NRD_POOLS"] == "fast=1;faster=0"
             assert allowed(pid) == "0-1"
         cluster.delete_pod("two")
@@ -163,7 +163,7 @@ def test_a_container_keeps_its_cpu_over_kill_9(cluster, ready, name):
     process.start()
     ready.await_nrd()
     wait_for(lambda: (ready.workload_of("kept") or {}).get("cpu", {}).get("exclusive") == "1", "the grant")
-    assert {allowed(pid) for pid in processes_of(ready.workload_of("kept"))} == {"1"}
+    assert {allowed(pid) for pid in ready.processes_of(ready.workload_of("kept"))} == {"1"}
     cluster.await_running("kept")
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from processes import wait_for
 from test_failures import PROGRAMS, restart
-from test_ways import WAYS, await_no_workloads, processes_of, tasks_of
+from test_ways import WAYS, await_no_workloads
 
 KILLS = int(os.environ.get("NRD_KUBE_KILLS", "20"))
 SEED = int(os.environ.get("NRD_KUBE_SEED", random.SystemRandom().randrange(1_000_000)))
@@ -20,7 +20,7 @@ LONGEST_PAUSE = 1.5  # seconds between a request and the kill: kubelet has a con
 
 def grants(worker):
     """Name of the pod and whether all of its processes are in the class, of each workload."""
-    return {workload["labels"]["pod"]: processes_of(workload) <= tasks_of(worker, workload) for workload in worker.workloads()}
+    return {workload["labels"]["pod"]: worker.processes_of(workload) <= worker.tasks_of(workload) for workload in worker.workloads()}
 
 
 def running(cluster):
@@ -44,10 +44,10 @@ def steady(cluster, worker):
     """A container that runs through all of it."""
     worker.await_devices()
     pod = cluster.run_pod("steady", limits={WAYS: 1})
-    processes = processes_of(worker.workload_of("steady"))
+    processes = worker.processes_of(worker.workload_of("steady"))
     yield
     assert cluster.api.get("Pod", "steady")["status"]["containerStatuses"][0]["restartCount"] == pod["status"]["containerStatuses"][0]["restartCount"]
-    assert processes_of(worker.workload_of("steady")) == processes
+    assert worker.processes_of(worker.workload_of("steady")) == processes
     cluster.delete_pod("steady", grace=0)
     await_no_workloads(worker)
     worker.await_devices()

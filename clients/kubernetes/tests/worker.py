@@ -1,28 +1,13 @@
-"""One node of a cluster: nrd on simulated hardware, nrd-kube, containerd and kubelet."""
+"""One node of a cluster: nrd, nrd-kube, containerd and kubelet."""
 
-import http.client
 import json
 import os
 import shutil
-import socket
-import subprocess
-import time
 
 import image
-from processes import Process, wait_for
-from settings import ADDRESS, IMAGE, NRD, NRD_KUBE, PAUSE, PROGRAMS, WAIT, program, write
-from simnode import SimNode  # tests/simnode, by PYTHONPATH
-
-
-class UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("nrd", timeout=30)
-        self.unix = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self.unix)
+from places import Here
+from processes import wait_for
+from settings import IMAGE, NRD, NRD_KUBE, PAUSE, PROGRAMS, WAIT, program
 
 
 def amount(text):
@@ -31,7 +16,7 @@ def amount(text):
 
 
 class Worker:
-    """One node: nrd on its simulated hardware, nrd-kube, and unless kubelet=False containerd and kubelet."""
+    """One node: nrd, nrd-kube, and unless kubelet=False containerd and kubelet, all of them at `place`."""
 
     CONFIG = """
 [tasks]
@@ -47,26 +32,30 @@ origin = "kubernetes"
 allow = ["workloads", "node", "onload.read", "onload.allocations"]
 """
 
-    def __init__(self, cluster, name, kubelet=True, config="", client=True, **shape):
+    def __init__(self, cluster, name, kubelet=True, config="", client=True, place=None, **shape):
         self.cluster, self.name, self.has_kubelet, self.has_client = cluster, name, kubelet, client
-        self.folder = f"{cluster.folder}/{name}"
-        self.shape = {"sockets": 2, "cpus": 16, "ways": 11, "closids": 16, "min_cbm_bits": 1, "sparse_masks": False, **shape}
+        self.place = place or Here(cluster, name, **shape)
+        self.folder = self.place.folder
         self.config = config
-        self.kubeconfig = cluster.kubeconfig  # of nrd-kube
+        self.kubeconfig = f"{cluster.folder}/{name}.kubeconfig"  # of nrd-kube
         self.socket = f"{self.folder}/nrd.sock"
         self.runtime = f"{self.folder}/containerd.sock"
-        self.sim = SimNode()
         self.nrd = self.containerd = self.kubelet = self.client = None
-        for sub in ("", "/kubelet", "/containerd", "/run", "/cni", "/nri"):
-            os.mkdir(self.folder + sub)
+
+    @property
+    def sim(self):
+        return self.place.sim
 
     def start(self):
-        self.sim.start(["sleep", "infinity"], **self.shape)
+        self.place.start()
+        for sub in ("", "/kubelet", "/containerd", "/run", "/cni", "/nri", "/static"):
+            self.place.make_folder(self.folder + sub)
+        self.cluster.keys.kubeconfig(self.kubeconfig, "admin", self.place.server)
         self.make_nrd()
         self.nrd.start()
         self.await_nrd()
         if self.has_kubelet:
-            self.prepare_mounts()
+            self.place.prepare_kubelet()
             self.make_containerd()
             self.start_containerd()
             self.load_images()
@@ -78,27 +67,19 @@ allow = ["workloads", "node", "onload.read", "onload.allocations"]
         if self.has_kubelet:
             self.await_ready()
 
-    def inside(self, *words):
-        return self.sim.inside(list(words))
-
     # nrd
 
     def make_nrd(self):
-        write(f"{self.folder}/nrd.toml", self.CONFIG.format(folder=self.folder) + self.config)
-        self.nrd = Process(f"{self.folder}/nrd.log", self.inside(NRD, "--config", f"{self.folder}/nrd.toml", "--state-dir", f"{self.folder}/state"))
+        self.place.write(f"{self.folder}/nrd.toml", self.CONFIG.format(folder=self.folder) + self.config)
+        command = self.place.of_nrd(NRD, "--config", f"{self.folder}/nrd.toml", "--state-dir", f"{self.folder}/state")
+        self.nrd = self.place.process("nrd", command)
 
     def await_nrd(self):
         self.nrd.await_start(lambda: self.call("GET", "/v1/health"), "nrd")
 
     def call(self, method, path, body=None):
-        connection = UnixConnection(self.socket)
-        try:
-            connection.request(method, path, None if body is None else json.dumps(body), {"Content-Type": "application/json", "Accept": "application/json"})
-            answer = connection.getresponse()
-            text = answer.read().decode()
-        finally:
-            connection.close()
-        assert answer.status < 300, f"{method} {path}: {answer.status} {text}"
+        status, text = self.place.request(self.socket, method, path, None if body is None else json.dumps(body))
+        assert status < 300, f"{method} {path}: {status} {text}"
         return json.loads(text) if text else True
 
     def workloads(self):
@@ -111,35 +92,22 @@ allow = ["workloads", "node", "onload.read", "onload.allocations"]
         return found[0] if found else None
 
     def groups(self):
-        """The classes of the simulated kernel: masks and tasks."""
-        return self.sim.dump()
+        """The classes of the kernel: masks and tasks."""
+        return self.place.groups()
+
+    def processes_of(self, workload):
+        """Processes of the workload's cgroup."""
+        return self.place.processes_of(workload["cgroup"])
+
+    def tasks_of(self, workload):
+        """Of the class of the workload."""
+        return {int(task) for task in self.groups()[workload["cos_name"]]["tasks"]}
 
     # containerd
 
-    def prepare_mounts(self):
-        """Kubelet uses /var/lib/kubelet for sockets whatever its root is; the test's mount namespace has this one there.
-
-        Only nrd is inside the simulated node: kubelet needs more of /sys than that has.
-        """
-        script = f"mkdir -p /var/lib/kubelet && mount --make-rslave / && mount --bind {self.folder}/kubelet /var/lib/kubelet && mount --make-rshared /"
-        subprocess.run(["sh", "-c", script], check=True)
-        self.cgroups = f"/nrd-kube-{os.path.basename(self.cluster.folder)}-{self.name}"
-        for hierarchy in self.hierarchies():
-            os.makedirs(hierarchy + self.cgroups, exist_ok=True)
-            if hierarchy.endswith("/cpuset"):  # empty in a new cgroup, and then no process may enter
-                for file in ("cpuset.cpus", "cpuset.mems"):
-                    with open(f"{hierarchy}/{file}") as parent:
-                        write(f"{hierarchy}{self.cgroups}/{file}", parent.read())
-
-    @staticmethod
-    def hierarchies():
-        if os.path.exists("/sys/fs/cgroup/cgroup.controllers"):
-            return ["/sys/fs/cgroup"]
-        return [f"/sys/fs/cgroup/{name}" for name in os.listdir("/sys/fs/cgroup") if os.path.isdir(f"/sys/fs/cgroup/{name}")]
-
     def make_containerd(self, nri=True):
-        write(f"{self.folder}/cni/10-loopback.conflist", json.dumps({"cniVersion": "1.0.0", "name": "none", "plugins": [{"type": "loopback"}]}))
-        write(f"{self.folder}/containerd.toml", f"""version = 3
+        self.place.write(f"{self.folder}/cni/10-loopback.conflist", json.dumps({"cniVersion": "1.0.0", "name": "none", "plugins": [{"type": "loopback"}]}))
+        self.place.write(f"{self.folder}/containerd.toml", f"""version = 3
 root = "{self.folder}/containerd"
 state = "{self.folder}/run"
 [grpc]
@@ -170,20 +138,20 @@ state = "{self.folder}/run"
   plugin_registration_timeout = "5s"
   plugin_request_timeout = "2s"
 """)
-        self.containerd = Process(f"{self.folder}/containerd.log", [program("containerd"), "--config", f"{self.folder}/containerd.toml"],
-                                  env={**os.environ, "PATH": f"{PROGRAMS}:{os.environ['PATH']}"})
+        self.containerd = self.place.process("containerd", [program("containerd"), "--config", f"{self.folder}/containerd.toml"],
+                                             env={"PATH": f"{PROGRAMS}:{os.environ['PATH']}"})
 
     def start_containerd(self):
         self.containerd.start()
         self.containerd.await_start(lambda: self.ctr("version").returncode == 0, "containerd")
 
     def ctr(self, *words):
-        return subprocess.run([program("ctr"), "-a", self.runtime, "-n", "k8s.io", *words], capture_output=True, text=True, check=False)
+        return self.place.run(program("ctr"), "-a", self.runtime, "-n", "k8s.io", *words)
 
     def load_images(self):
         busybox = shutil.which("busybox")
         for name, config in ((IMAGE, {"Cmd": ["sh"]}), (PAUSE, {"Entrypoint": ["/bin/busybox", "sh", "-c", WAIT.replace("sleep", "/bin/busybox sleep")]})):
-            archive = f"{self.folder}/image.tar"
+            archive = f"{self.cluster.folder}/{name.rpartition('/')[2]}.tar"
             image.write_busybox(archive, name, busybox, **config)
             loaded = self.ctr("images", "import", "--local", archive)
             assert loaded.returncode == 0, loaded.stderr
@@ -194,22 +162,22 @@ state = "{self.folder}/run"
     def make_kubelet(self):
         keys = self.cluster.keys
         keys.sign(f"node-{self.name}", f"/O=system:nodes/CN=system:node:{self.name}")
-        keys.sign(f"serve-{self.name}", f"/CN={self.name}", f"subjectAltName=DNS:{self.name},IP:{ADDRESS}\nextendedKeyUsage=serverAuth")
-        keys.kubeconfig(f"{self.folder}/kubelet.kubeconfig", f"node-{self.name}")
+        keys.sign(f"serve-{self.name}", f"/CN={self.name}", f"subjectAltName=DNS:{self.name},IP:{self.place.address}\nextendedKeyUsage=serverAuth")
+        keys.kubeconfig(f"{keys.folder}/kubelet-{self.name}.kubeconfig", f"node-{self.name}", self.place.server)
         nothing_evicted = {name: "0%" for name in ("memory.available", "nodefs.available", "imagefs.available", "nodefs.inodesFree", "imagefs.inodesFree")}
-        write(f"{self.folder}/kubelet.json", json.dumps({
+        self.place.write(f"{self.folder}/kubelet.json", json.dumps({
             "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
             "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": False}, "x509": {"clientCAFile": f"{keys.folder}/ca.crt"}},
             "authorization": {"mode": "AlwaysAllow"},
             "tlsCertFile": f"{keys.folder}/serve-{self.name}.crt", "tlsPrivateKeyFile": f"{keys.folder}/serve-{self.name}.key",
-            "address": ADDRESS, "containerRuntimeEndpoint": f"unix://{self.runtime}", "imageServiceEndpoint": f"unix://{self.runtime}",
-            "cgroupDriver": "cgroupfs", "cgroupRoot": self.cgroups, "failCgroupV1": False, "failSwapOn": False, "healthzPort": 0,
+            "address": self.place.address, "containerRuntimeEndpoint": f"unix://{self.runtime}", "imageServiceEndpoint": f"unix://{self.runtime}",
+            "cgroupDriver": "cgroupfs", "cgroupRoot": self.place.cgroups, "failCgroupV1": False, "failSwapOn": False, "healthzPort": 0,
             "evictionHard": nothing_evicted, "imageGCHighThresholdPercent": 100, "imageGCLowThresholdPercent": 99,
-            "nodeStatusUpdateFrequency": "2s", "syncFrequency": "10s", "volumeStatsAggPeriod": "0s", "staticPodPath": f"{self.folder}/static"}))
-        os.makedirs(f"{self.folder}/static", exist_ok=True)
-        self.kubelet = Process(f"{self.folder}/kubelet.log", [
-            program("kubelet"), "--config", f"{self.folder}/kubelet.json", "--kubeconfig", f"{self.folder}/kubelet.kubeconfig",
-            "--hostname-override", self.name, "--node-ip", ADDRESS], nice=5)
+            "nodeStatusUpdateFrequency": "2s", "syncFrequency": "10s", "volumeStatsAggPeriod": "0s", "staticPodPath": f"{self.folder}/static",
+            **self.place.kubelet}))
+        self.kubelet = self.place.process("kubelet", [
+            program("kubelet"), "--config", f"{self.folder}/kubelet.json", "--kubeconfig", f"{keys.folder}/kubelet-{self.name}.kubeconfig",
+            "--hostname-override", self.name, "--node-ip", self.place.address], nice=5)
 
     def await_ready(self):
         def ready():
@@ -225,8 +193,8 @@ state = "{self.folder}/run"
 
     def serves(self, slug="l3_cache_ways"):
         """Whether kubelet has the plugin now. What the API server says may be from before a restart."""
-        with socket.socket(socket.AF_UNIX) as plugin:
-            plugin.connect(f"{self.folder}/kubelet/device-plugins/nrd-{slug}.sock")
+        if not self.place.listens(f"{self.folder}/kubelet/device-plugins/nrd-{slug}.sock"):
+            return False
         lines = [line for line in self.client.text().splitlines() if "kubelet" in line and slug in line]
         return lines and "registered with kubelet" in lines[-1]
 
@@ -244,7 +212,7 @@ state = "{self.folder}/run"
                    "--nri-socket", f"{self.folder}/nri/nri.sock", "--health", "", *options]
         if not self.has_kubelet:  # not that of another worker
             command += ["--kubelet-dir", f"{self.folder}/kubelet"]
-        self.client = Process(f"{self.folder}/nrd-kube.log", command)
+        self.client = self.place.process("nrd-kube", command)
 
     # End
 
@@ -252,24 +220,4 @@ state = "{self.folder}/run"
         for process in (self.client, self.kubelet, self.containerd, self.nrd):
             if process:
                 process.kill9()
-        if self.has_kubelet:
-            self.end_containers()
-        self.sim.stop()
-
-    def end_containers(self):
-        """Containers outlive their runtime: each shim has this node's socket in its command line."""
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{pid}/cmdline") as file:
-                    is_ours = self.runtime in file.read() and int(pid) != os.getpid()
-                with open(f"/proc/{pid}/task/{pid}/children") as file:
-                    children = file.read().split()
-            except OSError:
-                continue
-            for process in [*children, pid] if is_ours else []:
-                subprocess.run(["kill", "-9", process], stderr=subprocess.DEVNULL, check=False)
-        end = time.monotonic() + 5
-        for hierarchy in self.hierarchies() if getattr(self, "cgroups", None) else []:
-            while os.path.isdir(hierarchy + self.cgroups) and time.monotonic() < end:
-                subprocess.run(["find", hierarchy + self.cgroups, "-depth", "-type", "d", "-exec", "rmdir", "{}", ";"], stderr=subprocess.DEVNULL, check=False)
-                time.sleep(0.05)
+        self.place.end(self.runtime)
