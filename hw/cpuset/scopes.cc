@@ -6,6 +6,7 @@
 #include "hw/cpuset/affinity.h"
 #include "hw/cpuset/cgroup.h"
 #include "hw/cpuset/controller.h"
+#include "hw/cpuset/topology.h"
 
 namespace nrd::cpuset {
 
@@ -24,6 +25,17 @@ Result<std::optional<bool>> is_inside(const Target& scope) {
   return (*cgroup + "/").starts_with(cgroup_of_scope(scope) + "/");
 }
 
+// Where a process outside its scope may run by its own choice: everywhere, if it has what its cgroup has. It leaves that
+// cgroup, which may be one that nrd has confined.
+Result<std::optional<Masks>> own_masks(const Task& task) {
+  std::optional<Masks> masks = TRY(cpuset::masks_of(task));
+  const std::optional<std::string> cgroup = TRY(cgroup_of(task.process));
+  if (!masks || !cgroup) return masks;
+  const std::optional<CpuSet> available = effective_cpus(*cgroup).value_or(std::nullopt);
+  if (masks->cpus == available && available != online_cpus()) masks->cpus = TRY(possible_cpus());
+  return masks;
+}
+
 Result<void> check_effective(const Target& scope, const CpuSet& wanted) {
   const std::optional<CpuSet> effective = TRY(effective_cpus(cgroup_of_scope(scope)));
   if (!effective || *effective == wanted) return {};  // none: it has ended
@@ -35,7 +47,7 @@ Result<void> check_effective(const Target& scope, const CpuSet& wanted) {
 
 Result<std::optional<Masks>> Scopes::masks_of(const Target& scope) {
   const std::optional<bool> inside = TRY(is_inside(scope));
-  if (inside == false) return cpuset::masks_of(scope.task);
+  if (inside == false) return own_masks(scope.task);
   // What the process has started may outlive it there.
   if (!inside && !is_populated(cgroup_of_scope(scope))) return std::nullopt;
   const std::optional<CpuSet> effective = TRY(effective_cpus(cgroup_of_scope(scope)));
