@@ -175,16 +175,25 @@ class Cluster:
         return self.api.create(self.pod(name, self.container(limits=limits, script=script), **more))
 
     def run_pod(self, name, **more):
-        self.create_pod(name, **more)
-        return self.await_running(name, more.get("namespace", "default"))
+        """Kubelet fails a pod for good that was placed before it noticed that a plugin is away; its controller makes another."""
+        namespace = more.get("namespace", "default")
 
-    def await_running(self, name, namespace="default", deadline=DEADLINE):
+        def create_again(status):
+            if status.get("reason") == "UnexpectedAdmissionError":
+                self.delete_pod(name, namespace, grace=0)
+                self.create_pod(name, **more)
+        self.create_pod(name, **more)
+        return self.await_running(name, namespace, create_again)
+
+    def await_running(self, name, namespace="default", seen=lambda status: None):
+        """seen gets each status on the way."""
         def runs():
             status = self.api.get("Pod", name, namespace)["status"]
             containers = status.get("containerStatuses", [])
+            seen(status)
             return status["phase"] == "Running" and containers and all("running" in each["state"] for each in containers)
         try:
-            wait_for(runs, f"pod {name} to run", deadline)
+            wait_for(runs, f"pod {name} to run")
         except AssertionError as error:
             raise AssertionError(f"{error}; its events: {self.api.events(name, namespace)}") from None
         return self.api.get("Pod", name, namespace)

@@ -34,18 +34,6 @@ def assert_holds(worker, pod):
     return wait_for(holds, f"the grant of {pod} alone; there are {worker.workloads()}")
 
 
-def run_as_a_controller_would(cluster, name, **more):
-    """Kubelet fails a pod for good that was placed before it noticed that the plugin is away; its controller makes another."""
-    def runs():
-        phase = cluster.api.get("Pod", name)["status"]["phase"]
-        if phase == "Failed":
-            cluster.delete_pod(name, grace=0)
-            cluster.create_pod(name, **more)
-        return phase == "Running"
-    cluster.create_pod(name, **more)
-    wait_for(runs, f"pod {name} to run")
-
-
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_running_container_is_untouched_by_kill_9(cluster, worker, name):
     before = cluster.run_pod("feed", limits={WAYS: 2})
@@ -55,7 +43,7 @@ def test_a_running_container_is_untouched_by_kill_9(cluster, worker, name):
     workload = assert_holds(worker, "feed")
     assert worker.processes_of(workload) == pids
     assert [each["restartCount"] for each in after["status"]["containerStatuses"]] == [each["restartCount"] for each in before["status"]["containerStatuses"]]
-    run_as_a_controller_would(cluster, "next", limits={WAYS: 3})
+    cluster.run_pod("next", limits={WAYS: 3})
     cluster.delete_pod("feed")
     cluster.delete_pod("next")
     await_no_workloads(worker)
@@ -100,7 +88,7 @@ def test_a_running_container_is_untouched_when_several_die(cluster, worker, name
     pids = worker.processes_of(worker.workload_of("feed"))
     restart(worker, *names)
     assert worker.processes_of(assert_holds(worker, "feed")) == pids
-    run_as_a_controller_would(cluster, "next", limits={WAYS: 3})
+    cluster.run_pod("next", limits={WAYS: 3})
 
 
 def test_an_nrd_that_answers_too_late_counts_as_away(cluster, worker):
