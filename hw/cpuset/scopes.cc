@@ -25,8 +25,8 @@ Result<std::optional<bool>> is_inside(const Target& scope) {
   return (*cgroup + "/").starts_with(cgroup_of_scope(scope) + "/");
 }
 
-// Where a process outside its scope may run by its own choice: everywhere, if it has what its cgroup has. It leaves that
-// cgroup, which may be one that nrd has confined.
+// Where a process outside its scope may run by its own choice: everywhere, if it has what its cgroup has. It leaves
+// that cgroup, which may be one that nrd has confined.
 Result<std::optional<Masks>> own_masks(const Task& task) {
   std::optional<Masks> masks = TRY(cpuset::masks_of(task));
   const std::optional<std::string> cgroup = TRY(cgroup_of(task.process));
