@@ -125,13 +125,13 @@ std::optional<CpuSet> allowed_in_status(std::string_view status) {
 // A thread on all CPUs of its cgroup has not pinned itself, also where these are fewer than the host has.
 Result<PinnedThreads> PinnedThreads::find(const CpuSet& all) {
   PinnedThreads found;
-  std::map<std::string, CpuSet> by_cgroup;
+  std::map<std::string, CpuSet> by_cgroup{{"/", all}};
   for (const pid_t process : numbers_in("/proc")) {
     const std::optional<std::string> cgroup = cgroup_of(process).value_or(std::nullopt);
     if (!cgroup) continue;  // it has ended
     const auto [known, is_new] = by_cgroup.try_emplace(*cgroup);
     if (is_new) known->second = effective_cpus(*cgroup).value_or(std::nullopt).value_or(all);
-    TRY(found.add(process, *cgroup == "/" ? all : known->second));
+    TRY(found.add(process, known->second));
   }
   return found;
 }
