@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"k8s.io/client-go/tools/cache"
@@ -36,10 +37,20 @@ func Watch(ctx context.Context, informer cache.SharedIndexInformer, changed Sign
 	return nil
 }
 
-// Repeat takes a step at each signal and after what the step before returned, until the context ends.
-func Repeat(ctx context.Context, changed Signal, step func() time.Duration) error {
+// Pauses between two steps without a signal.
+type Pauses struct {
+	Usual, AfterFailure time.Duration
+}
+
+// Repeat takes a step at each signal and after a pause, until the context ends. failure begins the line of the log about a
+// step that fails.
+func Repeat(ctx context.Context, changed Signal, pauses Pauses, failure string, step func(context.Context) error) error {
 	for {
-		next := step()
+		next := pauses.Usual
+		if err := step(ctx); err != nil && ctx.Err() == nil {
+			slog.Warn(failure+"; trying again", "reason", err)
+			next = pauses.AfterFailure
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

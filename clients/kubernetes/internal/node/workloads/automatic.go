@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"reflect"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,13 +58,8 @@ func (a *Automatic) Run(ctx context.Context) error {
 	if err := kube.Watch(ctx, a.shown, a.wake); err != nil {
 		return err
 	}
-	return kube.Repeat(ctx, a.wake, func() time.Duration {
-		if err := a.compare(ctx); err != nil && ctx.Err() == nil {
-			slog.Warn("cannot show the grants of containers as RmdWorkloads; trying again", "reason", err)
-			return failurePause
-		}
-		return interval
-	})
+	pauses := kube.Pauses{Usual: interval, AfterFailure: failurePause}
+	return kube.Repeat(ctx, a.wake, pauses, "cannot show the grants of containers as RmdWorkloads", a.compare)
 }
 
 func (a *Automatic) compare(ctx context.Context) error {

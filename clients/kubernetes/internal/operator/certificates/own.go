@@ -73,13 +73,9 @@ func (o *Own) Run(ctx context.Context) error {
 	if err := kube.Watch(ctx, o.informer, o.changed); err != nil {
 		return err
 	}
-	return kube.Repeat(ctx, o.changed, func() time.Duration {
-		if err := o.step(ctx, time.Now()); err != nil && ctx.Err() == nil {
-			slog.Warn("cannot write the webhook's certificate authority; trying again", "configuration", o.configuration, "reason", err)
-			return failurePause
-		}
-		return interval
-	})
+	pauses := kube.Pauses{Usual: interval, AfterFailure: failurePause}
+	return kube.Repeat(ctx, o.changed, pauses, "cannot write the webhook's certificate authority into "+o.configuration,
+		func(ctx context.Context) error { return o.step(ctx, time.Now()) })
 }
 
 func (o *Own) step(ctx context.Context, now time.Time) error {

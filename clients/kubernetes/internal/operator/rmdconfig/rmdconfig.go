@@ -57,13 +57,8 @@ func (c *Controller) Run(ctx context.Context) error {
 	if err := kube.Watch(ctx, c.informer, c.changed); err != nil {
 		return err
 	}
-	return kube.Repeat(ctx, c.changed, func() time.Duration {
-		if err := c.compare(ctx); err != nil && ctx.Err() == nil {
-			slog.Warn("cannot bring the RmdConfig's selector to the DaemonSet; trying again", "reason", err)
-			return failurePause
-		}
-		return interval
-	})
+	pauses := kube.Pauses{Usual: interval, AfterFailure: failurePause}
+	return kube.Repeat(ctx, c.changed, pauses, "cannot bring the RmdConfig's selector to the DaemonSet", c.compare)
 }
 
 // compare changes the DaemonSet if its selector differs. Without an RmdConfig the labels of a former one go.
