@@ -32,14 +32,18 @@ func newBook() *book {
 	return &book{entries: map[string]entry{}, confined: map[string]string{}, pauses: map[string]entry{}}
 }
 
-// asksForPools tells whether kubelet gave the container CPUs, as opposed to the default pool.
-func (e entry) asksForPools(base string) bool {
-	for resource := range e.devices {
-		if strings.HasPrefix(resource, base+"/") {
-			return true
-		}
+// in gives it the default pool, if there is one and it asks for no CPUs. nrd would do that as well, and write the cpuset
+// itself; of all but pause containers the runtime writes it before the process is there.
+func (e entry) in(defaultPool string) entry {
+	if defaultPool == "" || len(e.request.CPU) > 0 {
+		return e
 	}
-	return false
+	request := nrd.CPURequest{Pool: defaultPool}
+	if !e.isPause() {
+		request.Enforce = "runtime"
+	}
+	e.request.CPU = []nrd.CPURequest{request}
+	return e
 }
 
 func (b *book) put(e entry) { b.entries[e.container] = e }
@@ -75,12 +79,11 @@ func (b *book) of(podUID string) []string {
 func (b *book) wanted() map[string]entry {
 	wanted := map[string]entry{}
 	for _, e := range b.entries {
-		wanted[e.workloadID()] = e
+		wanted[e.workloadID()] = e.in(b.defaultPool)
 	}
 	if b.defaultPool != "" {
 		for _, e := range b.pauses {
-			e.request.CPU = []nrd.CPURequest{{Pool: b.defaultPool}}
-			wanted[e.workloadID()] = e
+			wanted[e.workloadID()] = e.in(b.defaultPool)
 		}
 	}
 	return wanted

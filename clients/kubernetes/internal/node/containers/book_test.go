@@ -56,3 +56,21 @@ func TestPauseContainersAreWantedWhileThereIsADefaultPool(t *testing.T) {
 		t.Errorf("with a default pool: %v", wanted)
 	}
 }
+
+func TestTheDefaultPoolIsForThoseThatAskForNoCPUs(t *testing.T) {
+	container := entryFor("pod", "1", "/1")
+	if cpus := container.in("common").request.CPU; len(cpus) != 1 || cpus[0] != (nrd.CPURequest{Pool: "common", Enforce: "runtime"}) {
+		t.Errorf("a container: %+v", cpus)
+	}
+	pause := entry{identity: identity{podUID: "pod"}, container: "sandbox"}
+	if cpus := pause.in("common").request.CPU; len(cpus) != 1 || cpus[0] != (nrd.CPURequest{Pool: "common"}) {
+		t.Errorf("a pause container, which nrd limits: %+v", cpus)
+	}
+	container.request.CPU = []nrd.CPURequest{{Pool: "fast", CPUs: "4"}}
+	if cpus := container.in("common").request.CPU; len(cpus) != 1 || cpus[0].Pool != "fast" {
+		t.Errorf("a container with CPUs: %+v", cpus)
+	}
+	if cpus := pause.in("").request.CPU; len(cpus) != 0 {
+		t.Errorf("without a default pool: %+v", cpus)
+	}
+}

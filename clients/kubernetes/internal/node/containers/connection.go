@@ -96,6 +96,9 @@ func (p *Plugin) bookOf(ctx context.Context, pods []*api.PodSandbox, containers 
 		byID[pod.Id] = pod
 	}
 	next := newBook()
+	if pool, err := p.defaultPool(ctx); err == nil { // otherwise the comparison finds it
+		next.defaultPool = pool.name
+	}
 	for _, pod := range pods {
 		if e, err := pauseOf(pod); err == nil {
 			next.pauses[pod.Id] = e

@@ -51,11 +51,8 @@ func (p *Plugin) confine(ctx context.Context, container *api.Container) *api.Con
 	}
 	asking, cancel := context.WithTimeout(ctx, defaultPoolDeadline)
 	defer cancel()
-	pool, err := p.defaultPool(asking)
-	if err != nil {
-		pool = defaultPool{}
-	}
-	if err := p.enter(ctx); err != nil {
+	pool, _ := p.defaultPool(asking) // without an answer it has no CPUs
+	if p.enter(ctx) != nil {
 		return nil
 	}
 	defer p.leave()
@@ -102,14 +99,13 @@ func (p *Plugin) confineAll(ctx context.Context, pool defaultPool) error {
 		return err
 	}
 	defer p.leave()
-	for _, update := range updates {
-		if _, isThere := p.book.confined[update.ContainerId]; isThere {
-			p.book.confined[update.ContainerId] = pool.cpus
-		}
-	}
+	hasFailed := map[string]bool{} // and is tried again with the next comparison
 	for _, update := range failed {
-		if _, isThere := p.book.confined[update.ContainerId]; isThere {
-			p.book.confined[update.ContainerId] = ""
+		hasFailed[update.ContainerId] = true
+	}
+	for _, update := range updates {
+		if _, isThere := p.book.confined[update.ContainerId]; isThere && !hasFailed[update.ContainerId] {
+			p.book.confined[update.ContainerId] = pool.cpus
 		}
 	}
 	slog.Info("moved containers that ask for no CPUs", "pool", pool.name, "cpus", pool.cpus, "containers", len(updates)-len(failed))

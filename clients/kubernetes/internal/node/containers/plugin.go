@@ -15,8 +15,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -130,13 +128,21 @@ func (p *Plugin) CreateContainer(ctx context.Context, pod *api.PodSandbox, conta
 	if err != nil {
 		return nil, nil, p.refused(container, err)
 	}
+	asksForPools := p.asksForPools(wanted.devices)
+	if !asksForPools {
+		pool, err := p.defaultPool(ctx)
+		if err != nil {
+			return nil, nil, p.refused(container, err)
+		}
+		wanted = wanted.in(pool.name)
+	}
 	granted, err := p.client.Put(ctx, wanted.workloadID(), wanted.request)
 	if err != nil {
 		return nil, nil, p.refused(container, err)
 	}
 	p.book.put(wanted)
 	p.changed()
-	change, err := adjustment(container, granted, wanted.asksForPools(p.base))
+	change, err := adjustment(container, granted, asksForPools)
 	if err != nil {
 		return nil, nil, p.refused(container, err)
 	}
@@ -178,7 +184,7 @@ func (p *Plugin) StartContainer(ctx context.Context, _ *api.PodSandbox, containe
 		}
 		return nil
 	}
-	bound, err := p.bind(ctx, started, container.Pid)
+	bound, err := p.bind(ctx, started.in(p.book.defaultPool), container.Pid)
 	if err != nil {
 		return p.refused(container, err)
 	}
@@ -273,20 +279,7 @@ func (p *Plugin) entryOf(ctx context.Context, pod *api.PodSandbox, container *ap
 		return entry{}, err
 	}
 	request, err := asked{identity: who, cgroup: cgroup, devices: found, wanted: wanted}.request(pools, p.base)
-	if err != nil {
-		return entry{}, err
-	}
-	if len(request.CPU) == 0 {
-		// nrd would grant it by itself, and write it; the runtime writes it before the process is there.
-		pool, err := p.defaultPool(ctx)
-		if err != nil {
-			return entry{}, err
-		}
-		if pool.name != "" {
-			request.CPU = []nrd.CPURequest{{Pool: pool.name, Enforce: "runtime"}}
-		}
-	}
-	return entry{identity: who, container: container.Id, request: request, devices: found}, nil
+	return entry{identity: who, container: container.Id, request: request, devices: found}, err
 }
 
 func identityOf(pod *api.PodSandbox, container *api.Container) identity {
@@ -300,10 +293,19 @@ type pool struct {
 	cores map[string]string // all CPUs of the core, by the number of one; only where a container gets whole cores
 }
 
+// asksForPools tells whether one of the devices is of a pool.
+func (p *Plugin) asksForPools(found map[string][]string) bool {
+	for resource := range found {
+		if strings.HasPrefix(resource, p.base+"/") {
+			return true
+		}
+	}
+	return false
+}
+
 // pools by name, if one of the devices is of a pool.
 func (p *Plugin) pools(ctx context.Context, found map[string][]string) (map[string]pool, error) {
-	isAsked := func(resource string) bool { return strings.HasPrefix(resource, p.base+"/") }
-	if !slices.ContainsFunc(slices.Collect(maps.Keys(found)), isAsked) {
+	if !p.asksForPools(found) {
 		return nil, nil
 	}
 	list, err := p.client.Pools(ctx)
