@@ -16,11 +16,8 @@ import tempfile
 
 from api import Api
 from processes import DEADLINE, Process, wait_for
-from settings import DEPLOY, IMAGE, PORT, SERVER_ADDRESS, WAIT, program, write
+from settings import DEPLOY, IMAGE, PORT, SERVER, SERVER_ADDRESS, WAIT, program, write
 from worker import Worker
-
-
-SERVER = f"https://127.0.0.1:{PORT}"
 
 
 class Keys:

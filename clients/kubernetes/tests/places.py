@@ -10,7 +10,7 @@ from http.client import HTTPConnection, HTTPResponse
 from io import BytesIO
 
 from processes import DEADLINE, Process
-from settings import ADDRESS, MACHINE_ADDRESS, PORT, SERVER_ADDRESS, TAP, write
+from settings import ADDRESS, MACHINE_ADDRESS, PORT, SERVER, SERVER_ADDRESS, TAP, write
 from simnode import SimNode  # tests/simnode, by PYTHONPATH
 
 
@@ -30,7 +30,7 @@ class Here:
     needs more of /sys than that has."""
 
     address = ADDRESS
-    server = f"https://127.0.0.1:{PORT}"
+    server = SERVER
     kubelet = {}  # of its configuration
 
     def __init__(self, cluster, name, **shape):

@@ -9,6 +9,7 @@ NRD = os.environ.get("NRD", "")
 NRDCTL = os.environ.get("NRDCTL", "")
 ADDRESS = "192.0.2.10"  # of the nodes; kubelets refuse loopback addresses
 PORT = 6443
+SERVER = f"https://127.0.0.1:{PORT}"
 SERVER_ADDRESS, MACHINE_ADDRESS, TAP = "198.51.100.1", "198.51.100.2", "tap0"  # between the API server and a virtual machine
 DEPLOY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "deploy")
 IMAGE = "registry.test/busybox:1"

@@ -29,14 +29,6 @@ LISTED = [{"container": "main", "processes": [{"process": "sleep", "args": ["100
                                               {"process": "sleep", "args": ["1002"], "pool": "common", "cpus": 500}]}]
 
 
-def reconfigure(worker, config):
-    worker.nrd.kill9()
-    worker.config = config
-    worker.make_nrd()
-    worker.nrd.start()
-    worker.await_nrd()
-
-
 @pytest.fixture(scope="module")
 def pooled(cluster, shared_worker):
     """The shared worker with pools, and with nrdctl in /opt/bin of the test's mount namespace."""
@@ -45,9 +37,9 @@ def pooled(cluster, shared_worker):
     os.makedirs(folder)
     subprocess.run(["cp", NRDCTL, f"{folder}/nrdctl"], check=True)
     subprocess.run(["mount", "--bind", folder, "/opt/bin"], check=True)
-    reconfigure(shared_worker, POOLS)
+    shared_worker.reconfigure(POOLS)
     yield shared_worker
-    reconfigure(shared_worker, "")
+    shared_worker.reconfigure("")
     subprocess.run(["umount", "/opt/bin"], check=True)
 
 
@@ -141,7 +133,7 @@ def test_a_container_with_an_exclusive_cpu_has_nothing_else_and_knows_it(cluster
 
 
 def test_a_container_with_cpus_of_two_exclusive_pools_knows_which_are_which(cluster, ready):
-    reconfigure(ready, POOLS.replace("common", "faster").replace('"shared"', '"exclusive"\nthreads = "any"'))
+    ready.reconfigure(POOLS.replace("common", "faster").replace('"shared"', '"exclusive"\nthreads = "any"'))
     try:
         other = "nokia.k8s.io/faster"
         ready.await_allocatable(other, 1)
@@ -152,7 +144,7 @@ def test_a_container_with_cpus_of_two_exclusive_pools_knows_which_are_which(clus
         cluster.delete_pod("two")
         await_no_workloads(ready)
     finally:
-        reconfigure(ready, POOLS)
+        ready.reconfigure(POOLS)
 
 
 @pytest.mark.parametrize("name", ["client", "nrd", "containerd"])
@@ -203,9 +195,9 @@ def process_of(pod):
 
 @pytest.fixture
 def default_pool(ready):
-    reconfigure(ready, DEFAULT_POOL)
+    ready.reconfigure(DEFAULT_POOL)
     yield ready
-    reconfigure(ready, POOLS)
+    ready.reconfigure(POOLS)
 
 
 def test_a_container_that_asks_for_no_cpus_has_those_of_the_default_pool(cluster, default_pool):
@@ -224,8 +216,8 @@ def test_containers_start_without_nrd_and_move_into_the_default_pool_later(clust
     ready.nrd.kill9()
     without = process_of(cluster.run_pod("without"))
     assert allowed(before) == allowed(without) == everything
-    reconfigure(ready, DEFAULT_POOL)
+    ready.reconfigure(DEFAULT_POOL)
     try:
         wait_for(lambda: allowed(before) == allowed(without) == "0", "the containers to be moved", 90)
     finally:
-        reconfigure(ready, POOLS)
+        ready.reconfigure(POOLS)

@@ -33,17 +33,9 @@ BUSY = "while :; do :; done"
 
 @pytest.fixture(scope="module")
 def pooled(shared_worker):
-    reconfigure(shared_worker, POOLS)
+    shared_worker.reconfigure(POOLS)
     yield shared_worker
-    reconfigure(shared_worker, "")
-
-
-def reconfigure(worker, config):
-    worker.nrd.kill9()
-    worker.config = config
-    worker.make_nrd()
-    worker.nrd.start()
-    worker.await_nrd()
+    shared_worker.reconfigure("")
 
 
 @pytest.fixture
@@ -125,7 +117,7 @@ def test_an_exclusive_cpu_that_goes_offline_is_not_offered_and_comes_back(cluste
 
 
 def test_a_pool_of_whole_cores_gives_both_threads(cluster, ready):
-    reconfigure(ready, POOLS.replace('threads = "any"', 'threads = "all"'))
+    ready.reconfigure(POOLS.replace('threads = "any"', 'threads = "all"'))
     try:
         ready.await_allocatable(EXCLUSIVE, 2)
         cgroup = cgroup_of(ready, cluster.run_pod("core", limits={EXCLUSIVE: 1}))
@@ -134,11 +126,11 @@ def test_a_pool_of_whole_cores_gives_both_threads(cluster, ready):
         cluster.delete_pod("core")
         await_no_workloads(ready)
     finally:
-        reconfigure(ready, POOLS)
+        ready.reconfigure(POOLS)
 
 
 def test_the_topology_manager_keeps_cpus_of_a_container_on_one_node(cluster, ready):
-    reconfigure(ready, POOLS.replace('cpus = "4-7"', 'cpus = "3-7"').replace('cpus = "2-3"', 'cpus = "2"'))
+    ready.reconfigure(POOLS.replace('cpus = "4-7"', 'cpus = "3-7"').replace('cpus = "2-3"', 'cpus = "2"'))
     try:
         ready.await_allocatable(EXCLUSIVE, 5)
         cgroup = cgroup_of(ready, cluster.run_pod("near", limits={EXCLUSIVE: 4}))
@@ -146,7 +138,7 @@ def test_the_topology_manager_keeps_cpus_of_a_container_on_one_node(cluster, rea
         cluster.delete_pod("near")
         await_no_workloads(ready)
     finally:
-        reconfigure(ready, POOLS)
+        ready.reconfigure(POOLS)
 
 
 def test_a_pause_container_is_in_the_default_pool(cluster, ready):

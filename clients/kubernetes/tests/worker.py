@@ -74,6 +74,14 @@ allow = ["workloads", "node", "onload.read", "onload.allocations"]
         command = self.place.of_nrd(NRD, "--config", f"{self.folder}/nrd.toml", "--state-dir", f"{self.folder}/state")
         self.nrd = self.place.process("nrd", command)
 
+    def reconfigure(self, config):
+        """Starts nrd again with this in addition to what every worker has."""
+        self.nrd.kill9()
+        self.config = config
+        self.make_nrd()
+        self.nrd.start()
+        self.await_nrd()
+
     def await_nrd(self):
         self.nrd.await_start(lambda: self.call("GET", "/v1/health"), "nrd")
 
