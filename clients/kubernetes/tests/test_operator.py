@@ -7,6 +7,7 @@ import pytest
 from api import Api, Refused
 from operator_role import Operator, await_called, call
 from processes import wait_for
+from rights import await_lack, without
 
 POOLS = """
 [os]
@@ -214,6 +215,14 @@ def test_the_selector_of_the_rmd_config_goes_to_the_daemon_set(cluster, operator
     wait_for(lambda: selector(cluster) == OWN, "the selector of before")
 
 
+def test_the_status_of_the_rmd_config_has_the_nodes(cluster, operator):
+    cluster.api.create(config({}))
+    states = {each["metadata"]["name"].removeprefix("rmd-node-state-") for each in cluster.api.list("RmdNodeState")}
+    assert "node-p" in states
+    wait_for(lambda: cluster.api.get("RmdConfig", "rmdconfig").get("status", {}).get("nodes") == sorted(states), "the nodes")
+    cluster.api.delete("RmdConfig", "rmdconfig")
+
+
 @pytest.mark.parametrize(("method", "path"), [
     ("GET", "/api/v1/namespaces/nrd-system/secrets"),
     ("GET", "/api/v1/pods"),
@@ -243,49 +252,34 @@ def test_the_operator_changes_the_selector_of_the_daemon_set_alone(cluster, oper
             client.merge("DaemonSet", "nrd-node", {"spec": {"template": {"spec": change}}}, "nrd-system")
 
 
-RIGHTS = [  # kind of the role, its namespace, resource, verb
-    ("clusterroles", None, "mutatingwebhookconfigurations", "watch"),
-    ("clusterroles", None, "mutatingwebhookconfigurations", "patch"),
-    ("roles", "default", "rmdnodestates", "watch"),
-    ("roles", "default", "rmdconfigs", "watch"),
-    ("roles", "nrd-system", "daemonsets", "get"),
-    ("roles", "nrd-system", "daemonsets", "patch"),
-    ("roles", "nrd-system", "leases", "create"),
-    ("roles", "nrd-system", "leases", "get"),
-    ("roles", "nrd-system", "leases", "update"),
+RIGHTS = [  # namespace of the role, resource, verb
+    (None, "mutatingwebhookconfigurations", "watch"),
+    (None, "mutatingwebhookconfigurations", "patch"),
+    ("default", "rmdnodestates", "watch"),
+    ("default", "rmdconfigs", "watch"),
+    ("default", "rmdconfigs/status", "patch"),
+    ("nrd-system", "daemonsets", "get"),
+    ("nrd-system", "daemonsets", "patch"),
+    ("nrd-system", "leases", "create"),
+    ("nrd-system", "leases", "get"),
+    ("nrd-system", "leases", "update"),
 ]
 
 
-@pytest.mark.parametrize(("kind", "namespace", "resource", "verb"), RIGHTS, ids=[f"{row[2]}-{row[3]}" for row in RIGHTS])
-def test_each_right_of_the_operator_is_needed(cluster, operator, kind, namespace, resource, verb):
+@pytest.mark.parametrize(("namespace", "resource", "verb"), RIGHTS, ids=[f"{row[1]}-{row[2]}" for row in RIGHTS])
+def test_each_right_of_the_operator_is_needed(cluster, operator, namespace, resource, verb):
     """Without it the operator says which it lacks. (It lists only where the API server cannot stream the first list.)"""
-    path = "/apis/rbac.authorization.k8s.io/v1/" + (f"namespaces/{namespace}/" if namespace else "") + f"{kind}/nrd-operator"
-    role = cluster.api.request("GET", path)
-    less = [{**rule, "verbs": [each for each in rule["verbs"] if each != verb]} if resource in rule["resources"] else rule for rule in role["rules"]]
     operator.process.kill9()
     cluster.api.create(config({"rdt": "true"}))
     if verb == "create":
         cluster.api.delete("Lease", "nrd-operator", "nrd-system")
-    cluster.api.request("PATCH", path, {"rules": [rule for rule in less if rule["verbs"]]}, "application/merge-patch+json")
     replica = Operator(cluster, 9447)
     try:
-        wait_for(lambda: not may(cluster, resource, verb, namespace), "the right to be gone")
-        replica.process.start()
-        wait_for(lambda: f'cannot {verb} resource \\"{resource}\\"' in replica.process.text() or f'cannot {verb} resource "{resource}"' in replica.process.text(),
-                 f"the operator to lack {verb} of {resource}")
+        with without(cluster, "nrd-operator", namespace, resource, verb):
+            replica.process.start()
+            await_lack(replica.process, 0, resource, verb)
     finally:
         replica.process.kill9()
-        cluster.api.request("PATCH", path, {"rules": role["rules"]}, "application/merge-patch+json")
-        wait_for(lambda: may(cluster, resource, verb, namespace), "the right to be back")
         operator.start()
         cluster.api.delete("RmdConfig", "rmdconfig")
         wait_for(lambda: selector(cluster) == OWN, "the selector of before")
-
-
-def may(cluster, resource, verb, namespace):
-    group = {"daemonsets": "apps", "leases": "coordination.k8s.io", "mutatingwebhookconfigurations": "admissionregistration.k8s.io"}.get(resource, "intel.com")
-    name = {"daemonsets": "nrd-node", "rmdconfigs": "rmdconfig", "rmdnodestates": ""}.get(resource, "nrd-operator")
-    asked = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": {
-        "user": "system:serviceaccount:nrd-system:nrd-operator",
-        "resourceAttributes": {"group": group, "resource": resource, "verb": verb, "namespace": namespace or "", "name": "" if verb == "create" else name}}}
-    return cluster.api.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", asked)["status"]["allowed"]

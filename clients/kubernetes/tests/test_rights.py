@@ -4,22 +4,23 @@ import pytest
 
 from cluster import write_kubeconfig
 from processes import wait_for
+from rights import await_lack, without
 from test_ways import WAYS
 
 STALE = {"apiVersion": "intel.com/v1alpha1", "kind": "RmdWorkload", "spec": {"nodes": ["node-a"], "container": "gone"},
          "metadata": {"name": "gone-rmd-workload-gone", "labels": {"nrd.internal/automatic": "node-a"}}}
 WANTED = {"apiVersion": "intel.com/v1alpha1", "kind": "RmdWorkload", "metadata": {"name": "wanted"},
           "spec": {"nodes": ["node-a"], "coreIds": ["4"], "cache": {"max": 2, "min": 1}}}
-RIGHTS = [  # kind of the role, resource, verb; lists are streamed as watches
-    ("clusterroles", "nodes", "get"),
-    ("clusterroles", "nodes", "watch"),
-    ("clusterroles", "rmdworkloads", "watch"),
-    ("clusterroles", "rmdworkloads", "create"),
-    ("clusterroles", "rmdworkloads", "delete"),
-    ("clusterroles", "rmdworkloads/status", "patch"),
-    ("roles", "rmdnodestates", "create"),
-    ("roles", "rmdnodestates", "patch"),
-    ("roles", "rmdnodestates/status", "patch"),
+RIGHTS = [  # namespace of the role, resource, verb; lists are streamed as watches
+    (None, "nodes", "get"),
+    (None, "nodes", "watch"),
+    (None, "rmdworkloads", "watch"),
+    (None, "rmdworkloads", "create"),
+    (None, "rmdworkloads", "delete"),
+    (None, "rmdworkloads/status", "patch"),
+    ("default", "rmdnodestates", "create"),
+    ("default", "rmdnodestates", "patch"),
+    ("default", "rmdnodestates/status", "patch"),
 ]
 
 
@@ -44,33 +45,16 @@ def limited(cluster, worker):
     worker.client.start()
 
 
-def may(cluster, resource, verb):
-    resource, _, sub = resource.partition("/")
-    attributes = {"group": "" if resource == "nodes" else "intel.com", "resource": resource, "subresource": sub, "verb": verb, "namespace": "default"}
-    asked = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
-             "spec": {"user": "system:serviceaccount:nrd-system:nrd-node", "resourceAttributes": attributes}}
-    return cluster.api.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", asked)["status"]["allowed"]
-
-
-@pytest.mark.parametrize(("kind", "resource", "verb"), RIGHTS, ids=[f"{row[1]}-{row[2]}" for row in RIGHTS])
-def test_each_right_of_the_node_client_is_needed(cluster, limited, kind, resource, verb):
+@pytest.mark.parametrize(("namespace", "resource", "verb"), RIGHTS, ids=[f"{row[1]}-{row[2]}" for row in RIGHTS])
+def test_each_right_of_the_node_client_is_needed(cluster, limited, namespace, resource, verb):
     cluster.run_pod("feed", limits={WAYS: 2})
     limited.client.kill9()
-    path = "/apis/rbac.authorization.k8s.io/v1/" + ("namespaces/default/" if kind == "roles" else "") + f"{kind}/nrd-node"
-    role = cluster.api.request("GET", path)
-    less = [{**rule, "verbs": [each for each in rule["verbs"] if each != verb]} if resource in rule["resources"] else rule for rule in role["rules"]]
     cluster.api.delete("RmdWorkload", "feed-rmd-workload-main")
     cluster.api.delete("RmdNodeState", f"rmd-node-state-{limited.name}")
     cluster.api.create(STALE)
     cluster.api.create(WANTED)
-    cluster.api.request("PATCH", path, {"rules": [rule for rule in less if rule["verbs"]]}, "application/merge-patch+json")
-    try:
-        wait_for(lambda: not may(cluster, resource, verb), "the right to be gone")
+    with without(cluster, "nrd-node", namespace, resource, verb):
         known = len(limited.client.text())
         limited.client.start()
-        part = f'cannot {verb} resource "{resource}"'
-        wait_for(lambda: part in limited.client.text()[known:].replace('\\"', '"'), f"the client to lack {verb} of {resource}")
+        await_lack(limited.client, known, resource, verb)
         assert limited.workload_of("feed")["cache"] == {"max": 2, "min": 2}
-    finally:
-        cluster.api.request("PATCH", path, {"rules": role["rules"]}, "application/merge-patch+json")
-        wait_for(lambda: may(cluster, resource, verb), "the right to be back")

@@ -20,6 +20,9 @@ var (
 // NodeStatesNamespace has the RmdNodeStates of all nodes and the RmdConfig, as the RMD operator had them.
 const NodeStatesNamespace = "default"
 
+// NodeStatePrefix begins the names of RmdNodeStates; the node's name follows.
+const NodeStatePrefix = "rmd-node-state-"
+
 // AutomaticLabel marks an RmdWorkload that shows the grant of a container, with the node as value. Nothing reads those.
 const AutomaticLabel = "nrd.internal/automatic"
 

@@ -85,7 +85,7 @@ func Run(ctx context.Context, options Options) error {
 		known.Run,
 		func(ctx context.Context) error { return serve(ctx, options.Webhook, serving, ready, handler) },
 		func(ctx context.Context) error {
-			return lead(ctx, config, replica, rmdconfig.New(api, namespace).Run)
+			return lead(ctx, config, replica, rmdconfig.New(api, namespace, known.Nodes).Run)
 		},
 		func(ctx context.Context) error { return health.Serve(ctx, options.Health, ready, metrics) },
 	)

@@ -138,7 +138,7 @@ func (m *Mirror) ensure(ctx context.Context) error {
 }
 
 func (m *Mirror) apply(ctx context.Context, part map[string]any, isStatus bool) error {
-	name := "rmd-node-state-" + m.node
+	name := intel.NodeStatePrefix + m.node
 	metadata := map[string]any{"namespace": intel.NodeStatesNamespace, "name": name}
 	if !isStatus {
 		metadata["ownerReferences"] = []any{map[string]any{"apiVersion": "v1", "kind": "Node", "name": m.node, "uid": m.nodeUID}}

@@ -1,9 +1,11 @@
-// Package pools knows the CPU pools of all nodes, from what each node client writes into its RmdNodeState.
+// Package pools knows the nodes of the node role and their CPU pools, from what each node client writes into its RmdNodeState.
 package pools
 
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,6 +23,7 @@ import (
 type Watcher struct {
 	informer cache.SharedIndexInformer
 	pools    atomic.Pointer[annotations.Pools]
+	nodes    atomic.Pointer[[]string]
 	changed  kube.Signal
 }
 
@@ -56,8 +59,10 @@ func (w *Watcher) Run(ctx context.Context) error {
 		return err
 	}
 	for {
-		pools := poolsOf(w.informer.GetStore().List())
+		states := w.informer.GetStore().List()
+		pools, nodes := poolsOf(states), nodesOf(states)
 		w.pools.Store(&pools)
+		w.nodes.Store(&nodes)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -75,6 +80,25 @@ func (w *Watcher) Pools() annotations.Pools {
 		return *pools
 	}
 	return nil
+}
+
+// Nodes that have an RmdNodeState, in the order of their names; false before the first list.
+func (w *Watcher) Nodes() ([]string, bool) {
+	if nodes := w.nodes.Load(); nodes != nil {
+		return *nodes, true
+	}
+	return nil, false
+}
+
+func nodesOf(states []any) []string {
+	nodes := []string{}
+	for _, each := range states {
+		if node, isNode := strings.CutPrefix(each.(*unstructured.Unstructured).GetName(), intel.NodeStatePrefix); isNode {
+			nodes = append(nodes, node)
+		}
+	}
+	slices.Sort(nodes)
+	return nodes
 }
 
 // poolsOf joins those of one name.

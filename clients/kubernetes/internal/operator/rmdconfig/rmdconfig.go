@@ -1,4 +1,5 @@
-// Package rmdconfig brings the node selector of the RmdConfig to the DaemonSet of the node role.
+// Package rmdconfig brings the node selector of the RmdConfig to the DaemonSet of the node role, and the names of the nodes
+// into its status.
 package rmdconfig
 
 import (
@@ -8,9 +9,11 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -30,6 +33,8 @@ const (
 	// Whoever deployed it owns the others.
 	noted = "nrd.internal/rmd-node-selector"
 
+	mostNodes = 5000 // the CRD's limit
+
 	interval     = time.Minute
 	failurePause = 5 * time.Second
 )
@@ -40,13 +45,14 @@ var daemonSets = appsv1.SchemeGroupVersion.WithResource("daemonsets")
 type Controller struct {
 	api       dynamic.Interface
 	namespace string
+	nodes     func() ([]string, bool)
 	informer  cache.SharedIndexInformer
 	changed   kube.Signal
 }
 
-// New watches from Run on. The DaemonSet is in namespace.
-func New(api dynamic.Interface, namespace string) *Controller {
-	return &Controller{api: api, namespace: namespace}
+// New watches from Run on. The DaemonSet is in namespace; nodes are those of the status, once they are known.
+func New(api dynamic.Interface, namespace string, nodes func() ([]string, bool)) *Controller {
+	return &Controller{api: api, namespace: namespace, nodes: nodes}
 }
 
 // Run compares at each change of the RmdConfig and once a minute, until the context ends. It can run again afterwards.
@@ -58,7 +64,8 @@ func (c *Controller) Run(ctx context.Context) error {
 		return err
 	}
 	pauses := kube.Pauses{Usual: interval, AfterFailure: failurePause}
-	return kube.Repeat(ctx, c.changed, pauses, "cannot bring the RmdConfig's selector to the DaemonSet", c.compare)
+	return kube.Repeat(ctx, c.changed, pauses, "cannot bring the RmdConfig's selector to the DaemonSet, or the nodes into its status",
+		func(ctx context.Context) error { return errors.Join(c.compare(ctx), c.showNodes(ctx)) })
 }
 
 // compare changes the DaemonSet if its selector differs. Without an RmdConfig the labels of a former one go.
@@ -86,18 +93,50 @@ func (c *Controller) compare(ctx context.Context) error {
 	return err
 }
 
-func (c *Controller) wanted() (map[string]string, error) {
+// config is nil if there is none.
+func (c *Controller) config() *unstructured.Unstructured {
 	for _, each := range c.informer.GetStore().List() {
-		var config struct {
-			Spec intel.ConfigSpec `json:"spec"`
-		}
-		object := each.(*unstructured.Unstructured)
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &config); err != nil {
-			return nil, fmt.Errorf("RmdConfig %s: %w", object.GetName(), err)
-		}
-		return config.Spec.NodeSelector, nil
+		return each.(*unstructured.Unstructured)
 	}
-	return nil, nil
+	return nil
+}
+
+func (c *Controller) wanted() (map[string]string, error) {
+	object := c.config()
+	if object == nil {
+		return nil, nil
+	}
+	var config struct {
+		Spec intel.ConfigSpec `json:"spec"`
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &config); err != nil {
+		return nil, fmt.Errorf("RmdConfig %s: %w", object.GetName(), err)
+	}
+	return config.Spec.NodeSelector, nil
+}
+
+// showNodes writes status.nodes if it differs.
+func (c *Controller) showNodes(ctx context.Context) error {
+	object := c.config()
+	nodes, areKnown := c.nodes()
+	if object == nil || !areKnown {
+		return nil
+	}
+	nodes = nodes[:min(len(nodes), mostNodes)]
+	shown, _, err := unstructured.NestedStringSlice(object.Object, "status", "nodes")
+	if err == nil && slices.Equal(shown, nodes) {
+		return nil
+	}
+	body, err := json.Marshal(map[string]any{"status": map[string]any{"nodes": nodes}})
+	if err != nil {
+		return err
+	}
+	_, err = c.api.Resource(intel.Configs).Namespace(intel.NodeStatesNamespace).Patch(ctx, configName, types.MergePatchType, body,
+		metav1.PatchOptions{FieldManager: "nrd-operator"}, "status")
+	if apierrors.IsNotFound(err) {
+		return nil // deleted since it was seen
+	}
+	return err
 }
 
 // difference is a merge patch, or nil. It fails if the DaemonSet has changed since it was read, by its resourceVersion.
