@@ -56,6 +56,7 @@ class Cluster:
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="nrd-kube-")
         self.pki = f"{self.folder}/pki"
+        self.audit = f"{self.folder}/audit.log"  # one JSON object a line, for each request of our roles
         self.workers = []
         self.processes = {}
         try:
@@ -97,6 +98,9 @@ class Cluster:
 
     def apiserver(self):
         pki = self.pki
+        counted = {"level": "Metadata", "users": [f"system:serviceaccount:nrd-system:{account}" for account in ("nrd-node", "nrd-operator")]}
+        write(f"{self.folder}/audit.json", json.dumps({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
+                                                       "rules": [counted, {"level": "None"}]}))
         return ["--etcd-servers", f"unix://{self.folder}/etcd.sock", "--bind-address", "0.0.0.0", "--advertise-address", "127.0.0.1",
                 "--secure-port", str(PORT), "--tls-cert-file", f"{pki}/server.crt", "--tls-private-key-file", f"{pki}/server.key",
                 "--client-ca-file", f"{pki}/ca.crt", "--kubelet-preferred-address-types", "InternalIP",
@@ -109,7 +113,7 @@ class Cluster:
                 "--proxy-client-cert-file", f"{pki}/front-proxy.crt", "--proxy-client-key-file", f"{pki}/front-proxy.key",
                 "--authorization-mode", "Node,RBAC", "--enable-admission-plugins", "NodeRestriction",
                 "--service-cluster-ip-range", "10.96.0.0/16", "--allow-privileged", "--endpoint-reconciler-type", "none",
-                "--shutdown-delay-duration", "0s"]
+                "--audit-policy-file", f"{self.folder}/audit.json", "--audit-log-path", self.audit, "--shutdown-delay-duration", "0s"]
 
     def await_apiserver(self):
         # An HTTP client, not kubectl: starting that program takes longer than the server's answer.
@@ -117,6 +121,11 @@ class Cluster:
 
     def spawn(self, name, *words):
         self.processes[name] = Process(f"{self.folder}/{name}.log", [program(name), *words], nice=5).start()
+
+    def requests(self):
+        """Of our roles, to the API server, in order. A watch is there once it has begun, and again when it ends."""
+        with open(self.audit) as file:
+            return [json.loads(line) for line in file]
 
     def kubectl(self, *words, check=True):
         return subprocess.run([program("kubectl"), "--kubeconfig", self.kubeconfig, *words], capture_output=True, text=True, check=check)

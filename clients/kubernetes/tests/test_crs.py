@@ -1,5 +1,7 @@
 """RmdWorkload and RmdNodeState on a real API server, with two nodes that have no kubelet."""
 
+import time
+
 import pytest
 
 from api import Api, Refused
@@ -65,6 +67,7 @@ def await_state(cluster, name, node="node-x", response="Success: 200"):
 
 
 GUARANTEE = {"max": 2, "min": 2}
+MOST_DELAY = 5.0  # seconds
 
 
 @pytest.mark.parametrize("fields", [{"cache": GUARANTEE}, {"rdt": {"cache": GUARANTEE}}], ids=["0.1", "0.2"])
@@ -153,6 +156,32 @@ def test_a_cr_that_goes_while_the_client_is_down_is_found_when_it_is_back(cluste
     assert len(x.workloads()) == 1
     x.client.start()
     wait_for(lambda: x.workloads() == [], "the workload to go")
+
+
+@pytest.mark.parametrize("silent", ["client", "nrd"])
+def test_a_node_that_is_silent_delays_no_other(cluster, x, y, silent):
+    getattr(y, silent).stop()
+    try:
+        cluster.api.create(cr("both", nodes=["node-x", "node-y"], coreIds=["4"], rdt={"cache": GUARANTEE}))
+        began = time.monotonic()
+        await_state(cluster, "both", "node-x")
+        assert time.monotonic() - began < MOST_DELAY
+        assert (state_of(cluster, "both", "node-y") or {}).get("response") != "Success: 200"
+    finally:
+        getattr(y, silent).proceed()
+    await_state(cluster, "both", "node-y")
+
+
+def test_an_idle_node_client_asks_the_api_server_for_nothing_but_watches(cluster, x, y):
+    """Both together at most once each in a minute."""
+    cluster.api.create(cr("one", nodes=["node-x", "node-y"], coreIds=["4"], rdt={"cache": GUARANTEE}))
+    await_state(cluster, "one", "node-x")
+    await_state(cluster, "one", "node-y")
+    time.sleep(5)  # until the states are written
+    before = len(cluster.requests())
+    time.sleep(60)
+    asked = [(each["verb"], each["requestURI"]) for each in cluster.requests()[before:] if each["verb"] != "watch"]
+    assert len(asked) <= 2, asked
 
 
 @pytest.mark.parametrize(("spec", "part"), [
