@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/containerd/nri/pkg/api"
+
 	"nrd.internal/kubernetes/internal/nrd"
 )
 
@@ -54,6 +56,18 @@ func TestPauseContainersAreWantedWhileThereIsADefaultPool(t *testing.T) {
 	b.defaultPool = "common"
 	if wanted := b.wanted(); len(wanted) != 2 || !wanted["k8s.pod"].isPause() {
 		t.Errorf("with a default pool: %v", wanted)
+	}
+}
+
+func TestAPauseContainerInAScopeOfSystemdIsLeftAlone(t *testing.T) {
+	for specified, cgroup := range map[string]string{
+		"/kubepods/besteffort/pod1/abc":                     "/kubepods/besteffort/pod1/abc",
+		"kubepods-besteffort-pod1.slice:cri-containerd:abc": "",
+	} {
+		found, err := pauseOf(&api.PodSandbox{Id: "abc", Uid: "1", Linux: &api.LinuxPodSandbox{CgroupsPath: specified}})
+		if (err == nil) != (cgroup != "") || found.request.Cgroup != cgroup {
+			t.Errorf("%s: %+v, %v", specified, found.request, err)
+		}
 	}
 }
 

@@ -3,7 +3,10 @@ package containers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/containerd/nri/pkg/api"
@@ -121,9 +124,13 @@ func (p *Plugin) update(updates []*api.ContainerUpdate) ([]*api.ContainerUpdate,
 	return (*connection).UpdateContainers(updates)
 }
 
-// pauseOf asks for the default pool for the pod's own container. NRI has no way to change it, so nrd writes its cpuset.
+// pauseOf asks for the default pool for the pod's own container. NRI has no way to change it, so nrd writes its cpuset;
+// not that of a scope, which systemd would overwrite.
 func pauseOf(pod *api.PodSandbox) (entry, error) {
 	cgroup, err := cgroupPath(pod.GetLinux().GetCgroupsPath())
+	if strings.HasSuffix(cgroup, ".scope") {
+		return entry{}, fmt.Errorf("the cgroup %s is systemd's", strconv.Quote(cgroup))
+	}
 	who := identity{podUID: pod.Uid, namespace: pod.Namespace, pod: pod.Name}
 	return entry{identity: who, container: pod.Id, request: nrd.Request{
 		Cgroup: cgroup, Owner: &nrd.Owner{Cgroup: true, WithinSeconds: graceSeconds}, Labels: labelsOf(who),
