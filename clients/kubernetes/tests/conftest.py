@@ -17,7 +17,8 @@ def cluster():
 
 @pytest.fixture(scope="session")
 def shared_worker(cluster):
-    return cluster.add_worker("node-a", place=InMachine(cluster, "node-a") if os.environ.get("NRD_KUBE_VM") else None)
+    driver = os.environ.get("NRD_KUBE_VM")  # of cgroups
+    return cluster.add_worker("node-a", place=InMachine(cluster, "node-a", driver) if driver else None)
 
 
 @pytest.fixture

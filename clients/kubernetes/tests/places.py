@@ -29,6 +29,7 @@ class Here:
     """This machine, in the namespaces that clients/kubernetes/test has made. nrd alone is inside the simulated node: kubelet
     needs more of /sys than that has."""
 
+    driver = "cgroupfs"  # who makes cgroups: runtime and kubelet themselves, or systemd for them
     address = ADDRESS
     server = SERVER
     kubelet = {}  # of its configuration
@@ -181,7 +182,7 @@ class MachineProcess(Process):
 
 class InMachine:
     """A virtual machine of tests/vm: eight CPUs with RDT on two NUMA nodes, cgroup v2. The API server is outside. The machine sees
-    this one's files, read-only; its own are in memory."""
+    this one's files, read-only; its own are in memory. With the driver "systemd" this is the machine's first process."""
 
     address = MACHINE_ADDRESS
     server = f"https://{SERVER_ADDRESS}:{PORT}"
@@ -190,12 +191,13 @@ class InMachine:
     folder = "/run/node"
     resctrl = "/sys/fs/resctrl"
 
-    def __init__(self, cluster, name):
+    def __init__(self, cluster, name, driver):
         from machine import Machine  # tests/vm, by PYTHONPATH
         from shape import Shape
         share = f"{cluster.folder}/{name}"
         os.mkdir(share)
-        self.machine = Machine(share, memory=4096, cpu=Shape(numa=True), network=TAP)
+        self.driver = driver
+        self.machine = Machine(share, memory=4096, cpu=Shape(numa=True), network=TAP, systemd=driver == "systemd")
 
     def start(self):
         for command in (f"tuntap add {TAP} mode tap", f"address add {SERVER_ADDRESS}/24 dev {TAP}", f"link set {TAP} up"):
@@ -205,7 +207,7 @@ class InMachine:
 device=$(ls /sys/class/net | grep -v lo)
 ip address add {self.address}/24 dev $device; ip link set $device up; ip route add default via {SERVER_ADDRESS}
 mount -t resctrl resctrl {self.resctrl}
-echo "+cpu +cpuset +memory +pids +io" > /sys/fs/cgroup/cgroup.subtree_control
+{"" if self.driver == "systemd" else 'echo "+cpu +cpuset +memory +pids +io" > /sys/fs/cgroup/cgroup.subtree_control'}
 mkdir -p {self.folder} /var/lib/kubelet; mount -t tmpfs kubelet /var/lib/kubelet; mkdir {self.folder}/kubelet
 mount --bind /var/lib/kubelet {self.folder}/kubelet; mount --make-rshared /""")
 

@@ -56,7 +56,7 @@ def effective(worker, cgroup):
 def cgroup_of(worker, pod):
     """Of its only container, which may have no workload."""
     container = pod["status"]["containerStatuses"][0]["containerID"].split("//")[1]
-    return worker.place.run("find", "/sys/fs/cgroup", "-name", container).stdout.strip().removeprefix("/sys/fs/cgroup")
+    return worker.place.run("find", "/sys/fs/cgroup", "-name", f"*{container}*").stdout.strip().removeprefix("/sys/fs/cgroup")
 
 
 def online(worker, cpu, is_online):
@@ -68,8 +68,7 @@ def test_a_process_that_exec_started_runs_in_the_class_of_the_register(cluster, 
     workload = ready.workload_of("feed")
     cpu, = map(int, workload["cpu"]["exclusive"].split(","))
     before = ready.processes_of(workload)
-    container = workload["cgroup"].rsplit("/", 1)[1]
-    inside = ready.ctr("tasks", "exec", "--exec-id", "more", "--detach", container, "sh", "-c", BUSY)
+    inside = ready.ctr("tasks", "exec", "--exec-id", "more", "--detach", ready.container_of(workload), "sh", "-c", BUSY)
     assert inside.returncode == 0, inside.stderr
     wait_for(lambda: ready.processes_of(workload) - before, "the process")
     wait_for(lambda: ready.processes_of(workload) <= ready.tasks_of(workload), "the process to be in the class")
@@ -89,7 +88,8 @@ def test_each_container_has_its_cpus_in_the_kernels_words(cluster, ready):
     }
     plain = cgroup_of(ready, cluster.run_pod("plain"))
     assert {cpus: effective(ready, cgroup) for cpus, cgroup in cgroups.items()} == {cpus: cpus for cpus in cgroups}
-    assert effective(ready, plain) == "2-3"
+    # At once, unless the emulated nrd takes longer than nrd-kube waits for it.
+    wait_for(lambda: effective(ready, plain) == "2-3", "the default pool")
 
 
 def test_shared_cpus_shrink_and_grow_back(cluster, ready):
@@ -141,6 +141,7 @@ def test_the_topology_manager_keeps_cpus_of_a_container_on_one_node(cluster, rea
         ready.reconfigure(POOLS)
 
 
+@pytest.mark.skipif(os.environ["NRD_KUBE_VM"] == "systemd", reason="the scopes of pods are systemd's: docs/kubernetes.md")
 def test_a_pause_container_is_in_the_default_pool(cluster, ready):
     pod = cluster.run_pod("plain")
     name = f"k8s.{pod['metadata']['uid']}"

@@ -107,6 +107,11 @@ allow = ["workloads", "node", "onload.read", "onload.allocations"]
         """Processes of the workload's cgroup."""
         return self.place.processes_of(workload["cgroup"])
 
+    @staticmethod
+    def container_of(workload):
+        """The runtime's id, from the name of the cgroup."""
+        return workload["cgroup"].rsplit("/", 1)[1].removeprefix("cri-containerd-").removesuffix(".scope")
+
     def tasks_of(self, workload):
         """Of the class of the workload."""
         return {int(task) for task in self.groups()[workload["cos_name"]]["tasks"]}
@@ -137,7 +142,7 @@ state = "{self.folder}/run"
       runtime_type = "io.containerd.runc.v2"
       [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
         BinaryName = "{program("runc")}"
-        SystemdCgroup = false
+        SystemdCgroup = {str(self.place.driver == "systemd").lower()}
 [plugins."io.containerd.nri.v1.nri"]
   disable = {str(not nri).lower()}
   socket_path = "{self.folder}/nri/nri.sock"
@@ -179,7 +184,7 @@ state = "{self.folder}/run"
             "authorization": {"mode": "AlwaysAllow"},
             "tlsCertFile": f"{keys.folder}/serve-{self.name}.crt", "tlsPrivateKeyFile": f"{keys.folder}/serve-{self.name}.key",
             "address": self.place.address, "containerRuntimeEndpoint": f"unix://{self.runtime}", "imageServiceEndpoint": f"unix://{self.runtime}",
-            "cgroupDriver": "cgroupfs", "cgroupRoot": self.place.cgroups, "failCgroupV1": False, "failSwapOn": False, "healthzPort": 0,
+            "cgroupDriver": self.place.driver, "cgroupRoot": self.place.cgroups, "failCgroupV1": False, "failSwapOn": False, "healthzPort": 0,
             "evictionHard": nothing_evicted, "imageGCHighThresholdPercent": 100, "imageGCLowThresholdPercent": 99,
             "nodeStatusUpdateFrequency": "2s", "syncFrequency": "10s", "volumeStatsAggPeriod": "0s", "staticPodPath": f"{self.folder}/static",
             **self.place.kubelet}))
