@@ -83,6 +83,7 @@ constexpr std::array kColumns = {
     Column{"GHZ", frequencies_of, Column::Wide},
     Column{"STATUS", [](const json::Value& workload) { return text_of(workload, "status"); }},
     Column{"NAME", [](const json::Value& workload) { return text_or_nothing(workload, "name"); }, Column::IfUsed},
+    Column{"LABELS", labels_of, Column::IfUsed},
     Column{"UUID", [](const json::Value& workload) { return text_of(workload, "uuid"); }}};
 
 bool is_shown(const Column& column, std::span<const json::Value> workloads, const Output& output) {

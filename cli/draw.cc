@@ -94,10 +94,11 @@ std::string legend(const json::Value& workloads, const std::map<std::string, cha
     const std::string id = text_or_nothing(workload, "id");
     const std::string uuid = text_or_nothing(workload, "uuid");
     const std::string name = text_or_nothing(workload, "name");
+    const std::string labels = labels_of(workload);
     text += "  " + coloured(letters.at(id), colour) + "  workload " + id + ": " + text_or_nothing(workload, "pool") +
             ", " + (text_or_nothing(workload, "cos_name").empty() ? "" : text_or_nothing(workload, "cos_name") + ", ") +
             whom(workload) + (ratios_of(workload) == "-" ? "" : ", ratio " + ratios_of(workload)) +
-            (name.empty() ? "" : ", name " + name) + (uuid.empty() ? "" : ", uuid " + uuid) +
+            (name.empty() ? "" : ", name " + name) + (labels.empty() ? "" : ", " + labels) + (uuid.empty() ? "" : ", uuid " + uuid) +
             (text_or_nothing(workload, "status") == "Successful" ? "" : ", " + text_or_nothing(workload, "status")) +
             "\n";
   }
@@ -120,6 +121,13 @@ std::string whom(const json::Value& workload) {
     if (const std::string name = text_or_nothing(workload, group); !name.empty())
       text += (text.empty() ? "" : ", ") + name;
   }
+  return text;
+}
+
+std::string labels_of(const json::Value& workload) {
+  std::string text;
+  for (const json::Member& label : part(workload, "labels").members())
+    text += (text.empty() ? "" : ",") + text_in(json::Value::string(label.key)) + "=" + text_in(label.value);
   return text;
 }
 

@@ -24,6 +24,9 @@ std::string draw_ways(const json::Value& node, const json::Value& workloads, Col
 // "CPUs 4-7", "tasks 4711,4712", "CPUs 4-7, tasks 4711": the CPUs and tasks of a workload.
 std::string whom(const json::Value& workload);
 
+// "pod=feed,team=trading": the labels of a workload; "" if it has none.
+std::string labels_of(const json::Value& workload);
+
 // "12-30", "22": the granted frequency window of a workload, as ratios; "-" if none.
 std::string ratios_of(const json::Value& workload);
 

@@ -119,10 +119,11 @@ std::string legend_of(const json::Value& workloads, const std::map<std::string, 
     if (letter == letters.end()) continue;
     const json::Value& cpu = part(workload, "cpu");
     const std::string name = text_or_nothing(workload, "name");
+    const std::string labels = labels_of(workload);
     const std::string reason = text_or_nothing(cpu.items().empty() ? cpu : cpu.items().front(), "reason");
     text += "  " + coloured(letter->second, colour) + "  workload " + letter->first +
-            (name.empty() ? "" : " (" + name + ")") + ": " + whom(workload) + (reason.empty() ? "" : ", " + reason) +
-            "\n";
+            (name.empty() ? "" : " (" + name + ")") + ": " + whom(workload) + (labels.empty() ? "" : ", " + labels) +
+            (reason.empty() ? "" : ", " + reason) + "\n";
   }
   return text + "  o  no pool   .  free in a pool   -  idle sibling   S  shared pool   x  offline\n";
 }

@@ -5,6 +5,7 @@ import os
 import pytest
 
 from processes import wait_for
+from settings import NRDCTL
 
 WAYS = "intel.com/l3_cache_ways"
 
@@ -53,7 +54,7 @@ def test_a_process_of_kubectl_exec_is_in_the_class_after_the_next_scan(cluster, 
     cluster.run_pod("feed", limits={WAYS: 2})
     workload = worker.workload_of("feed")
     before = worker.processes_of(workload)
-    inside = worker.ctr("tasks", "exec", "--exec-id", "more", "--detach", workload["cgroup"].rsplit("/", 1)[1], "sleep", "1000")
+    inside = worker.ctr("tasks", "exec", "--exec-id", "more", "--detach", worker.container_of(workload), "sleep", "1000")
     assert inside.returncode == 0, inside.stderr
     wait_for(lambda: worker.processes_of(workload) - before, "the process")
     wait_for(lambda: worker.processes_of(workload) <= worker.tasks_of(workload), "the process to be in the class")
@@ -71,6 +72,28 @@ def test_two_containers_of_a_pod_have_a_class_each(cluster, worker):
     cluster.await_running("two")
     assert worker.workload_of("two", "a")["cache"] == {"max": 1, "min": 1}
     assert worker.workload_of("two", "ab")["cache"] == {"max": 2, "min": 1}
+
+
+def test_nrdctl_ways_names_the_pod(cluster, worker):
+    cluster.run_pod("feed", limits={WAYS: 2})
+    drawn = worker.place.run(NRDCTL, "--socket", worker.socket, "ways").stdout
+    assert "container=main,namespace=default,pod=feed" in drawn, drawn
+
+
+def test_a_sidecar_has_a_class_beside_that_of_the_container(cluster, worker):
+    sidecar = cluster.container("side", limits={WAYS: 1}, restartPolicy="Always")
+    cluster.api.create(cluster.pod("both", cluster.container(limits={WAYS: 2}), initContainers=[sidecar]))
+    cluster.await_running("both")
+    assert {each["labels"]["container"]: each["cache"]["max"] for each in worker.workloads()} == {"main": 2, "side": 1}
+
+
+def test_the_other_container_of_a_pod_runs_when_one_is_refused(cluster, worker):
+    cluster.api.create(cluster.pod("two", cluster.container("good", limits={WAYS: 1}), cluster.container("bad", limits={WAYS: 1}),
+                                   annotations={"bad_cache_min": "1.5"}))
+    cluster.await_event("two", "annotation bad_cache_min")
+    workload = wait_for(lambda: worker.workload_of("two", "good"), "the other's grant")
+    wait_for(lambda: worker.processes_of(workload) and worker.processes_of(workload) <= worker.tasks_of(workload), "its process in the class")
+    assert worker.workload_of("two", "bad") is None
 
 
 def test_an_annotation_that_cannot_be_read_keeps_the_container_from_starting(cluster, worker):

@@ -23,7 +23,8 @@ constexpr const char* kNode = R"({
 
 constexpr const char* kWorkloads = R"([
   {"id": "1", "core_ids": ["4-5", "7"], "status": "Successful", "cos_name": "COS2", "pool": "guarantee", "uuid": "a\nb"},
-  {"id": "2", "core_ids": ["6"], "status": "Failed", "cos_name": "COS3", "pool": "shared"}])";
+  {"id": "2", "core_ids": ["6"], "status": "Failed", "cos_name": "COS3", "pool": "shared",
+   "labels": {"pod": "feed", "team": "trading"}}])";
 
 }  // namespace
 
@@ -36,7 +37,7 @@ TEST_CASE("the drawing shows the owner of every way and the pools below") {
         "\n"
         "  O  OS: the longest run of free ways (COS0)      .  idle      x  foreign\n"
         "  A  workload 1: guarantee, COS2, CPUs 4-5,7, uuid a?b\n"
-        "  S  workload 2: shared, COS3, CPUs 6, Failed\n"
+        "  S  workload 2: shared, COS3, CPUs 6, pod=feed,team=trading, Failed\n"
         "  pools: o OS floor, g guarantee, b best effort, s shared, i infra\n");
 }
 
