@@ -62,6 +62,11 @@ class DyingNode(SystemdNode):
         query = "SELECT kind, key FROM baseline WHERE kind <> 'cpu'"
         return sorted(self.vm.run(["sqlite3", "-readonly", f"{STATE}/nrd.db", query]).stdout.splitlines())
 
+    def reload(self, config):
+        self.config = config
+        self.vm.write("/run/nrd.toml", config)
+        assert self.request("POST", "/v1/config/reload", {})[0] == 200
+
     def restart(self, config=CONFIG):
         if self.daemon.poll() is None:
             self.kill9()
@@ -162,7 +167,7 @@ def sweep(node, call, request, assert_consistent):
         is_dead = node.is_dead(tracer)
         node.restart(CONFIG.replace(*OFTEN, 1))
         assert_consistent()
-        node.restart()
+        node.reload(CONFIG)
         if has_succeeded and not is_dead:
             print(f"{call}: {number - 1} deaths")
             return
