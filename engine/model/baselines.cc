@@ -190,7 +190,7 @@ Baselines owned_baselines(const NodeState& state) {
 }
 
 std::vector<TaskClaim> finished_task_claims(const NodeState& state) {
-  const rdt::Setting wanted = task_setting_of(state).rdt;
+  const rdt::Setting wanted = task_classes_of(state);
   const auto is_full = [&state](ClosId clos) {
     const auto group = state.observed.rdt.classes.find(clos);
     return group != state.observed.rdt.classes.end() && group->second.has_tasks();

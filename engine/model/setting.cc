@@ -157,9 +157,8 @@ pstate::Setting frequency_setting_of(const NodeState& state) {
   return wanted;
 }
 
-Setting task_setting_of(const NodeState& state) {
-  Setting setting;
-  rdt::Setting& wanted = setting.rdt;
+rdt::Setting task_classes_of(const NodeState& state) {
+  rdt::Setting wanted;
   std::set<ClosId> with_tasks;
   const auto add = [&](const Task& task, ClosId clos) {
     wanted.tasks[task] = clos;
@@ -183,8 +182,11 @@ Setting task_setting_of(const NodeState& state) {
     if (!has_ended(state, task)) wanted.tasks.emplace(task, kRootClass);
     if (!with_tasks.contains(clos)) wanted.without_tasks.insert(clos);
   }
-  setting.cpuset = cpu_setting_of(state);
-  return setting;
+  return wanted;
+}
+
+Setting task_setting_of(const NodeState& state) {
+  return {.rdt = task_classes_of(state), .pstate = {}, .cpuset = cpu_setting_of(state)};
 }
 
 Setting setting_of(const NodeState& state) {
@@ -214,9 +216,9 @@ Setting setting_of(const NodeState& state) {
     for (const CpuId cpu : (cpus_of(workload) & node.online).members()) wanted.cpus[cpu] = workload.grant.clos;
   }
   add_bandwidth(wanted, state);
-  Setting tasks = task_setting_of(state);
-  wanted.tasks = std::move(tasks.rdt.tasks);
-  wanted.without_tasks = std::move(tasks.rdt.without_tasks);
+  rdt::Setting tasks = task_classes_of(state);
+  wanted.tasks = std::move(tasks.tasks);
+  wanted.without_tasks = std::move(tasks.without_tasks);
   add_group_changes(wanted, state);
   add_unneeded(wanted, state);
   cpuset::Setting cpus = cpu_setting_of(state);

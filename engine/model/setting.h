@@ -12,8 +12,9 @@ namespace nrd {
 // for each workload's online CPUs its class, and for CPUs with a requested frequency its window.
 Setting setting_of(const NodeState& state);
 
-// Its parts about frequencies and about tasks (their classes and where they run) alone.
+// Its parts about frequencies, about the classes of tasks, and about tasks (their classes and where they run) alone.
 pstate::Setting frequency_setting_of(const NodeState& state);
+rdt::Setting task_classes_of(const NodeState& state);
 Setting task_setting_of(const NodeState& state);
 
 // The ways of workloads and of the infrastructure, and on each of their caches the remaining ways for all others:
