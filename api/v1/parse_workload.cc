@@ -273,7 +273,7 @@ Result<WorkloadPatch> parse_common(const Value& body, const NodeState& state, Nu
 }
 
 // What a workload needs in addition to what a patch may have.
-Result<void> check_is_whole(const WorkloadPatch& parsed, const Spec& spec) {
+Result<void> check_is_whole(const WorkloadPatch& parsed, const Spec& spec, const NodeState& state) {
   const SpecPatch& patch = parsed.patch;
   if (!patch.core_ids && !parsed.task_ids && !patch.cpu && !spec.has_group()) return rmd::no_cores();
   if (patch.cache && !is_whole(**patch.cache)) return rmd::half_a_cache();
@@ -282,7 +282,9 @@ Result<void> check_is_whole(const WorkloadPatch& parsed, const Spec& spec) {
   }
   const bool is_empty =
       !spec.cpu && !spec.cache && !spec.l2 && !spec.mba && !spec.frequency && spec.policy.empty() && !parsed.onload;
-  return is_empty ? Result<void>(rmd::no_parameters()) : Result<void>();
+  // For some clients the engine adds the default pool, and refuses the others.
+  const bool may_get_pool = !state.config->default_pool.empty() && !patch.core_ids;
+  return is_empty && !may_get_pool ? Result<void>(rmd::no_parameters()) : Result<void>();
 }
 
 // A whole workload; `use`: the keys that it may have.
@@ -293,7 +295,7 @@ Result<NewWorkload> parse_whole(const Value& body, const NodeState& state, Use K
   spec.policy = parsed.patch.policy;
   spec.unit = TRY(parse_unit(body));
   spec.cgroup = TRY(parse_cgroup(body));
-  TRY(check_is_whole(parsed, spec));
+  TRY(check_is_whole(parsed, spec, state));
   spec.uuid = TRY(parse_uuid(body));
   spec.given_id = TRY(parse_given_id(body));
   const std::optional<OwnerRequest> owner = TRY(parse_owner(body));

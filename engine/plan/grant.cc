@@ -66,6 +66,10 @@ bool removes(const Change<T>& change) {
   return change && !*change;
 }
 
+bool requests_nothing(const Spec& spec) {
+  return !spec.asks_for_ways() && !spec.frequency && !spec.onload && !spec.cpu;
+}
+
 Failure not_found() { return fail(ErrorCode::NotFound, "there is no such workload"); }
 
 }  // namespace
@@ -73,6 +77,10 @@ Failure not_found() { return fail(ErrorCode::NotFound, "there is no such workloa
 Result<Workloads> create(const NodeState& state, WorkloadId id, const Spec& asked, Time now,
                          const std::optional<LocalUser>& quota_user, const std::string& origin) {
   Spec spec = with_default_pool(state, TRY(filled(state, asked)), origin);
+  if (requests_nothing(spec) && !spec.mba) {  // bandwidth without ways has its own error
+    return fail_at(ErrorCode::BadRequest, "", "the workload requests no resources",
+                   "at least one of cpu, cache, l2, pstate, policy and onload");
+  }
   if (spec.cgroup_owner) spec.cgroup_owner->usage_us = used_time(state, spec);
   return grant(state, {.id = id, .spec = spec, .grant = {}, .created = now, .updated = now, .origin = origin}, {},
                std::nullopt, quota_user)
@@ -101,7 +109,7 @@ Result<Workloads> change(const NodeState& state, const Workload& before, Spec sp
     return workloads;
   }
   const Spec& asked = workload.spec;
-  if (!asked.asks_for_ways() && !asked.frequency && !asked.onload && !asked.cpu) {
+  if (requests_nothing(asked)) {
     return fail_at(ErrorCode::BadRequest, emptied, "the workload would request no resources",
                    "delete the workload instead");
   }

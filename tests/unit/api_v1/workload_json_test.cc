@@ -46,6 +46,20 @@ TEST_CASE("both wire shapes parse to the same request") {
   }
 }
 
+TEST_CASE("tasks or a cgroup alone are a request where there is a default pool, CPUs alone are not") {
+  NodeState state;
+  const auto is_accepted = [&state](const char* body) {
+    return v1::parse_workload(*json::parse(body), state).has_value();
+  };
+  CHECK_FALSE(is_accepted(R"({"cgroup": "/job"})"));
+  NodeConfig config;
+  config.default_pool = "common";
+  state.config = std::make_shared<const NodeConfig>(config);
+  CHECK(is_accepted(R"({"cgroup": "/job"})"));
+  CHECK(is_accepted(R"({"task_ids": ["1"]})"));
+  CHECK_FALSE(is_accepted(R"({"core_ids": ["4"]})"));
+}
+
 TEST_CASE("requests of RMD's operators are accepted") {
   const auto older = spec_of(R"({"core_ids":["4","5"],"status":"","cos_name":"","cache":{"max":0,"min":0},
                                  "pstate":{},"uuid":"rmdworkload-x","origin":""})");

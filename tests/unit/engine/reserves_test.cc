@@ -196,6 +196,23 @@ TEST_CASE("a request of a socket's origin without CPUs gets the default pool, ot
   CHECK(named_none->grant.cpu->pool == "common");
 }
 
+TEST_CASE("a request of a socket's origin for nothing gets the default pool, another one is refused") {
+  Fixture fixture({});
+  NodeConfig config = *fixture.state().config;
+  config.default_pool = "common";
+  REQUIRE(fixture.writer->reconfigure(config, ReloadMode::Apply));
+  Spec nothing;
+  nothing.tasks = {a_process(10)};
+  const auto own = fixture.create_as(kOrigin, nothing);
+  REQUIRE(own);
+  CHECK(own->grant.cpu->pool == "common");
+  CHECK(fixture.runs_on(10) == "8-9");
+  nothing.tasks = {a_process(20)};
+  const auto other = fixture.create_as(kOriginRest, nothing);
+  REQUIRE_FALSE(other);
+  CHECK(other.error().message == "the workload requests no resources");
+}
+
 TEST_CASE("the revision of the capacity grows with it, and starts above that of an earlier start") {
   SystemClock clock;
   CapacityRevision first(clock);
