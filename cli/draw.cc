@@ -98,7 +98,8 @@ std::string legend(const json::Value& workloads, const std::map<std::string, cha
     text += "  " + coloured(letters.at(id), colour) + "  workload " + id + ": " + text_or_nothing(workload, "pool") +
             ", " + (text_or_nothing(workload, "cos_name").empty() ? "" : text_or_nothing(workload, "cos_name") + ", ") +
             whom(workload) + (ratios_of(workload) == "-" ? "" : ", ratio " + ratios_of(workload)) +
-            (name.empty() ? "" : ", name " + name) + (labels.empty() ? "" : ", " + labels) + (uuid.empty() ? "" : ", uuid " + uuid) +
+            (name.empty() ? "" : ", name " + name) + (labels.empty() ? "" : ", " + labels) +
+            (uuid.empty() ? "" : ", uuid " + uuid) +
             (text_or_nothing(workload, "status") == "Successful" ? "" : ", " + text_or_nothing(workload, "status")) +
             "\n";
   }
