@@ -10,6 +10,7 @@ import signal
 import pytest
 
 from daemon_node import SOCKET, STATE, DaemonNode
+from machine import MachineError
 from pool_node import ATTEMPTS, CGROUPS, LONG, NRDCTL, SystemdNode, started
 from rdt_node import cpus_of
 from shape import Shape
@@ -40,7 +41,7 @@ MOST_WRITES = 200  # of one kind in one request
 class DyingNode(SystemdNode):
     def engine(self):
         script = f"for t in /proc/{self.daemon.pid}/task/*; do [ $(cat $t/comm) != nrd-engine ] || echo ${{t##*/}}; done"
-        return int(self.vm.run(script).stdout)
+        return min(int(thread) for thread in self.vm.run(script).stdout.split())  # those that it starts have its name at first
 
     def die_at(self, call, number):
         """As soon as the engine makes this call. Returns the tracer."""
@@ -155,7 +156,11 @@ def assert_owned(node, target, baselines):
         workload, = workloads
         node.vm.wait_until(lambda: target.cpus() == cpus_of(workload["cpu"]["exclusive"]), timeout=60, what="the CPUs of the workload")
         assert node.request("DELETE", f"/v1/workloads/{workload['id']}")[0] in (200, 204)
-    node.vm.wait_until(lambda: target.cpus() == target.before and node.baselines() == baselines, timeout=60, what="everything as before")
+    try:
+        node.vm.wait_until(lambda: target.cpus() == target.before and node.baselines() == baselines, timeout=60, what="everything as before")
+    except MachineError as error:
+        found = target.cpus(), node.baselines(), node.get("/v1/health")
+        raise AssertionError(f"{error}\n{found}, not {target.before}, {baselines}\n{node.daemon.output()}") from None
 
 
 def sweep(node, call, request, assert_consistent):
@@ -183,10 +188,10 @@ def succeeds(node, method, path, body=None):
 @pytest.mark.parametrize("kind", [Task, Cgroup, Unit], ids=lambda kind: kind.name)
 def test_nothing_is_left_of_a_request_that_died_at_a_write(node, kind, call):
     target = kind(node)
+    baselines = node.baselines()
     made = node.act("POST", "/v1/workloads", target.body)
     assert target.cpus() == cpus_of(made["cpu"]["exclusive"])
     node.delete(made)
-    baselines = node.baselines()
     sweep(node, call, lambda: succeeds(node, "POST", "/v1/workloads", target.body), lambda: assert_owned(node, target, baselines))
     target.end()
 
@@ -195,7 +200,7 @@ def test_nothing_is_left_of_a_request_that_died_at_a_write(node, kind, call):
 @pytest.mark.parametrize("kind", [Task, Cgroup, Unit], ids=lambda kind: kind.name)
 def test_nothing_is_left_of_a_deletion_that_died_at_a_write(node, kind, call):
     target = kind(node)
-    baselines = []
+    baselines = node.baselines()
 
     def delete():
         workload, = node.get("/v1/workloads")
@@ -206,7 +211,6 @@ def test_nothing_is_left_of_a_deletion_that_died_at_a_write(node, kind, call):
         node.act("POST", "/v1/workloads", target.body)
 
     node.delete(node.act("POST", "/v1/workloads", target.body))
-    baselines = node.baselines()
     node.act("POST", "/v1/workloads", target.body)
     sweep(node, call, delete, assert_consistent)
     assert_owned(node, target, baselines)
