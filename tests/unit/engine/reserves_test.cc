@@ -22,6 +22,11 @@ struct Fixture : nrd::testing::CpuPoolFixture {
     config.reserves = {{kOrigin, reserve}};
     REQUIRE(writer->reconfigure(config, ReloadMode::Apply));
   }
+  void set_default_pool(const std::string& pool) {
+    NodeConfig config = *state().config;
+    config.default_pool = pool;
+    REQUIRE(writer->reconfigure(config, ReloadMode::Apply));
+  }
   Result<Workload> create_as(const char* origin, Spec spec) {
     return apply(CreateWorkload{.spec = std::move(spec), .origin = origin});
   }
@@ -175,9 +180,7 @@ TEST_CASE("reserves that the node cannot keep are refused with key and numbers")
 
 TEST_CASE("a request of a socket's origin without CPUs gets the default pool, others stay as they are") {
   Fixture fixture({});
-  NodeConfig config = *fixture.state().config;
-  config.default_pool = "common";
-  REQUIRE(fixture.writer->reconfigure(config, ReloadMode::Apply));
+  fixture.set_default_pool("common");
   Spec ways;
   ways.cache = CacheRequest{.max = 1, .min = 1};
   ways.tasks = {a_process(10)};
@@ -198,9 +201,7 @@ TEST_CASE("a request of a socket's origin without CPUs gets the default pool, ot
 
 TEST_CASE("a request of a socket's origin for nothing gets the default pool, another one is refused") {
   Fixture fixture({});
-  NodeConfig config = *fixture.state().config;
-  config.default_pool = "common";
-  REQUIRE(fixture.writer->reconfigure(config, ReloadMode::Apply));
+  fixture.set_default_pool("common");
   Spec nothing;
   nothing.tasks = {a_process(10)};
   const auto own = fixture.create_as(kOrigin, nothing);
