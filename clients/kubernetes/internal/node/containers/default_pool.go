@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"strings"
 	"time"
 
@@ -129,7 +128,7 @@ func (p *Plugin) update(updates []*api.ContainerUpdate) ([]*api.ContainerUpdate,
 func pauseOf(pod *api.PodSandbox) (entry, error) {
 	cgroup, err := cgroupPath(pod.GetLinux().GetCgroupsPath())
 	if strings.HasSuffix(cgroup, ".scope") {
-		return entry{}, fmt.Errorf("the cgroup %s is systemd's", strconv.Quote(cgroup))
+		return entry{}, fmt.Errorf("the cgroup %q is systemd's", cgroup)
 	}
 	who := identity{podUID: pod.Uid, namespace: pod.Namespace, pod: pod.Name}
 	return entry{identity: who, container: pod.Id, request: nrd.Request{

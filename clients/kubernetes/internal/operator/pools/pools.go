@@ -23,7 +23,6 @@ import (
 type Watcher struct {
 	informer cache.SharedIndexInformer
 	pools    atomic.Pointer[annotations.Pools]
-	nodes    atomic.Pointer[[]string]
 	changed  kube.Signal
 }
 
@@ -59,10 +58,8 @@ func (w *Watcher) Run(ctx context.Context) error {
 		return err
 	}
 	for {
-		states := w.informer.GetStore().List()
-		pools, nodes := poolsOf(states), nodesOf(states)
+		pools := poolsOf(w.informer.GetStore().List())
 		w.pools.Store(&pools)
-		w.nodes.Store(&nodes)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -84,10 +81,10 @@ func (w *Watcher) Pools() annotations.Pools {
 
 // Nodes that have an RmdNodeState, in the order of their names; false before the first list.
 func (w *Watcher) Nodes() ([]string, bool) {
-	if nodes := w.nodes.Load(); nodes != nil {
-		return *nodes, true
+	if !w.IsReady() {
+		return nil, false
 	}
-	return nil, false
+	return nodesOf(w.informer.GetStore().List()), true
 }
 
 func nodesOf(states []any) []string {
