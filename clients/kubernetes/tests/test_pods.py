@@ -6,6 +6,7 @@ import os
 import pytest
 
 from processes import wait_for
+from test_costs import resident
 from test_ways import WAYS, await_no_workloads
 
 PODS = int(os.environ.get("NRD_KUBE_PODS", "50"))  # of the Job
@@ -69,13 +70,8 @@ def test_a_drained_node_has_no_grants_and_takes_pods_again(cluster, worker):
 
 def usage(worker):
     """Resident megabytes and open files of nrd and of its client."""
-    found = {}
-    for name, process in (("nrd", worker.nrd), ("client", worker.client)):
-        lines = worker.place.read(f"/proc/{process.pid}/status").splitlines()
-        resident = next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS:"))
-        files = worker.place.run("ls", f"/proc/{process.pid}/fd").stdout.split()
-        found[name] = resident, len(files)
-    return found
+    processes = {"nrd": worker.nrd.pid, "client": worker.client.pid}
+    return {name: (resident(pid), len(os.listdir(f"/proc/{pid}/fd"))) for name, pid in processes.items()}
 
 
 def test_a_job_of_many_pods_leaves_nothing_behind(cluster, worker):
