@@ -119,8 +119,7 @@ class Node:
         self.state = os.path.join(self.folder, "state")
         self.socket = os.path.join(self.folder, "nrd.sock")
         self.config = os.path.join(self.folder, "nrd.toml")
-        with open(self.config, "w") as file:
-            file.write(config)
+        self.configure(config)
         self.disk = Disk(os.path.join(self.folder, "disk")) if faulty_disk else None
         self.mounts = os.path.join(self.folder, "mounts") if mounts else None  # of tests/mount/resctrl_mount.c
         self.environment = {}  # of the daemon, beside this process's own
@@ -179,6 +178,11 @@ class Node:
             env["ASAN_OPTIONS"] = "verify_asan_link_order=0:" + env.get("ASAN_OPTIONS", "")
         self.log = open(os.path.join(self.folder, "log"), "a")
         self.daemon = subprocess.Popen(self.command("--debug", "--debug-port", str(self.port), *self.flags), stderr=self.log, env=env)
+
+    def configure(self, text):
+        """For its next start or reload."""
+        with open(self.config, "w") as file:
+            file.write(text)
 
     def start(self):
         self.spawn()

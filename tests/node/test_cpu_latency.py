@@ -63,8 +63,7 @@ def test_a_reload_changes_the_limit_and_its_removal_restores_it():
     with a_node() as node:
         id = post(node)["id"]
         for latency, wanted in ((20, "20 20 0 0 0 0"), (-1, BEFORE), (2, "2 2 0 0 0 0")):
-            with open(node.config, "w") as file:
-                file.write(POOLS.format(latency=latency, drift=0))
+            node.configure(POOLS.format(latency=latency, drift=0))
             node.call("POST", "/v1/config/reload", {})
             assert limits(node) == wanted
         node.delete(id)

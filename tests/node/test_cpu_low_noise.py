@@ -44,8 +44,7 @@ def places(node):
 
 
 def reload(node, text):
-    with open(node.config, "w") as file:
-        file.write(text)
+    node.configure(text)
     node.call("POST", "/v1/config/reload", {})
 
 
@@ -104,8 +103,7 @@ def test_dying_at_each_write(moment):
         assert 4 <= writes <= 8
         for nth in range(1, writes + 1):
             node.kill9()
-            with open(node.config, "w") as file:
-                file.write(config(fast="false"))
+            node.configure(config(fast="false"))
             node.start()
             assert places(node) == BEFORE, nth
             node.sim.control("reset")
@@ -145,8 +143,7 @@ def test_other_work_that_does_not_move_fails_the_reload_and_leaves_nothing_behin
         reload(node, config(fast=old))
         for nth in (nth for nth, line in enumerate(log, 1) if "/smp_affinity_list" not in line):
             node.kill9()  # forgets which interrupts cannot be moved
-            with open(node.config, "w") as file:
-                file.write(config(fast=old))
+            node.configure(config(fast=old))
             node.start()
             node.sim.control("reset")
             node.sim.control(f"fault write {nth} {fault}")

@@ -109,8 +109,7 @@ def test_a_reload_takes_no_granted_cpus(large, old, new):
     with open(large.config) as file:
         before = file.read()
     assert old in before
-    with open(large.config, "w") as file:
-        file.write(before.replace(old, new))
+    large.configure(before.replace(old, new))
     status, _, _, detail = refusal(large, "POST", "/v1/config/reload", {})
     assert status == 409 and f"workloads {made['id']} would lose their CPUs" in detail, detail
     assert large.list()[0]["cpu"] == made["cpu"]
@@ -122,16 +121,14 @@ def test_a_reload_takes_no_idle_sibling():
     with Node(LARGE, threads=2) as node:
         made = post(node, {"cpu": {"pool": "fast", "cpus": "4"}})
         assert made["cpu"]["idle_siblings"] == "5"
-        with open(node.config, "w") as file:
-            file.write(LARGE.replace("2-7,10-15", "2-4,6-7,10-15"))
+        node.configure(LARGE.replace("2-7,10-15", "2-4,6-7,10-15"))
         status, _, _, detail = refusal(node, "POST", "/v1/config/reload", {})
         assert status == 409 and "workloads 1 would lose their CPUs" in detail, detail
         assert node.list()[0]["cpu"] == made["cpu"]
 
 
 def confine(host, kind):
-    with open(host.node.config, "w") as file:
-        file.write(f'[cpu]\nconfine = "{kind}"\n' + POOLS)
+    host.node.configure(f'[cpu]\nconfine = "{kind}"\n' + POOLS)
     return refusal(host.node, "POST", "/v1/config/reload", {})
 
 

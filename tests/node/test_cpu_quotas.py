@@ -125,8 +125,7 @@ def test_a_quota_counts_after_kill_9_and_a_reload_changes_it():
         for old, new, status in (("count = 3", "count = 5", 200), ('{pools = ["fast"]', '{pools = ["fats"]', 400)):
             with open(node.config) as file:
                 text = file.read()
-            with open(node.config, "w") as file:
-                file.write(text.replace(old, new))
+            node.configure(text.replace(old, new))
             answer, text, _ = node.request("POST", "/v1/config/reload", {})
             assert answer == status and ("cpu.quotas" in text), text
         assert "daemon: there is no pool fats" in text

@@ -81,8 +81,7 @@ def confined(tmp_path):
 
 
 def confine(host, kind):
-    with open(host.node.config, "w") as file:
-        file.write(f'[cpu]\nconfine = "{kind}"\n' + POOLS)
+    host.node.configure(f'[cpu]\nconfine = "{kind}"\n' + POOLS)
     host.node.call("POST", "/v1/config/reload", {})
 
 

@@ -27,8 +27,7 @@ def test_nrd_starts_with_it_and_divides_the_cache_so(shape, drawn):
         assert made.returncode == 0, made.stderr
         assert (f"  {drawn}  " in made.stdout) == bool(drawn)
         pools = tomllib.loads(made.stdout).get("cache_pools", {})
-        with open(node.config, "w") as file:
-            file.write(made.stdout)
+        node.configure(made.stdout)
         node.start()
         assert pools == ({name: drawn.count(letter) for name, letter in
                           (("os", "O"), ("guarantee", "G"), ("besteffort", "B"), ("shared", "S"))} if drawn else {})

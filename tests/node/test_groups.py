@@ -37,8 +37,7 @@ def test_the_kernel_and_pqos_show_the_infrastructure_in_its_class():
         cache = node.call("GET", "/v1/cache/l3/0")
         assert cache["available_cpus"] == "1,4-7" and cache["available_ways"] == "1fe"
         node.terminate()
-        with open(node.config, "w") as file:
-            file.write("")
+        node.configure("")
         node.start()
         assert "COS1" not in node.hardware()
         assert group(node, "/") == ({"0": "7ff", "1": "7ff"}, "0-15")
@@ -77,8 +76,7 @@ def test_processes_of_the_infrastructure_are_followed():
             body = {"task_ids": [str(second.pid)], "cache": {"max": 1, "min": 1}}
             assert node.request("POST", "/v1/workloads", body)[0] == 409
             node.terminate()
-            with open(node.config, "w") as file:
-                file.write("")
+            node.configure("")
             node.start()
             assert "COS1" not in node.hardware()
     finally:

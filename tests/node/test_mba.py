@@ -163,8 +163,7 @@ def test_each_write_failing_leaves_all_as_it_was_or_as_asked_for(name, fault):
 def test_a_policy_limits_bandwidth():
     policy = "[default.thrifty.cache]\nmax = 1\nmin = 1\n[default.thrifty.mba]\npercentage = 50\n"
     with Node("", start=False, mb_unit="percent", **SMALL) as node:
-        with open(node.config, "w") as config:
-            config.write(f'[policy]\nfile = "{node.folder}/policy.toml"\n')
+        node.configure(f'[policy]\nfile = "{node.folder}/policy.toml"\n')
         with open(f"{node.folder}/policy.toml", "w") as file:
             file.write(policy)
         node.start()

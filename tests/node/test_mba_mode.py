@@ -23,8 +23,7 @@ def refusal(node):
 
 
 def configure(node, text):
-    with open(node.config, "w") as file:
-        file.write(text)
+    node.configure(text)
 
 
 @pytest.mark.parametrize("shape, options", [({}, "mba_MBps"), ({"cdp": True}, "mba_MBps,cdp")], ids=["plain", "cdp"])

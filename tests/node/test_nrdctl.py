@@ -20,8 +20,7 @@ def shared():
     with Node(cpufreq="intel_pstate", mb_unit="percent", start=False) as node:
         with open(os.path.join(node.folder, "policy.toml"), "w") as file:
             file.write(POLICIES)
-        with open(node.config, "w") as file:
-            file.write(f'[policy]\nfile = "{node.folder}/policy.toml"\n[drift]\ninterval_seconds = 0\n')
+        node.configure(f'[policy]\nfile = "{node.folder}/policy.toml"\n[drift]\ninterval_seconds = 0\n')
         node.start()
         yield node
 
@@ -207,8 +206,7 @@ def test_a_thousand_workloads_are_listed():
         with open(os.path.join(folder, "all.yaml"), "w") as file:
             file.write(document(*({"id": f"w{i}", "core_ids": [str(i + 1)]} for i in range(1000))))
         os.chmod(os.path.join(folder, "all.yaml"), 0o644)
-        with open(node.config, "w") as file:
-            file.write(f'[workloads]\ndirectory = "{folder}"\n')
+        node.configure(f'[workloads]\ndirectory = "{folder}"\n')
         node.start()
         wait_for(lambda: node.call("GET", "/v1/health")["workloads"] == 1000, "all workloads", 120)
         assert len(nrdctl(node, "workload", "list", "--no-headers").splitlines()) == 1000
@@ -233,16 +231,13 @@ def test_the_configuration_is_shown_and_reloaded(node):
     with open(node.config) as file:
         good = file.read()
     try:
-        with open(node.config, "w") as file:
-            file.write(good + '[log]\nlevel = "debug"\n[server]\ntls_port = 9443\n')
+        node.configure(good + '[log]\nlevel = "debug"\n[server]\ntls_port = 9443\n')
         assert 'log.level: "info" -> "debug"' in nrdctl(node, "reload", "--dry-run")
         assert "requires systemctl restart nrd:\n  server.tls_port: 8443 -> 9443" in nrdctl(node, "reload")
-        with open(node.config, "w") as file:
-            file.write("[lgo]\n")
+        node.configure("[lgo]\n")
         assert "nrd.toml:1" in nrdctl(node, "reload", exit=1)
     finally:
-        with open(node.config, "w") as file:
-            file.write(good)
+        node.configure(good)
         nrdctl(node, "reload")
 
 

@@ -23,8 +23,7 @@ kind = "shared"
     ("isolated", 'pool common: cpus is "isolated", but the kernel isolates no CPU')])
 def test_an_error_of_the_second_pool_names_its_line_at_reload_and_start(cpus, problem):
     with Node(TWO.format("8-9")) as node:
-        with open(node.config, "w") as file:
-            file.write(TWO.format(cpus))
+        node.configure(TWO.format(cpus))
         expected = f"nrd.toml:6: cpu.pools: {problem}"
         status, text, _ = node.request("POST", "/v1/config/reload", "{}")
         assert status == 400 and expected in text, text
@@ -89,8 +88,7 @@ def test_the_largest_request_of_each_level_is_granted_and_no_larger_one(threads,
     with Node(LEVEL.format(threads, "machine"), threads=2) as node:
         post(node, {"cpu": {"cpus": "2-3" if threads == "all" else "2"}})
         for level, number in largest.items():
-            with open(node.config, "w") as file:
-                file.write(LEVEL.format(threads, level))
+            node.configure(LEVEL.format(threads, level))
             assert node.request("POST", "/v1/config/reload", "{}")[0] == 200
             assert node.call("GET", "/v1/cpus/pools/fast")["largest"][level] == number, level
             with pytest.raises(Refused) as refused:

@@ -113,8 +113,7 @@ def test_masks_follow_the_limits_of_the_hardware(odd):
 def test_an_unknown_cpu_uses_the_default_section():
     with Node(start=False, sockets=1, cpus=2) as node:
         policies = kept(node.folder, file=("policy.toml", "[default.gold.cache]\nmax = 2\nmin = 2\n"))
-        with open(node.config, "w") as config:
-            config.write(policies)
+        node.configure(policies)
         node.start()
         assert node.call("GET", "/v1/policy") == {"gold": {"cache": {"max": 2, "min": 2}}}
 

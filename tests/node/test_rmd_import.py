@@ -165,8 +165,7 @@ def test_certificates_of_ones_own_serve_https_as_rmd_did(node):
     with open(node.config, "a") as file:
         file.write("")
     text = open(node.config).read().replace("tls_port = 8443", f"tls_port = {port}")
-    with open(node.config, "w") as file:
-        file.write(text)
+    node.configure(text)
     node.start()
     for role in ("admin", "user"):
         context = ssl.create_default_context(cafile=os.path.join(layout.path, "cert/client/ca.pem"))
