@@ -75,6 +75,7 @@ struct Config {
   Confinement confinement = Confinement::None;
   std::optional<NamedCpuQuotas> cpu_quotas{};  // nullopt: the role `run` is not limited
   std::string default_pool;                    // empty: none
+  std::chrono::milliseconds systemd_timeout{800};
   std::optional<Reserve> kubernetes_reserve{};
   ReservedCpus groups;
   std::vector<std::string> infra_users{"root"};  // groups.infra_users by name

@@ -72,6 +72,15 @@ ValueType<std::vector<std::string>> texts(const char* expected, size_t most, Tes
           .show = list_of};
 }
 
+template <typename Duration>
+ValueType<Duration> duration(int64_t least, int64_t most) {
+  return {.parse =
+              [=](const Value& value, Duration& target) {
+                return read_number(value, least, most, [&target](int64_t found) { target = Duration(found); });
+              },
+          .show = [](const Duration& value) { return number(static_cast<uint64_t>(value.count())); }};
+}
+
 // One of a few words.
 template <typename T, size_t N>
 ValueType<T> one_of(const char* expected, std::array<std::pair<const char*, T>, N> words) {
@@ -194,12 +203,11 @@ ValueType<std::optional<unsigned>> optional_count(unsigned least, unsigned most)
 }
 
 ValueType<std::chrono::seconds> interval(int64_t least, int64_t most) {
-  return {.parse =
-              [=](const Value& value, std::chrono::seconds& target) {
-                return read_number(value, least, most,
-                                   [&target](int64_t found) { target = std::chrono::seconds(found); });
-              },
-          .show = [](const std::chrono::seconds& value) { return number(static_cast<uint64_t>(value.count())); }};
+  return duration<std::chrono::seconds>(least, most);
+}
+
+ValueType<std::chrono::milliseconds> milliseconds(int64_t least, int64_t most) {
+  return duration<std::chrono::milliseconds>(least, most);
 }
 
 ValueType<CpuSet> cpu_list() {

@@ -29,6 +29,7 @@ ValueType<unsigned> count(unsigned most);
 ValueType<size_t> limit(size_t most);
 ValueType<std::optional<unsigned>> optional_count(unsigned least, unsigned most);
 ValueType<std::chrono::seconds> interval(int64_t least, int64_t most);
+ValueType<std::chrono::milliseconds> milliseconds(int64_t least, int64_t most);
 ValueType<CpuSet> cpu_list();
 ValueType<std::string> text();
 ValueType<std::string> absolute_path();

@@ -39,6 +39,7 @@ Result<ResolvedNode> resolve_node(const Config& config) {
                                .confinement = config.confinement,
                                .cpu_quotas = std::move(quotas),
                                .default_pool = config.default_pool,
+                               .systemd_timeout = config.systemd_timeout,
                                .reserves = reserves_of(config),
                                .policies = policies.policies},
                       .drift_interval = config.drift_interval,

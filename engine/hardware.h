@@ -2,6 +2,7 @@
 // fake.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <set>
@@ -47,8 +48,8 @@ using ChangeMemory = std::function<Result<void>(const cpuset::MemoryChange&)>;
 class Hardware {
  public:
   virtual ~Hardware() = default;
-  // All waits for systemd from here to end_request() together take no longer than one request may.
-  virtual void begin_request() {}
+  // All waits for systemd from here to end_request() take no longer than this together, apart from what undoes.
+  virtual void begin_request(std::chrono::milliseconds /*systemd_timeout*/) {}
   virtual void end_request() {}
   virtual Result<NodeFacts> discover() = 0;
   // All caches and classes, the frequencies of these CPUs, the groups of these tasks, and what `query` is about.

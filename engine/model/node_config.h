@@ -1,6 +1,7 @@
 // The configuration of the node's resources. Revisions of NodeState share one until a reload replaces it.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,8 +25,9 @@ struct NodeConfig {
   ForeignGroups foreign_groups = ForeignGroups::Report;
   CpuPools cpu_pools{};
   Confinement confinement = Confinement::None;
-  std::optional<CpuQuotas> cpu_quotas{};  // nullopt: the role `run` is not limited
-  std::string default_pool{};             // of requests that name tasks and no CPUs; empty: none
+  std::optional<CpuQuotas> cpu_quotas{};           // nullopt: the role `run` is not limited
+  std::string default_pool{};                      // of requests that name tasks and no CPUs; empty: none
+  std::chrono::milliseconds systemd_timeout{800};  // in all, for its answers to one request; others wait meanwhile
   Reserves reserves{};
   std::shared_ptr<const Policies> policies{};  // of this microarchitecture; null: none configured
 };

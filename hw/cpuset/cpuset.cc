@@ -17,13 +17,13 @@
 namespace nrd::cpuset {
 namespace {
 
-// What a request may spend on systemd's answers; others wait meanwhile.
+// For systemd's answers outside requests.
 constexpr std::chrono::milliseconds kPatience{800};
 
 // To undo what was begun before it did not answer in time: that request has had its time.
 constexpr std::chrono::milliseconds kPatienceToUndo{50};
 
-// Outside requests, and for what confines the rest of the host, unless systemd did not answer the time before.
+// The same, for what confines the rest of the host and for observing, unless systemd did not answer the time before.
 constexpr std::chrono::seconds kLongPatience{5};
 
 // For a search of conflicts: some 10 ms with a thousand processes, which a request must not wait for.
@@ -74,8 +74,6 @@ Result<Node> Cpuset::discover() {
   node.no_scopes = node.no_slices.empty() ? why_not_enabled() : node.no_slices;
   return node;
 }
-
-void Cpuset::begin_request() { left_ = kPatience; }
 
 Deadline Cpuset::patience_end(std::chrono::milliseconds patience) const {
   const auto now = std::chrono::steady_clock::now();

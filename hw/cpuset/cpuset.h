@@ -25,8 +25,8 @@ namespace nrd::cpuset {
 // To be made before other threads start.
 class Cpuset {
  public:
-  // From here to end_request(), observe() and converge() together wait 800 ms for systemd, apart from what undoes.
-  void begin_request();
+  // From here to end_request(), observe() and converge() together wait so long for systemd, apart from what undoes.
+  void begin_request(std::chrono::milliseconds systemd_timeout) { left_ = systemd_timeout; }
   void end_request() { left_.reset(); }
   Result<Node> discover();
   // Targets that have ended, and CPUs without a limit, are left out.

@@ -58,6 +58,9 @@ def test_a_slow_systemd_has_800_ms_of_a_request_in_all(host):
     before = host.traces()
     host.systemd.mode = "slow"
     assert_refused(host, ask("unit"), 503, "systemd does not answer", within=1.6)
+    host.node.configure("[cpu]\nsystemd_timeout_ms = 10000\n" + POOLS)
+    host.node.call("POST", "/v1/config/reload", {})
+    host.node.delete(post(host.node, ask("unit"))["id"])
     host.systemd.mode = "normal"
     wait_for(lambda: host.traces() == before, "the properties to be restored", 5)
 
