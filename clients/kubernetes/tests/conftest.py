@@ -27,3 +27,8 @@ def worker(cluster, shared_worker):
     for pod in cluster.api.list("Pod"):
         cluster.delete_pod(pod["metadata"]["name"], grace=0)
     wait_for(lambda: not shared_worker.workloads(), "the workloads of the test to go")
+
+
+@pytest.fixture
+def devices(worker):
+    worker.await_devices()

@@ -6,11 +6,7 @@ from processes import wait_for
 from test_ways import WAYS, await_no_workloads
 
 PROGRAMS = ["client", "nrd", "kubelet", "containerd"]
-
-
-@pytest.fixture(autouse=True)
-def five_ways(worker):
-    worker.await_devices()
+pytestmark = pytest.mark.usefixtures("devices")
 
 
 def restart(worker, *names):

@@ -12,11 +12,7 @@ from test_ways import WAYS, await_no_workloads
 PODS = int(os.environ.get("NRD_KUBE_PODS", "50"))  # of the Job
 AT_ONCE = 5
 MOST_GROWTH = 10  # MB resident, from the first fifth of the Job's pods to the last
-
-
-@pytest.fixture(autouse=True)
-def five_ways(worker):
-    worker.await_devices()
+pytestmark = pytest.mark.usefixtures("devices")
 
 
 def test_a_pod_deleted_while_it_is_pending_has_taken_nothing(cluster, worker):

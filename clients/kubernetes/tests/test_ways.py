@@ -8,6 +8,7 @@ from processes import wait_for
 from settings import NRDCTL
 
 WAYS = "intel.com/l3_cache_ways"
+pytestmark = pytest.mark.usefixtures("devices")
 
 
 def ways_of(mask):
@@ -16,11 +17,6 @@ def ways_of(mask):
 
 def await_no_workloads(worker):
     wait_for(lambda: worker.workloads() == [], "the workloads to be gone")
-
-
-@pytest.fixture(autouse=True)
-def five_ways(worker):
-    worker.await_devices()
 
 
 def test_a_pod_runs_in_a_class_with_its_ways_and_the_class_goes_with_it(cluster, worker):
