@@ -108,12 +108,6 @@ Reserves reserves_of(const Config& config) {
   return reserves;
 }
 
-Result<Config> parse_config(const std::string& text, const std::string& name) {
-  LoadedConfig loaded;
-  TRY(parse_onto(loaded, text, name));
-  return std::move(loaded.config);
-}
-
 Result<void> check(const Config& config) {
   if (config.server.debug && !http::is_loopback(config.server.address)) {
     return fail_at(ErrorCode::BadRequest, "server.address",

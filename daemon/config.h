@@ -125,9 +125,6 @@ Reserves reserves_of(const Config& config);
 // ("/etc/nrd/nrd.toml:3: ...").
 Result<void> parse_onto(LoadedConfig& loaded, const std::string& text, const std::string& name);
 
-// The same on top of the defaults.
-Result<Config> parse_config(const std::string& text, const std::string& name);
-
 // "info", "debug", …; nullopt for an unknown level.
 std::optional<log::Priority> level_of(const std::string& word);
 

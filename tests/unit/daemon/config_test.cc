@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "daemon/config_files.h"
+#include "tests/unit/daemon/parse_config.h"
 
 using namespace nrd;
 using daemon::Config;

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/json/reader.h"
-#include "daemon/config.h"
 #include "engine/model/cpu_pools.h"
+#include "tests/unit/daemon/parse_config.h"
 
 using namespace nrd;
 

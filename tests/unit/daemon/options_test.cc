@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "daemon/rmd_flags.h"
+#include "tests/unit/daemon/parse_config.h"
 
 using namespace nrd;
 using daemon::Exit;

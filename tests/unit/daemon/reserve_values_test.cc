@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "daemon/config.h"
+#include "tests/unit/daemon/parse_config.h"
 
 using namespace nrd;
 
