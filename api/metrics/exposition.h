@@ -35,6 +35,15 @@ struct Family {
   Distribution distribution{};    // of a histogram
 };
 
+// 1 or 0.
+inline double bool_value(bool is_so) { return is_so ? 1 : 0; }
+
+// A counter or gauge without labels.
+template <typename Number>
+Family one(Kind kind, const char* name, const char* help, Number value) {
+  return {.name = name, .help = help, .kind = kind, .samples = {{.value = static_cast<double>(value)}}};
+}
+
 std::string exposition(const std::vector<Family>& families);
 
 }  // namespace nrd::metrics

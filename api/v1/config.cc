@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "api/v1/onload/answer.h"
+#include "api/v1/answer.h"
 #include "api/v1/render_json.h"
 #include "base/json/validation.h"
 #include "base/json/writer.h"

@@ -4,7 +4,7 @@
 
 #include "api/routing/answer.h"
 #include "api/routing/problem.h"
-#include "api/v1/onload/answer.h"
+#include "api/v1/answer.h"
 #include "base/json/fields.h"
 #include "base/json/writer.h"
 #include "engine/model/confinement.h"

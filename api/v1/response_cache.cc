@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "api/routing/etag.h"
-#include "api/v1/usage_cache.h"
+#include "api/v1/onload/usage_cache.h"
 
 namespace nrd::v1 {
 

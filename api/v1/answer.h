@@ -1,0 +1,62 @@
+// Sends responses at once, or from the callback of another thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "api/routing/answer.h"
+#include "api/routing/call.h"
+#include "api/routing/problem.h"
+#include "base/json/reader.h"
+
+namespace nrd::v1 {
+
+inline http::Response refuse(const Error& error, routing::ErrorStyle style) {
+  return render(routing::problem_of_request(error), style);
+}
+
+inline http::Response not_found(const routing::Call& call, const char* what) {
+  return refuse({ErrorCode::NotFound, {}, std::string(what) + " not found", {}, {}, {}}, call.error_style);
+}
+
+// The value of `result`; nullopt: it failed, and `reply` has refused the request.
+template <typename T>
+std::optional<T> accept(const routing::Call& call, http::Reply& reply, Result<T> result) {
+  if (result) return *std::move(result);
+  reply.send(refuse(result.error(), call.error_style));
+  return std::nullopt;
+}
+
+// Likewise, the body as `parse` reads it. `absent`: what an empty body counts as.
+template <typename Parse>
+auto accept_body(const routing::Call& call, http::Reply& reply, Parse parse, const std::string& absent = {}) {
+  using Parsed = typename std::invoke_result_t<Parse, const json::Value&>::value_type;
+  const Result<json::Value> body = json::parse(call.request.body.empty() ? absent : call.request.body);
+  if (body) return accept(call, reply, Result<Parsed>(parse(*body)));
+  reply.send(render(routing::problem_of_body(body.error()), call.error_style));
+  return std::optional<Parsed>();
+}
+
+// A std::function must be copyable, a Reply is not.
+template <typename T, typename Show>
+Callback<T> answer_with(const routing::Call& call, http::Reply reply, Show show) {
+  const auto pending = std::make_shared<http::Reply>(std::move(reply));
+  const auto answer = [pending, show, style = call.error_style](const Result<T>& done) {
+    if (!done) return pending->send(refuse(done.error(), style));
+    if constexpr (std::is_void_v<T>) {
+      pending->send(show());
+    } else {
+      pending->send(show(*done));
+    }
+  };
+  return Callback<T>(answer, call.request.client);
+}
+
+inline Callback<void> answer_when_done(const routing::Call& call, http::Reply reply) {
+  const auto empty = [] { return http::Response{.status = 200, .content_type = {}, .body = {}, .headers = {}}; };
+  return answer_with<void>(call, std::move(reply), empty);
+}
+
+}  // namespace nrd::v1

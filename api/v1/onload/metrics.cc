@@ -1,0 +1,83 @@
+#include "api/v1/onload/metrics.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "api/v1/node_metrics.h"
+#include "api/v1/onload/usage_cache.h"
+#include "api/v1/response_cache.h"
+#include "engine/onload/allocations.h"
+#include "engine/onload/controller.h"
+#include "engine/onload/enum_names.h"
+#include "engine/transaction/engine.h"
+
+namespace nrd::v1 {
+namespace {
+
+using metrics::bool_value;
+using metrics::Family;
+using metrics::Kind;
+using metrics::one;
+using Families = std::vector<Family>;
+
+// The module onload, once it runs; null: it does not.
+const onload::Module* running_module(const onload::Status& status) {
+  const auto found = status.observed.modules.find("onload");
+  const bool runs = found != status.observed.modules.end() && found->second.state == onload::ModuleState::Live;
+  return runs ? &found->second : nullptr;
+}
+
+// Without the module there are no users; report 0 without counting.
+void add_users(Families& families, const routing::Call& call, bool is_loaded) {
+  Family users{.name = "nrd_onload_users", .help = "Processes that use Onload, as last counted"};
+  Family stacks{.name = "nrd_onload_stacks", .help = "Onload stacks, as last counted"};
+  const auto last = is_loaded ? call.bodies.usage->last(call.onload) : std::make_shared<const UsageCache::Count>();
+  if (last) {
+    users.samples.push_back({.value = static_cast<double>(last->users)});
+    stacks.samples.push_back({.value = static_cast<double>(last->stacks), .labels = {{"kind", "live"}}});
+    stacks.samples.push_back({.value = static_cast<double>(last->orphans), .labels = {{"kind", "orphan"}}});
+  }
+  families.insert(families.end(), {std::move(users), std::move(stacks)});
+}
+
+void add_operation(Families& families, const onload::Status& status) {
+  using onload::OperationKind;
+  Family running{.name = "nrd_onload_operation_running", .help = "1 for the kind of the running operation"};
+  const onload::Operation* operation = onload::running(status);
+  for (const OperationKind kind :
+       {OperationKind::Change, OperationKind::Drain, OperationKind::Undrain, OperationKind::RestartControlPlane}) {
+    running.samples.push_back({.value = bool_value(operation != nullptr && operation->kind == kind),
+                               .labels = {{"errand", std::string(onload::word_of(kind))}}});
+  }
+  families.push_back(std::move(running));
+  const auto& all = status.operations;
+  const auto last = std::find_if(
+      all.rbegin(), all.rend(), [](const onload::Operation& each) { return each.outcome != onload::Outcome::Running; });
+  families.push_back(one(Kind::Gauge, "nrd_onload_last_operation_failed",
+                         "1 if the last finished operation failed or was rolled back",
+                         bool_value(last != all.rend() && last->outcome != onload::Outcome::Succeeded)));
+}
+
+}  // namespace
+
+void add_onload(std::vector<metrics::Family>& families, const routing::Call& call) {
+  const auto status = call.onload.status();
+  const onload::Module* module = running_module(*status);
+  families.push_back(
+      one(Kind::Gauge, "nrd_onload_loaded", "1 while the onload module is loaded", bool_value(module != nullptr)));
+  Family info{.name = "nrd_onload_info", .help = "Version of the loaded onload module; the value is always 1"};
+  if (module != nullptr) info.samples.push_back({.value = 1, .labels = {{"version", as_label(module->version)}}});
+  families.push_back(std::move(info));
+  families.push_back(one(Kind::Gauge, "nrd_onload_door_open", "1 while new processes may use Onload",
+                         bool_value(status->device_access_open)));
+  add_users(families, call, module != nullptr);
+  size_t allocations = call.allocations.allocations()->size();
+  for (const auto& [origin, count] : workloads_with_onload(*call.engine.state())) allocations += count;
+  families.push_back(
+      one(Kind::Gauge, "nrd_onload_allocations", "Allocations and workloads that use Onload", allocations));
+  add_operation(families, *status);
+}
+
+}  // namespace nrd::v1
