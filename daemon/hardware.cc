@@ -27,7 +27,8 @@ class NodeHardware final : public Hardware {
  public:
   explicit NodeHardware(std::unique_ptr<rdt::Rdt> rdt) : rdt_(std::move(rdt)) {}
 
-  void begin_request(std::chrono::milliseconds systemd_timeout) override { cpuset_.begin_request(systemd_timeout); }
+  void set_systemd_timeout(std::chrono::milliseconds timeout) override { cpuset_.set_systemd_timeout(timeout); }
+  void begin_request() override { cpuset_.begin_request(); }
   void end_request() override { cpuset_.end_request(); }
 
   Result<NodeFacts> discover() override {

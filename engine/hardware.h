@@ -48,8 +48,10 @@ using ChangeMemory = std::function<Result<void>(const cpuset::MemoryChange&)>;
 class Hardware {
  public:
   virtual ~Hardware() = default;
-  // All waits for systemd from here to end_request() take no longer than this together, apart from what undoes.
-  virtual void begin_request(std::chrono::milliseconds /*systemd_timeout*/) {}
+  // For answers of systemd: in all for a request, and for each call outside of requests.
+  virtual void set_systemd_timeout(std::chrono::milliseconds /*timeout*/) {}
+  // All waits for systemd from here to end_request() together take no longer than one request may.
+  virtual void begin_request() {}
   virtual void end_request() {}
   virtual Result<NodeFacts> discover() = 0;
   // All caches and classes, the frequencies of these CPUs, the groups of these tasks, and what `query` is about.

@@ -27,7 +27,7 @@ struct NodeConfig {
   Confinement confinement = Confinement::None;
   std::optional<CpuQuotas> cpu_quotas{};           // nullopt: the role `run` is not limited
   std::string default_pool{};                      // of requests that name tasks and no CPUs; empty: none
-  std::chrono::milliseconds systemd_timeout{800};  // in all, for its answers to one request; others wait meanwhile
+  std::chrono::milliseconds systemd_timeout{800};  // for its answers, in all for one request
   Reserves reserves{};
   std::shared_ptr<const Policies> policies{};  // of this microarchitecture; null: none configured
 };

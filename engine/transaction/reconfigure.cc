@@ -101,6 +101,7 @@ Result<NodeConfig> Reconfigure::resolved(const NodeConfig& config) {
 Result<void> Reconfigure::apply(const NodeConfig& config) {
   NodeConfig checked = TRY(resolved(config));
   const auto next = std::make_shared<const NodeConfig>(std::move(checked));
+  hardware_.set_systemd_timeout(next->systemd_timeout);
   if (!changes_hardware(*state_.config, *next)) {
     state_.config = next;
     return {};
@@ -113,6 +114,7 @@ Result<void> Reconfigure::apply(const NodeConfig& config) {
   if (!converged) {
     log::error("CONVERGE_FAILED", converged.error().message, {{"DETAIL", converged.error().detail}});
     state_.config = before;
+    hardware_.set_systemd_timeout(before->systemd_timeout);
     state_.infra_tasks = infra_tasks;
     sync_.rollback();
     return converged;

@@ -27,9 +27,7 @@ bool has_zones_of_all(const NodeFacts& facts) {
 // While it exists, all that the hardware does is for one request.
 class RequestTime {
  public:
-  RequestTime(Hardware& hardware, const NodeConfig& config) : hardware_(hardware) {
-    hardware_.begin_request(config.systemd_timeout);
-  }
+  explicit RequestTime(Hardware& hardware) : hardware_(hardware) { hardware_.begin_request(); }
   ~RequestTime() { hardware_.end_request(); }
   RequestTime(const RequestTime&) = delete;
   RequestTime& operator=(const RequestTime&) = delete;
@@ -64,6 +62,7 @@ Transaction::Transaction(Hardware& hardware, store::Store& store, const Clock& c
       reconfigure_(hardware, state_, sync_, commits_, claims_, groups_, conflicts_),
       memory_(hardware, clock, state_, sync_, commits_, claims_, std::move(memory_changed)) {
   state_.config = std::make_shared<const NodeConfig>(options.node);
+  hardware_.set_systemd_timeout(state_.config->systemd_timeout);
 }
 
 Result<void> Transaction::recover() {
@@ -221,7 +220,7 @@ Result<WorkloadId> Transaction::target_of(const Command& command) const {
 
 // Plan again if CPUs or groups have changed since the plan was made.
 Result<Transaction::Tried> Transaction::apply_one(const Command& command) {
-  const RequestTime time(hardware_, *state_.config);
+  const RequestTime time(hardware_);
   const CpuSet online = state_.facts.rdt.online;
   const std::set<std::string> groups = group_names(state_.observed.rdt);
   Result<Tried> applied = try_one(command);
@@ -264,7 +263,7 @@ Result<Transaction::Tried> Transaction::try_one(const Command& command) {
 }
 
 Result<Applied> Transaction::dry_run(const Command& command) {
-  const RequestTime time(hardware_, *state_.config);
+  const RequestTime time(hardware_);
   TRY(check_revision(command));
   const WorkloadId id = TRY(target_of(command));
   TRY(memory_.check(command, id));
@@ -286,7 +285,7 @@ std::optional<cpuset::MemoryChange> Transaction::move_before(const Command& comm
 }
 
 Result<void> Transaction::apply_moved(const Command& command, const cpuset::MemoryChange& moved) {
-  const RequestTime time(hardware_, *state_.config);
+  const RequestTime time(hardware_);
   TRY(commits_.resolve());
   TRY(sync_.refresh({}, {}, {.memory = {moved.target}}));
   const Tried tried = TRY(try_one(command));

@@ -17,14 +17,11 @@
 namespace nrd::cpuset {
 namespace {
 
-// For systemd's answers outside requests.
-constexpr std::chrono::milliseconds kPatience{800};
-
 // To undo what was begun before it did not answer in time: that request has had its time.
 constexpr std::chrono::milliseconds kPatienceToUndo{50};
 
-// The same, for what confines the rest of the host and for observing, unless systemd did not answer the time before.
-constexpr std::chrono::seconds kLongPatience{5};
+// Of systemd, where no request waits.
+constexpr std::chrono::milliseconds kLongPatience{5000};
 
 // For a search of conflicts: some 10 ms with a thousand processes, which a request must not wait for.
 constexpr std::chrono::milliseconds kSearchPatience{20};
@@ -70,7 +67,7 @@ Result<Node> Cpuset::discover() {
             .no_latency_limits = why_no_latency_limits(kRoot)};
   node.memory_nodes = TRY(MemoryBinding::nodes());
   node.overwrites_affinity = overwrites_affinity();
-  node.no_slices = node.no_cgroups.empty() ? units_.why_not(patience_end(kPatience)) : node.no_cgroups;
+  node.no_slices = node.no_cgroups.empty() ? units_.why_not(patience_end(timeout_)) : node.no_cgroups;
   node.no_scopes = node.no_slices.empty() ? why_not_enabled() : node.no_slices;
   return node;
 }
@@ -85,7 +82,7 @@ void Cpuset::spend_since(Deadline begun) {
   if (left_) *left_ = std::max(Deadline::duration(0), *left_ - (std::chrono::steady_clock::now() - begun));
 }
 
-std::chrono::milliseconds Cpuset::patience() const { return is_silent_ ? kPatience : kLongPatience; }
+std::chrono::milliseconds Cpuset::patience() const { return is_silent_ ? timeout_ : std::max(timeout_, kLongPatience); }
 
 Result<Observed> Cpuset::observe(const Query& query) {
   const Deadline begun = std::chrono::steady_clock::now();
@@ -188,7 +185,7 @@ Result<void> Cpuset::converge(const Setting& wanted) {
 // A target that refuses does not keep the others from what they need. What confines the rest of the host comes last,
 // and goes first: a partition and slices with its CPUs exclude each other.
 Result<void> Cpuset::converge_targets(const Setting& wanted) {
-  const Deadline soon = patience_end(kPatience);
+  const Deadline soon = patience_end(timeout_);
   const Deadline late = patience_end(patience());
   const auto deadline_of = [soon, late](const Target& target) { return confines(target) ? late : soon; };
   Result<void> first;

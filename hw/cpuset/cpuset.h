@@ -25,8 +25,11 @@ namespace nrd::cpuset {
 // To be made before other threads start.
 class Cpuset {
  public:
-  // From here to end_request(), observe() and converge() together wait so long for systemd, apart from what undoes.
-  void begin_request(std::chrono::milliseconds systemd_timeout) { left_ = systemd_timeout; }
+  // How long each of observe() and converge() waits for systemd. Outside requests it is at least 5 s for what confines
+  // the rest of the host and for observing, unless systemd did not answer the time before.
+  void set_systemd_timeout(std::chrono::milliseconds timeout) { timeout_ = timeout; }
+  // From here to end_request() they wait so long together, apart from what undoes.
+  void begin_request() { left_ = timeout_; }
   void end_request() { left_.reset(); }
   Result<Node> discover();
   // Targets that have ended, and CPUs without a limit, are left out.
@@ -56,6 +59,7 @@ class Cpuset {
   Result<void> release(const Target& target, const Masks& before, Deadline deadline);
   Result<void> free(const Target& target, const Masks& before, Deadline deadline);
 
+  std::chrono::milliseconds timeout_{800};
   bool is_undoing_ = false;  // systemd did not answer converge() in time; until the next that it does, or observe()
   bool is_silent_ = false;   // systemd did not answer in time, the last time that it was asked for something
   std::optional<Deadline::duration> left_;  // to wait for systemd, of a request

@@ -63,6 +63,13 @@ class DyingNode(SystemdNode):
         query = "SELECT kind, key FROM baseline WHERE kind <> 'cpu'"
         return sorted(self.vm.run(["sqlite3", "-readonly", f"{STATE}/nrd.db", query]).stdout.splitlines())
 
+    def wait_for(self, condition, what):
+        """Or tell what is there instead, and what the daemon has said."""
+        try:
+            self.vm.wait_until(condition, timeout=60, what=what)
+        except MachineError as error:
+            raise AssertionError(f"{error}\n{self.baselines()}\n{self.get('/v1/health')}\n{self.daemon.output()}") from None
+
     def reload(self, config):
         self.config = config
         self.vm.write("/run/nrd.toml", config)
@@ -156,11 +163,7 @@ def assert_owned(node, target, baselines):
         workload, = workloads
         node.vm.wait_until(lambda: target.cpus() == cpus_of(workload["cpu"]["exclusive"]), timeout=60, what="the CPUs of the workload")
         assert node.request("DELETE", f"/v1/workloads/{workload['id']}")[0] in (200, 204)
-    try:
-        node.vm.wait_until(lambda: target.cpus() == target.before and node.baselines() == baselines, timeout=60, what="everything as before")
-    except MachineError as error:
-        found = target.cpus(), node.baselines(), node.get("/v1/health")
-        raise AssertionError(f"{error}\n{found}, not {target.before}, {baselines}\n{node.daemon.output()}") from None
+    node.wait_for(lambda: target.cpus() == target.before and node.baselines() == baselines, f"CPUs {target.before} and the baselines {baselines}")
 
 
 def sweep(node, call, request, assert_consistent):
@@ -170,11 +173,11 @@ def sweep(node, call, request, assert_consistent):
         tracer = node.die_at(call, number)
         has_succeeded = request()
         is_dead = node.is_dead(tracer)
+        print(f"{call} {number}: {'dead' if is_dead else 'done' if has_succeeded else 'too slow'}", flush=True)
         node.restart(CONFIG.replace(*OFTEN, 1))
         assert_consistent()
         node.reload(CONFIG)
         if has_succeeded and not is_dead:
-            print(f"{call}: {number - 1} deaths")
             return
         number += is_dead  # otherwise systemd was too busy
     raise AssertionError(f"{number - 1} deaths at {call} in {MOST_WRITES} requests, and none succeeded")
@@ -267,10 +270,10 @@ def test_nothing_is_left_of_a_confinement_that_died_at_a_write(node, call):
     def assert_confined_and_released():
         partition = lambda: node.vm.read(f"{CGROUPS}/nrd.slice/cpuset.cpus.partition")
         node.restart(PARTITION.replace(*OFTEN, 1))
-        node.vm.wait_until(lambda: partition() == "root\n" and node.get("/v1/health")["status"] == "ok", timeout=60, what="the confinement")
+        node.wait_for(lambda: partition() == "root\n" and node.get("/v1/health")["status"] == "ok", "the confinement")
         assert node.effective("/nrd.slice") == POOL and node.effective("/system.slice") == {0}
         node.restart(CONFIG.replace(*OFTEN, 1))
-        node.vm.wait_until(lambda: partition() == "member\n" and node.baselines() == [], timeout=60, what="the end of the confinement")
+        node.wait_for(lambda: partition() == "member\n" and node.baselines() == [], "the end of the confinement")
         assert node.effective("/system.slice") == ALL and node.property_of("system.slice", "AllowedCPUs") == ""
         after = node.masks()
         assert {pid: mask for pid, mask in after.items() if pid in masks} == {pid: mask for pid, mask in masks.items() if pid in after}
