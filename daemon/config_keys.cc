@@ -138,7 +138,7 @@ std::vector<ConfigKey> node_keys() {
           "cpu.default_pool", kReload, [](auto& c) -> auto& { return c.default_pool; }, text()),
       key(
           "cpu.systemd_timeout_ms", kReload, [](auto& c) -> auto& { return c.systemd_timeout; },
-          milliseconds(100, 10'000)),
+          milliseconds(100, 20'000)),
       key(
           "reserve.kubernetes", kReload, [](auto& c) -> auto& { return c.kubernetes_reserve; }, reserve()),
       key(

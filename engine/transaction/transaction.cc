@@ -325,7 +325,8 @@ Result<void> Transaction::carry_out(Proposal proposal) {
   return {};
 }
 
-std::vector<Result<Applied>> Transaction::apply(std::span<const Command> commands) {
+std::vector<Result<Applied>> Transaction::apply(std::span<const Command> commands,
+                                                const std::function<void()>& begins_one) {
   const auto frozen = [] { return fail(ErrorCode::Frozen, "store state unknown; change rejected, try again"); };
   std::vector<Result<Applied>> outcomes;
   std::vector<std::optional<Deferred>> deferred(commands.size());
@@ -334,6 +335,7 @@ std::vector<Result<Applied>> Transaction::apply(std::span<const Command> command
     return outcomes;
   }
   for (const Command& command : commands) {
+    begins_one();
     if (commits_.is_unknown()) {  // the claim of an earlier command
       outcomes.push_back(frozen());
       continue;

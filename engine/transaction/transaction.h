@@ -44,8 +44,10 @@ class Transaction {
 
   // Start after stop, crash or reboot: converges the hardware to the stored state.
   Result<void> recover();
-  // One outcome for each command, in order; all share one commit. The publisher fills in `Done::state`.
-  std::vector<Result<Applied>> apply(std::span<const Command> commands);
+  // One outcome for each command, in order; all share one commit. The publisher fills in `Done::state`. `begins_one` is
+  // called before each.
+  std::vector<Result<Applied>> apply(
+      std::span<const Command> commands, const std::function<void()>& begins_one = [] {});
   // What `command` would do now. Observes, and writes nothing.
   Result<Applied> dry_run(const Command& command);
   // The workload created with this key. NotFound: the key was not used.

@@ -10,6 +10,8 @@ STATE, SOCKET = "/share/state", "/run/nrd.sock"  # what is on the share outlives
 
 
 class DaemonNode:
+    request_timeout = 60  # seconds
+
     def __init__(self, vm, config=""):
         self.vm, self.config = vm, config
         self.daemon = None
@@ -39,7 +41,7 @@ class DaemonNode:
             head += ["Content-Type: application/json", f"Content-Length: {len(text)}"]
         said = ""
         with contextlib.suppress(FileNotFoundError, ConnectionError):
-            said = self.vm.exchange(SOCKET, "\r\n".join([*head, "", text]))
+            said = self.vm.exchange(SOCKET, "\r\n".join([*head, "", text]), self.request_timeout)
         head, _, text = said.partition("\r\n\r\n")
         return int(head.split()[1]) if head else 0, json.loads(text) if text else None
 

@@ -53,9 +53,11 @@ class SystemdNode(PoolNode):
     """On Machine(systemd=True), which beside other work of the host takes seconds for what it does elsewhere in milliseconds.
     What was refused for this, without any effect, is asked once more."""
 
+    systemd_timeout_ms = 8000
+
     def start(self):
         self.vm.run(["mkdir", "-p", "/run/nrd.toml.d"])
-        self.vm.write("/run/nrd.toml.d/slow.toml", "[cpu]\nsystemd_timeout_ms = 8000\n")
+        self.vm.write("/run/nrd.toml.d/slow.toml", f"[cpu]\nsystemd_timeout_ms = {self.systemd_timeout_ms}\n")
         super().start()
 
     def request(self, method, path, body=None, headers=()):

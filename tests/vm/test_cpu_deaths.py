@@ -35,18 +35,32 @@ PARTITION = CONFIG.replace('"none"', '"partition"')
 OFTEN = ("interval_seconds = 3600", "interval_seconds = 1")  # what a busy systemd did not answer is done with the next check
 ALL, POOL = set(range(4)), {1, 2, 3}
 WRITES = ("sendmsg", "write", "sched_setaffinity", "pwrite64")
+CHANGES = ("SetUnitProperties", "StartUnit", "StartTransientUnit")  # methods of systemd
 MOST_WRITES = 200  # of one kind in one request
 
 
 class DyingNode(SystemdNode):
+    systemd_timeout_ms, request_timeout = 20000, 300  # while strace stops it at each of its calls
+
     def engine(self):
         script = f"for t in /proc/{self.daemon.pid}/task/*; do [ $(cat $t/comm) != nrd-engine ] || echo ${{t##*/}}; done"
         return min(int(thread) for thread in self.vm.run(script).stdout.split())  # those that it starts have its name at first
 
     def die_at(self, call, number):
         """As soon as the engine makes this call. Returns the tracer."""
+        return self.trace(call, "-o", "/dev/null", "-e", f"inject={call}:signal=KILL:when={number}")
+
+    def calls(self, call, request):
+        """As strace shows them, of a request that succeeds."""
+        tracer = self.trace(call, "-o", "/run/calls", "-s", "1000")
+        assert request()
+        tracer.kill()
+        tracer.wait()
+        return self.vm.read("/run/calls").splitlines()
+
+    def trace(self, call, *options):
         engine = self.engine()
-        tracer = self.vm.spawn(["strace", "-o", "/dev/null", "-p", str(engine), "-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when={number}"])
+        tracer = self.vm.spawn(["strace", "-p", str(engine), "-e", f"trace={call}", *options])
         self.vm.wait_until(lambda: f"TracerPid:\t{tracer.pid}\n" in self.vm.read(f"/proc/{self.daemon.pid}/task/{engine}/status"), timeout=60, what="strace")
         return tracer
 
@@ -169,7 +183,26 @@ def assert_owned(node, target, baselines):
 def sweep(node, call, request, assert_consistent):
     """Dies at each call of this kind that a request makes. The request returns whether it succeeded."""
     number = 1
-    for _ in range(MOST_WRITES):
+    while dies(node, call, number, request, assert_consistent):
+        number += 1
+    assert number < MOST_WRITES
+
+
+def sweep_messages(node, request, assert_consistent):
+    """The same for a request most of whose messages to systemd ask: dies at each one that changes something, and at the next."""
+    messages = node.calls("sendmsg", request)
+    assert_consistent()
+    node.reload(CONFIG)
+    changes = [number for number, message in enumerate(messages, 1) if any(method in message for method in CHANGES)]
+    print(f"{len(changes)} changes among {len(messages)} messages", flush=True)
+    assert changes
+    for number in sorted({*changes, *(number + 1 for number in changes)}):
+        dies(node, "sendmsg", number, request, assert_consistent)
+
+
+def dies(node, call, number, request, assert_consistent):
+    """False if the request succeeded before. Repeated if systemd was too busy."""
+    for _ in range(ATTEMPTS):
         tracer = node.die_at(call, number)
         has_succeeded = request()
         is_dead = node.is_dead(tracer)
@@ -177,10 +210,9 @@ def sweep(node, call, request, assert_consistent):
         node.restart(CONFIG.replace(*OFTEN, 1))
         assert_consistent()
         node.reload(CONFIG)
-        if has_succeeded and not is_dead:
-            return
-        number += is_dead  # otherwise systemd was too busy
-    raise AssertionError(f"{number - 1} deaths at {call} in {MOST_WRITES} requests, and none succeeded")
+        if is_dead or has_succeeded:
+            return is_dead
+    raise AssertionError(f"{ATTEMPTS} requests did neither die at {call} {number} nor succeed")
 
 
 def succeeds(node, method, path, body=None):
@@ -278,4 +310,7 @@ def test_nothing_is_left_of_a_confinement_that_died_at_a_write(node, call):
         after = node.masks()
         assert {pid: mask for pid, mask in after.items() if pid in masks} == {pid: mask for pid, mask in masks.items() if pid in after}
 
-    sweep(node, call, reload, assert_confined_and_released)
+    if call == "sendmsg":
+        sweep_messages(node, reload, assert_confined_and_released)
+    else:
+        sweep(node, call, reload, assert_confined_and_released)
