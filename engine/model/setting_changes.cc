@@ -219,10 +219,14 @@ Setting without_applied(Setting setting, const Observed& observed) {
 }
 
 Setting without_same_limits(Setting setting, const cpuset::Setting& before) {
-  std::erase_if(setting.cpuset.limited, [&before](const auto& entry) {
-    const auto same = before.limited.find(entry.first);
-    return same != before.limited.end() && same->second == entry.second;
-  });
+  const auto leave_out = [](auto& wanted, const auto& same_as) {
+    std::erase_if(wanted, [&same_as](const auto& entry) {
+      const auto same = same_as.find(entry.first);
+      return same != same_as.end() && same->second == entry.second;
+    });
+  };
+  leave_out(setting.cpuset.limited, before.limited);
+  leave_out(setting.cpuset.restored, before.restored);
   return setting;
 }
 

@@ -54,6 +54,16 @@ def test_a_silent_systemd_fails_no_request_that_is_not_about_units(host):
     host.systemd.mode = "normal"
 
 
+def test_what_a_refused_request_has_left_fails_no_other(host):
+    before = host.traces()
+    host.systemd.mode = "deaf"
+    assert_refused(host, ask("unit"), 503, "systemd does not answer")
+    ways = post(host.node, {"core_ids": ["12"], "cache": {"max": 2, "min": 2}})
+    host.node.delete(ways["id"])
+    host.systemd.mode = "normal"
+    wait_for(lambda: host.traces() == before, "the properties to be restored", 5)
+
+
 def test_a_slow_systemd_has_800_ms_of_a_request_in_all(host):
     before = host.traces()
     host.systemd.mode = "slow"
