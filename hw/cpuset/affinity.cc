@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <cerrno>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <string>
@@ -23,6 +24,9 @@ namespace {
 // next pass finds them.
 constexpr int kMaxPasses = 64;
 constexpr int kUnchangedPasses = 2;  // in a row, until all have it
+
+// Its passes may take long with ten thousand threads, and others wait meanwhile.
+constexpr std::chrono::seconds kMostTime{1};
 
 struct FreeMask {
   void operator()(cpu_set_t* mask) const { CPU_FREE(mask); }
@@ -209,16 +213,20 @@ namespace {
 
 // A thread that starts while a pass runs inherits either mask.
 Result<void> set_all(const Task& task, const Masks& wanted, Clipping clipping) {
+  const auto end = std::chrono::steady_clock::now() + kMostTime;
   int unchanged = 0;
-  for (int pass = 0; pass < kMaxPasses && unchanged < kUnchangedPasses; ++pass) {
+  bool is_late = false;
+  for (int pass = 0; pass < kMaxPasses && unchanged < kUnchangedPasses && !is_late; ++pass) {
     bool has_changed = false;
     for (const pid_t thread : TRY(threads_of(task))) {
       const auto exception = wanted.exceptions.find(thread);
       const CpuSet& cpus = exception == wanted.exceptions.end() ? wanted.cpus : exception->second;
       const bool changed = TRY(set_mask(thread, cpus, clipping));
       has_changed = has_changed || changed;
+      is_late = std::chrono::steady_clock::now() > end;
+      if (is_late) break;
     }
-    unchanged = has_changed ? 0 : unchanged + 1;
+    unchanged = has_changed || is_late ? 0 : unchanged + 1;
   }
   if (unchanged == kUnchangedPasses) return {};
   return fail(ErrorCode::Hardware, "task " + std::to_string(task.id) +
