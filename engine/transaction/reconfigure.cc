@@ -34,15 +34,17 @@ Result<NodeConfig> with_resolved_pools(NodeConfig config, const NodeFacts& facts
   return config;
 }
 
-// Grants are kept: a pool that has any keeps its kind and its granted CPUs.
+// Grants are kept: a pool that has any keeps its kind and its granted CPUs. What a change of the configuration took
+// while nrd was stopped is not in the way of another one.
 Result<void> Reconfigure::check_granted(const CpuPools& pools) {
   std::string affected;
   for (const auto& [id, workload] : state_.workloads) {
     const auto is_kept = [&](const CpuGrant& grant) {
       const CpuPool* before = pool_of(state_, grant);
       const CpuPool* after = find_pool(pools, grant.pool);
-      return after && (grant.exclusive | grant.idle_siblings).is_subset_of(after->cpus) &&
-             (!before || before->kind == after->kind);
+      if (!before || !after) return !before;
+      const CpuSet granted = grant.exclusive | grant.idle_siblings;
+      return (granted - after->cpus).is_subset_of(granted - before->cpus) && before->kind == after->kind;
     };
     if (!std::ranges::all_of(cpu_grants_of(workload), is_kept))
       affected += (affected.empty() ? "" : ", ") + id_text(workload);

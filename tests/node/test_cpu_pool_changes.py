@@ -127,6 +127,19 @@ def test_a_reload_takes_no_idle_sibling():
         assert node.list()[0]["cpu"] == made["cpu"]
 
 
+def test_what_was_taken_while_nrd_was_stopped_is_not_in_the_way_of_a_reload(large):
+    made = post(large, {"cpu": {"pool": "fast", "cpus": "4"}})
+    large.kill9()
+    smaller = LARGE.replace("2-7,10-15", "2-3,5-7,10-15")
+    large.configure(smaller)
+    large.start()
+    large.configure('[log]\nlevel = "debug"\n' + smaller)
+    assert large.request("POST", "/v1/config/reload", "{}")[0] == 200
+    large.configure('[log]\nlevel = "debug"\n')
+    assert large.request("POST", "/v1/config/reload", "{}")[0] == 409
+    large.delete(made["id"])
+
+
 def confine(host, kind):
     host.node.configure(f'[cpu]\nconfine = "{kind}"\n' + POOLS)
     return refusal(host.node, "POST", "/v1/config/reload", {})
