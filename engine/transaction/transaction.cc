@@ -209,6 +209,11 @@ void Transaction::note_created(const Spec& spec, const std::optional<Idempotency
   state_.next_id = std::max(state_.next_id, number_of(spec.given_id)) + 1;
 }
 
+// Clients may have chosen some above the numbers that note_created() counts.
+void Transaction::skip_chosen_ids() {
+  while (workload_with_id(state_, std::to_string(state_.next_id))) ++state_.next_id;
+}
+
 // The next id for one that does not exist yet.
 Result<WorkloadId> Transaction::target_of(const Command& command) const {
   if (const auto* patch = std::get_if<PatchWorkload>(&command)) return patch->id;
@@ -242,6 +247,7 @@ Result<Transaction::Tried> Transaction::try_one(const Command& command) {
     if (created) return Tried{*created};
   }
   TRY(check_revision(command));
+  skip_chosen_ids();
   const WorkloadId id = TRY(target_of(command));
   TRY(memory_.check(command, id));
   Proposal proposal = TRY(plan_on_fresh_observation(command));
@@ -265,6 +271,7 @@ Result<Transaction::Tried> Transaction::try_one(const Command& command) {
 Result<Applied> Transaction::dry_run(const Command& command) {
   const RequestTime time(hardware_);
   TRY(check_revision(command));
+  skip_chosen_ids();
   const WorkloadId id = TRY(target_of(command));
   TRY(memory_.check(command, id));
   Proposal proposal = TRY(plan_on_fresh_observation(command));

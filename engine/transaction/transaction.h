@@ -89,6 +89,7 @@ class Transaction {
   Result<std::optional<WorkloadId>> created_with(const IdempotencyKey& key) const;
   Result<void> check_revision(const Command& command) const;
   void note_created(const Spec& spec, const std::optional<IdempotencyKey>& key);
+  void skip_chosen_ids();
   Result<WorkloadId> target_of(const Command& command) const;
   Result<Tried> apply_one(const Command& command);
   Result<Tried> try_one(const Command& command);

@@ -122,6 +122,13 @@ def test_a_chosen_number_is_not_given_to_others():
         assert node.call("GET", "/v1/workloads/6")["core_ids"] == ["2"]
 
 
+def test_a_chosen_number_that_nrd_would_give_later_is_passed_over():
+    with Node() as node:
+        given = ["9007199254740992", "9007199254740994"]  # the second one is above those that are counted
+        assert [node.create(str(cpu), 1, 1, id=id)["id"] for cpu, id in enumerate(given, 1)] == given
+        assert node.create("3", 1, 1)["id"] == "9007199254740995"
+
+
 @pytest.mark.parametrize("id", ["a/b", "a b", "é", ".", "..", "x" * 321, 7])
 def test_an_id_that_does_not_fit_into_a_path_is_refused(node, id):
     status, text, _ = post(node, two_ways(id=id))
