@@ -68,6 +68,11 @@ Result<Done> check_owned(const Outcome& outcome, const std::optional<Owner>& onl
   return outcome;
 }
 
+// After these errors the store may hold it nevertheless.
+bool may_exist(const Outcome& outcome) {
+  return outcome || outcome.error().code == ErrorCode::Store || outcome.error().code == ErrorCode::Frozen;
+}
+
 Result<void> check_onload(const Requester& who, const std::optional<RenderRequest>& request) {
   if (!request || who.may_use_onload) return {};
   return forbidden("/onload", "this socket does not allow Onload", "no onload, or onload.allocations in its allow");
@@ -246,7 +251,7 @@ void WorkloadService::create(const Requester& who, const NewWorkload& workload, 
     if (!admitted) return done(Failure(admitted.error()));
     const auto answer = [&engine, &owners, only, done, launch, owner = admitted->spec.owner,
                          origin = admitted->origin](const Outcome& outcome) {
-      if (owner) end_with_owner(engine, owners, *owner);
+      if (owner && may_exist(outcome)) end_with_owner(engine, owners, *owner);
       done(check_owned(outcome, only, origin).map([&launch](Done created) {
         return Changed{std::move(created), launch};
       }));
@@ -280,7 +285,7 @@ void WorkloadService::put(const Requester& who, const WorkloadReplacement& repla
                                                                           const Launch& launch) {
           if (!admitted) return done(Failure(admitted.error()));
           const auto answer = [&engine, &owners, done, launch, owner = admitted->spec.owner](const Outcome& outcome) {
-            if (owner) end_with_owner(engine, owners, *owner);
+            if (owner && may_exist(outcome)) end_with_owner(engine, owners, *owner);
             done(outcome.map([&launch](const Done& put) { return Changed{put, launch}; }));
           };
           engine.submit(*admitted, {answer, client});

@@ -158,6 +158,22 @@ def test_an_owner_must_run_now_and_the_caller_is_known_on_the_socket_only(node):
     assert node.list() == []
 
 
+def watched(node):
+    """Number of processes whose end the daemon awaits."""
+    folder = f"/proc/{node.daemon.pid}/fd"
+    return sum("[pidfd]" in os.readlink(f"{folder}/{name}") for name in os.listdir(folder))
+
+
+def test_the_owner_of_a_refused_request_is_not_watched(node):
+    body = {"core_ids": ["0"], "owner": {"pid": os.getpid()}}
+    with pytest.raises(Refused):
+        node.call("POST", "/v1/workloads", {**body, "cache": {"max": 11, "min": 11}})
+    assert watched(node) == 0
+    made = node.call("POST", "/v1/workloads", {**body, "cache": {"max": 2, "min": 2}})
+    assert watched(node) == 1
+    node.delete(made["id"])
+
+
 def by_url(node, *before):
     """nrdctl run over plain HTTP, where nrd does not learn the caller from the kernel; not as root."""
     words = [*before, "setpriv", "--reuid=65534", "--clear-groups", NRDCTL, "--url", f"http://127.0.0.1:{node.port}", "run", "--cpus", "0", "--ways", "2", "--", "echo", "hello"]
