@@ -333,7 +333,6 @@ class ThreadedEngine final : public Engine {
     std::vector<Command> commands;
     for (auto waiting = batch.begin(); waiting != questions; ++waiting)
       commands.push_back(std::get<Command>(std::move(waiting->request)));
-    // All of them together may take longer than the watchdog allows, if systemd is slow.
     const auto note_life = [this] { busy_since_ = clock_.steady(); };
     std::vector<Result<Applied>> outcomes = writer_.apply(commands, note_life);
     for (auto waiting = questions; waiting != batch.end(); ++waiting) {

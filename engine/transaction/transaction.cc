@@ -44,6 +44,12 @@ uint64_t number_of(const std::string& given_id) {
   return number <= kLargest ? number : 0;
 }
 
+std::optional<Workload> deleted_by(const NodeState& state, const Command& command) {
+  const auto* remove = std::get_if<DeleteWorkload>(&command);
+  if (!remove || !state.workloads.contains(remove->id)) return std::nullopt;
+  return state.workloads.at(remove->id);
+}
+
 }  // namespace
 
 Transaction::Transaction(Hardware& hardware, store::Store& store, const Clock& clock, const EngineOptions& options,
@@ -348,11 +354,7 @@ std::vector<Result<Applied>> Transaction::apply(std::span<const Command> command
       continue;
     }
     // Answer a delete with the workload as it was, and the others with their state after the batch.
-    std::optional<Workload> deleted;
-    if (const auto* remove = std::get_if<DeleteWorkload>(&command)) {
-      const auto found = state_.workloads.find(remove->id);
-      if (found != state_.workloads.end()) deleted = found->second;
-    }
+    std::optional<Workload> deleted = deleted_by(state_, command);
     const uint64_t next_id = state_.next_id;
     outcomes.push_back(apply_one(command).map([&](Tried tried) {
       if (deleted) return Applied{*std::move(deleted)};

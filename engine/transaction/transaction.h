@@ -45,7 +45,7 @@ class Transaction {
   // Start after stop, crash or reboot: converges the hardware to the stored state.
   Result<void> recover();
   // One outcome for each command, in order; all share one commit. The publisher fills in `Done::state`. `begins_one` is
-  // called before each.
+  // called before each: if systemd is slow, all together may take longer than the watchdog allows.
   std::vector<Result<Applied>> apply(
       std::span<const Command> commands, const std::function<void()>& begins_one = [] {});
   // What `command` would do now. Observes, and writes nothing.

@@ -54,7 +54,7 @@ def test_a_silent_systemd_fails_no_request_that_is_not_about_units(host):
     host.systemd.mode = "normal"
 
 
-def test_what_a_refused_request_has_left_fails_no_other(host):
+def test_a_refused_request_leaves_nothing_that_fails_others(host):
     before = host.traces()
     host.systemd.mode = "deaf"
     assert_refused(host, ask("unit"), 503, "systemd does not answer")

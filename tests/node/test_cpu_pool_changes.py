@@ -127,7 +127,7 @@ def test_a_reload_takes_no_idle_sibling():
         assert node.list()[0]["cpu"] == made["cpu"]
 
 
-def test_what_was_taken_while_nrd_was_stopped_is_not_in_the_way_of_a_reload(large):
+def test_cpus_taken_while_nrd_was_stopped_are_not_in_the_way_of_a_reload(large):
     made = post(large, {"cpu": {"pool": "fast", "cpus": "4"}})
     large.kill9()
     smaller = LARGE.replace("2-7,10-15", "2-3,5-7,10-15")
