@@ -1,6 +1,7 @@
 package containers
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/containerd/nri/pkg/api"
@@ -25,7 +26,9 @@ func adjustment(container *api.Container, granted nrd.Workload, asksForPools boo
 		change.AddEnv("NRD_WORKLOAD", granted.ID)
 	}
 	if granted.Onload != nil {
-		adjustOnload(change, container, *granted.Onload)
+		if err := adjustOnload(change, container, *granted.Onload); err != nil {
+			return nil, err
+		}
 	}
 	return change, nil
 }
@@ -87,8 +90,9 @@ func addVariables(change *api.ContainerAdjustment, grants nrd.CPUGrants) error {
 	return nil
 }
 
-// adjustOnload adds variables, devices and files of Onload.
-func adjustOnload(change *api.ContainerAdjustment, container *api.Container, grant nrd.OnloadGrant) {
+// adjustOnload adds variables, devices and files of Onload. Without one of the devices, which have to be visible to this
+// program, too, applications would run without Onload unnoticed.
+func adjustOnload(change *api.ContainerAdjustment, container *api.Container, grant nrd.OnloadGrant) error {
 	for name, value := range grant.Environment {
 		if name == "LD_PRELOAD" {
 			value = preload(value, variable(container.GetEnv(), name))
@@ -103,10 +107,13 @@ func adjustOnload(change *api.ContainerAdjustment, container *api.Container, gra
 		change.AddMount(&api.Mount{Source: mount.Source, Destination: mount.Target, Type: "bind", Options: options})
 	}
 	for _, path := range grant.Devices {
-		if device, err := characterDevice(path); err == nil {
-			change.AddDevice(device)
+		device, err := characterDevice(path)
+		if err != nil {
+			return fmt.Errorf("nrd-kube cannot see a device of Onload: %w", err)
 		}
+		change.AddDevice(device)
 	}
+	return nil
 }
 
 // preload puts ours in front of what the container has, not in its place.

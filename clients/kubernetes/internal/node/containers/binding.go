@@ -14,7 +14,8 @@ const processLabel = "process"
 // follows: processes that "kubectl exec" starts later are in the class, too, and the grant ends with the cgroup if this
 // client is gone by then.
 func (p *Plugin) bind(ctx context.Context, started entry, pid uint32) (entry, error) {
-	labels := maps.Clone(started.request.Labels)
+	labels := map[string]string{}
+	maps.Copy(labels, started.request.Labels)
 	labels[processLabel] = strconv.FormatUint(uint64(pid), 10)
 	started.request.Labels = labels
 	_, err := p.client.Put(ctx, started.workloadID(), started.request)
