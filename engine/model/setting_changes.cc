@@ -178,29 +178,25 @@ void apply(const cpuset::Setting& setting, cpuset::Observed& observed) {
   for (const auto& [source, cpus] : setting.noise) observed.noise[source] = cpus;
 }
 
+// Of `wanted`, what `present` has with the same value.
+void leave_out_same(auto& wanted, const auto& present) {
+  std::erase_if(wanted, [&present](const auto& entry) {
+    const auto same = present.find(entry.first);
+    return same != present.end() && same->second == entry.second;
+  });
+}
+
 }  // namespace
 
 Setting changes(Setting setting, const pstate::Setting& before) {
-  const auto leave_out_same = [](auto& cpus, const auto& as_before) {
-    std::erase_if(cpus, [&as_before](const auto& entry) {
-      const auto same = as_before.find(entry.first);
-      return same != as_before.end() && same->second == entry.second;
-    });
-  };
   leave_out_same(setting.pstate.cpus, before.cpus);
   leave_out_same(setting.pstate.put_back, before.put_back);
   return setting;
 }
 
 Setting without_applied(Setting setting, const Observed& observed) {
-  const auto leave_out = [](auto& wanted, const auto& found) {
-    std::erase_if(wanted, [&found](const auto& entry) {
-      const auto value = found.find(entry.first);
-      return value != found.end() && value->second == entry.second;
-    });
-  };
-  leave_out(setting.cpuset.shares, observed.cpuset.shares);
-  leave_out(setting.cpuset.restored_shares, observed.cpuset.shares);
+  leave_out_same(setting.cpuset.shares, observed.cpuset.shares);
+  leave_out_same(setting.cpuset.restored_shares, observed.cpuset.shares);
   const auto& memory = observed.cpuset.memory;
   std::erase_if(setting.cpuset.memory, [&memory](const auto& entry) {
     const auto found = memory.find(entry.first);
@@ -211,22 +207,16 @@ Setting without_applied(Setting setting, const Observed& observed) {
     const auto found = memory.find(entry.first);
     return found != memory.end() && found->second.own == entry.second;
   });
-  leave_out(setting.cpuset.latency, observed.cpuset.latency);
-  leave_out(setting.cpuset.restored_latency, observed.cpuset.latency);
-  leave_out(setting.cpuset.noise, observed.cpuset.noise);
-  leave_out(setting.cpuset.restored_noise, observed.cpuset.noise);
+  leave_out_same(setting.cpuset.latency, observed.cpuset.latency);
+  leave_out_same(setting.cpuset.restored_latency, observed.cpuset.latency);
+  leave_out_same(setting.cpuset.noise, observed.cpuset.noise);
+  leave_out_same(setting.cpuset.restored_noise, observed.cpuset.noise);
   return setting;
 }
 
 Setting without_same_limits(Setting setting, const cpuset::Setting& before) {
-  const auto leave_out = [](auto& wanted, const auto& same_as) {
-    std::erase_if(wanted, [&same_as](const auto& entry) {
-      const auto same = same_as.find(entry.first);
-      return same != same_as.end() && same->second == entry.second;
-    });
-  };
-  leave_out(setting.cpuset.limited, before.limited);
-  leave_out(setting.cpuset.restored, before.restored);
+  leave_out_same(setting.cpuset.limited, before.limited);
+  leave_out_same(setting.cpuset.restored, before.restored);
   return setting;
 }
 
