@@ -211,26 +211,34 @@ Result<std::optional<Masks>> masks_of(const Task& task) {
 
 namespace {
 
-// A thread that starts while a pass runs inherits either mask.
+Failure too_fast(const Task& task) {
+  return fail(ErrorCode::Hardware, "task " + std::to_string(task.id) +
+                                       " starts threads, or changes their CPU affinity, faster than it can be set");
+}
+
+// Returns whether a thread had another mask. One that starts meanwhile inherits either.
+Result<bool> set_each(const Task& task, const Masks& wanted, Clipping clipping,
+                      std::chrono::steady_clock::time_point end) {
+  bool has_changed = false;
+  for (const pid_t thread : TRY(threads_of(task))) {
+    const auto exception = wanted.exceptions.find(thread);
+    const CpuSet& cpus = exception == wanted.exceptions.end() ? wanted.cpus : exception->second;
+    const bool changed = TRY(set_mask(thread, cpus, clipping));
+    has_changed = has_changed || changed;
+    if (std::chrono::steady_clock::now() > end) return too_fast(task);
+  }
+  return has_changed;
+}
+
 Result<void> set_all(const Task& task, const Masks& wanted, Clipping clipping) {
   const auto end = std::chrono::steady_clock::now() + kMostTime;
   int unchanged = 0;
-  bool is_late = false;
-  for (int pass = 0; pass < kMaxPasses && unchanged < kUnchangedPasses && !is_late; ++pass) {
-    bool has_changed = false;
-    for (const pid_t thread : TRY(threads_of(task))) {
-      const auto exception = wanted.exceptions.find(thread);
-      const CpuSet& cpus = exception == wanted.exceptions.end() ? wanted.cpus : exception->second;
-      const bool changed = TRY(set_mask(thread, cpus, clipping));
-      has_changed = has_changed || changed;
-      is_late = std::chrono::steady_clock::now() > end;
-      if (is_late) break;
-    }
-    unchanged = has_changed || is_late ? 0 : unchanged + 1;
+  for (int pass = 0; pass < kMaxPasses && unchanged < kUnchangedPasses; ++pass) {
+    const bool has_changed = TRY(set_each(task, wanted, clipping, end));
+    unchanged = has_changed ? 0 : unchanged + 1;
   }
   if (unchanged == kUnchangedPasses) return {};
-  return fail(ErrorCode::Hardware, "task " + std::to_string(task.id) +
-                                       " starts threads, or changes their CPU affinity, faster than it can be set");
+  return too_fast(task);
 }
 
 }  // namespace
