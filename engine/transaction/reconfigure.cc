@@ -103,20 +103,22 @@ Result<NodeConfig> Reconfigure::resolved(const NodeConfig& config) {
 Result<void> Reconfigure::apply(const NodeConfig& config) {
   NodeConfig checked = TRY(resolved(config));
   const auto next = std::make_shared<const NodeConfig>(std::move(checked));
-  hardware_.set_systemd_timeout(next->systemd_timeout);
+  const auto use = [this](std::shared_ptr<const NodeConfig> used) {
+    hardware_.set_systemd_timeout(used->systemd_timeout);
+    return std::exchange(state_.config, std::move(used));
+  };
   if (!changes_hardware(*state_.config, *next)) {
-    state_.config = next;
+    use(next);
     return {};
   }
   TRY(commits_.resolve());
   TRY(hardware_.await_locks());
-  const auto before = std::exchange(state_.config, next);
+  const auto before = use(next);
   const std::set<Task> infra_tasks = state_.infra_tasks;
   const Result<void> converged = converge();
   if (!converged) {
     log::error("CONVERGE_FAILED", converged.error().message, {{"DETAIL", converged.error().detail}});
-    state_.config = before;
-    hardware_.set_systemd_timeout(before->systemd_timeout);
+    use(before);
     state_.infra_tasks = infra_tasks;
     sync_.rollback();
     return converged;
