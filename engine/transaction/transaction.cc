@@ -36,12 +36,12 @@ class RequestTime {
   Hardware& hardware_;
 };
 
-// A client-chosen id read as a number; 0: it is none.
+constexpr uint64_t kLargestCounted = uint64_t{1} << 53;  // up to it a client's double represents all numbers
+
+// A client-chosen id read as a number; 0: it is none, or one that is not counted.
 uint64_t number_of(const std::string& given_id) {
-  // Numbers that a client's double represents exactly. All above remain for ids that nrd assigns.
-  constexpr uint64_t kLargest = uint64_t{1} << 53;
   const uint64_t number = parse_number<uint64_t>(given_id).value_or(0);
-  return number <= kLargest ? number : 0;
+  return number <= kLargestCounted ? number : 0;
 }
 
 std::optional<Workload> deleted_by(const NodeState& state, const Command& command) {
@@ -217,6 +217,7 @@ void Transaction::note_created(const Spec& spec, const std::optional<Idempotency
 
 // Clients may have chosen some above the numbers that note_created() counts.
 void Transaction::skip_chosen_ids() {
+  if (state_.next_id <= kLargestCounted) return;
   while (workload_with_id(state_, std::to_string(state_.next_id))) ++state_.next_id;
 }
 
