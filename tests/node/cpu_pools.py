@@ -45,6 +45,12 @@ def patch(node, id, changes):
     return node.call("PATCH", f"/v1/workloads/{id}", changes)
 
 
+def reload(node, text):
+    """Takes it as its configuration, or refuses it."""
+    node.configure(text)
+    return node.call("POST", "/v1/config/reload", {})
+
+
 def put(node, path, text):
     """A file that only this daemon sees: its folder is a tmpfs of the node."""
     os.makedirs(os.path.dirname(node.sim.path(path)), exist_ok=True)

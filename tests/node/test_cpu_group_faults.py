@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from cpu_host import FEED, POOLS, TARGETS, Host, ask, assert_refused, host, share  # noqa: F401
-from cpu_pools import CLEAN, patch, post, words
+from cpu_pools import CLEAN, patch, post, reload, words
 from harness import DEADLINE, Refused, wait_for
 
 
@@ -68,8 +68,7 @@ def test_a_slow_systemd_has_800_ms_of_a_request_in_all(host):
     before = host.traces()
     host.systemd.mode = "slow"
     assert_refused(host, ask("unit"), 503, "systemd does not answer", within=1.6)
-    host.node.configure("[cpu]\nsystemd_timeout_ms = 10000\n" + POOLS)
-    host.node.call("POST", "/v1/config/reload", {})
+    reload(host.node, "[cpu]\nsystemd_timeout_ms = 10000\n" + POOLS)
     host.node.delete(post(host.node, ask("unit"))["id"])
     host.systemd.mode = "normal"
     wait_for(lambda: host.traces() == before, "the properties to be restored", 5)

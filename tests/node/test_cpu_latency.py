@@ -4,6 +4,7 @@ import http.client
 
 import pytest
 
+from cpu_pools import reload
 from harness import Node, Refused, stay_on_one_cpu, wait_for
 
 CPU = stay_on_one_cpu()
@@ -63,8 +64,7 @@ def test_a_reload_changes_the_limit_and_its_removal_restores_it():
     with a_node() as node:
         id = post(node)["id"]
         for latency, wanted in ((20, "20 20 0 0 0 0"), (-1, BEFORE), (2, "2 2 0 0 0 0")):
-            node.configure(POOLS.format(latency=latency, drift=0))
-            node.call("POST", "/v1/config/reload", {})
+            reload(node, POOLS.format(latency=latency, drift=0))
             assert limits(node) == wanted
         node.delete(id)
         assert limits(node) == BEFORE

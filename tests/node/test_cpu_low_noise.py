@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from cpu_pools import reload
 from harness import NRD, Node, Refused, stay_on_one_cpu, wait_for
 
 CPU = stay_on_one_cpu()
@@ -41,11 +42,6 @@ def places(node):
             mask = node.sim.read(path).strip()
             assert mask == follows.get(found[5], found[5]), (path, mask, found)
     return found
-
-
-def reload(node, text):
-    node.configure(text)
-    node.call("POST", "/v1/config/reload", {})
 
 
 QUIET = ["0-1,8-15", "0-1,8-15", "0", "2", "3", "ff03"]

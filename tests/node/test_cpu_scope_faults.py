@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from cpu_host import POOLS, Host, ask, host  # noqa: F401
-from cpu_pools import CLEAN, post, run, words
+from cpu_pools import CLEAN, post, reload, run, words
 from harness import DEADLINE, Refused, wait_for
 
 FAST = ("--pool", "fast", "--count", "2", "--memory", "near")
@@ -81,8 +81,7 @@ def confined(tmp_path):
 
 
 def confine(host, kind):
-    host.node.configure(f'[cpu]\nconfine = "{kind}"\n' + POOLS)
-    host.node.call("POST", "/v1/config/reload", {})
+    reload(host.node, f'[cpu]\nconfine = "{kind}"\n' + POOLS)
 
 
 def confinement(host):

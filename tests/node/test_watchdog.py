@@ -10,6 +10,7 @@ import time
 
 import pytest
 from cpu_host import POOLS, ask, host  # noqa: F401
+from cpu_pools import reload
 from harness import Node
 
 INTERVAL = 1.0  # seconds, WatchdogSec of the unit
@@ -83,8 +84,7 @@ def test_the_heartbeat_ends_while_the_thread_that_serves_clients_hangs(beats):
 
 
 def test_the_heartbeat_goes_on_while_many_requests_wait_for_systemd_one_after_the_other(beats, host):
-    host.node.configure("[cpu]\nsystemd_timeout_ms = 300\n" + POOLS)
-    host.node.call("POST", "/v1/config/reload", {})
+    reload(host.node, "[cpu]\nsystemd_timeout_ms = 300\n" + POOLS)
     host.systemd.mode = "deaf"
     with concurrent.futures.ThreadPoolExecutor(16) as clients:
         requests = [clients.submit(host.node.request, "POST", "/v1/workloads", ask("unit")) for _ in range(16)]
