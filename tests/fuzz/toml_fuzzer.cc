@@ -1,6 +1,7 @@
 // The configuration: it is taken, or refused with a line.
 #include "daemon/config.h"
 #include "tests/fuzz/one_input.h"
+#include "tests/unit/daemon/parse_config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   const auto config = nrd::daemon::parse_config(std::string(nrd::fuzz::text_of(bytes, size)), "f");
