@@ -117,6 +117,9 @@ Result<Observed> Cpuset::observe_until(const Query& query, Deadline deadline) {
     if (masks && query.pinned && confines(target)) masks->pinned = TRY(overwritten_by(target, *masks));
     if (masks) observed.targets[target] = *std::move(masks);
   }
+  groups_.forget_others(query.targets);
+  shares_.forget_others(query.shares);
+  memory_.forget_others(query.memory);
   for (const Target& target : query.shares) {
     const std::optional<Share> share = TRY(shares_.observe(target, deadline));
     if (share) observed.shares[target] = *share;

@@ -36,16 +36,33 @@ Result<void> check_effective(const Target& target, const std::string& cgroup, co
                                        wanted.to_string() + "; check the CPUs of " + parent_of(cgroup));
 }
 
+// nullopt: it does not run.
+Result<std::optional<CpuSet>> effective_of(const Unit& unit) {
+  return unit.cgroup.empty() ? Result<std::optional<CpuSet>>(std::nullopt) : effective_cpus(unit.cgroup);
+}
+
 Result<CpuSet> cpus_above(const Unit& unit) {
   if (unit.cgroup.empty()) return cpus_of_slice(unit.slice);
   const std::optional<CpuSet> cpus = TRY(effective_cpus(parent_of(unit.cgroup)));
   return cpus.value_or(CpuSet());
 }
 
+// What remains of a list of before, which may name CPUs that are offline or that the parent does not have: the kernel
+// gives all of the parent's if none remains.
+Groups::Limit limit_within(const CpuSet& own, const CpuSet& above) {
+  const CpuSet left = own & above;
+  return {.own = own, .effective = left.empty() ? above : left};
+}
+
 }  // namespace
 
 Result<std::optional<Groups::Seen>> Groups::observe(const Target& target, Deadline deadline) {
   return target.kind == Target::Kind::Cgroup ? observe_cgroup(target, deadline) : observe_unit(target, deadline);
+}
+
+void Groups::forget_others(const std::set<Target>& targets) {
+  keep_only(known_units_, targets);
+  keep_only(known_managers_, targets);
 }
 
 std::string Groups::known_cgroup(const Target& target) const {
@@ -75,6 +92,8 @@ Result<std::optional<Groups::Seen>> Groups::observe_unit(const Target& target, D
   if (!unit) return std::nullopt;
   const bool runs = !unit->cgroup.empty();
   Seen seen;
+  seen.group.unit = unit->name;
+  seen.group.cgroup = unit->cgroup;
   seen.group.parent = unit->slice;
   seen.group.available = TRY(cpus_above(*unit));
   seen.masks.own = unit->allowed;
@@ -95,6 +114,7 @@ Result<std::optional<Groups::Seen>> Groups::observe_cgroup(const Target& target,
   const std::optional<CpuSet> own = TRY(own_cpus(target.name));
   Seen seen;
   seen.masks = {.cpus = *effective, .exceptions = {}, .own = own.value_or(CpuSet())};
+  seen.group.cgroup = target.name;
   seen.group.parent = parent_of(target.name);
   seen.group.available = TRY(cpus_of_processes(seen.group.parent)).value_or(CpuSet());
   seen.group.has_controller = own.has_value();
@@ -128,60 +148,67 @@ Result<void> Groups::limit(const Target& target, const CpuSet& cpus, Deadline de
 Result<void> Groups::limit_unit(const Target& target, const CpuSet& cpus, Deadline deadline) {
   const std::optional<Unit> unit = TRY(units_.find(target.name, deadline));
   if (!unit) return {};
-  const std::optional<CpuSet> effective = unit->cgroup.empty() ? std::nullopt : TRY(effective_cpus(unit->cgroup));
-  if (unit->allowed != cpus || effective.value_or(cpus) != cpus) {
-    // Slices are limited to CPUs that are not isolated.
-    if (const std::string why = why_not_enabled(); !why.empty() && !confines(target))
-      return fail(ErrorCode::Unsupported, "the CPUs of " + target.name + " cannot be limited: " + why);
-    TRY(enable_controller(units_, unit->slice, deadline));
-    const KeptMasks masks = TRY(KeptMasks::of(unit->cgroup, effective.value_or(CpuSet())));
-    const Result<void> set = units_.set_allowed_cpus(target.name, cpus, deadline);
-    masks.restore_within(cpus);
-    if (!set && !is_done_unconfirmed(set, unit->cgroup, cpus)) return set;
-    if (const auto known = known_units_.find(target.name); known != known_units_.end() && known->second)
-      known->second->allowed = cpus;
-    if (effective && target.kind == Target::Kind::Unit) TRY(check_inner(unit->cgroup, cpus));
-  }
-  return unit->cgroup.empty() ? Result<void>() : check_effective(target, unit->cgroup, cpus);
+  const std::optional<CpuSet> effective = TRY(effective_of(*unit));
+  if (unit->allowed == cpus && effective.value_or(cpus) == cpus) return {};
+  // Slices are limited to CPUs that are not isolated.
+  if (const std::string why = why_not_enabled(); !why.empty() && !confines(target))
+    return fail(ErrorCode::Unsupported, "the CPUs of " + target.name + " cannot be limited: " + why);
+  TRY(enable_controller(units_, unit->slice, deadline));
+  TRY(set_unit(target, *unit, {.own = cpus, .effective = cpus}, deadline));
+  return effective && target.kind == Target::Kind::Unit ? check_inner(unit->cgroup, cpus) : Result<void>();
+}
+
+Result<void> Groups::set_unit(const Target& target, const Unit& unit, const Limit& limit, Deadline deadline) {
+  const std::optional<CpuSet> effective = TRY(effective_of(unit));
+  if (unit.allowed == limit.own && effective.value_or(limit.effective) == limit.effective) return {};
+  const KeptMasks masks = TRY(KeptMasks::of(unit.cgroup, effective.value_or(CpuSet())));
+  const Result<void> set = units_.set_allowed_cpus(target.name, limit.own, deadline);
+  masks.restore_within(limit.effective);
+  if (!set && !is_done_unconfirmed(set, unit.cgroup, limit.effective)) return set;
+  if (const auto known = known_units_.find(target.name); known != known_units_.end() && known->second)
+    known->second->allowed = limit.own;
+  return unit.cgroup.empty() ? Result<void>() : check_effective(target, unit.cgroup, limit.effective);
 }
 
 Result<void> Groups::limit_cgroup(const Target& target, const CpuSet& cpus) {
+  const bool is_new = TRY(own_cpus(target.name)) != cpus;
+  TRY(set_cgroup(target, {.own = cpus, .effective = cpus}));
+  return is_new ? check_inner(target.name, cpus) : Result<void>();
+}
+
+Result<void> Groups::set_cgroup(const Target& target, const Limit& limit) {
   const std::optional<CpuSet> effective = TRY(effective_cpus(target.name));
   if (!effective) return {};
-  if (TRY(own_cpus(target.name)) != cpus) {
+  if (TRY(own_cpus(target.name)) != limit.own) {
     const KeptMasks masks = TRY(KeptMasks::of(target.name, *effective));
-    TRY(set_own_cpus(target.name, cpus));
-    masks.restore_within(cpus);
-    TRY(check_inner(target.name, cpus));
+    TRY(set_own_cpus(target.name, limit.own));
+    masks.restore_within(limit.effective);
   }
-  return check_effective(target, target.name, cpus);
+  return check_effective(target, target.name, limit.effective);
 }
 
 Result<void> Groups::release(const Target& target, const Masks& before, Deadline deadline) {
-  if (!before.own.empty()) return limit(target, before.own, deadline);
-  return target.kind == Target::Kind::Cgroup ? release_cgroup(target) : release_unit(target, deadline);
+  return target.kind == Target::Kind::Cgroup ? release_cgroup(target, before.own)
+                                             : release_unit(target, before.own, deadline);
 }
 
-Result<void> Groups::release_unit(const Target& target, Deadline deadline) {
+Result<void> Groups::release_unit(const Target& target, const CpuSet& own, Deadline deadline) {
   known_units_.erase(target.name);
   const std::optional<Unit> unit = TRY(units_.find(target.name, deadline));
   if (!unit) return {};
-  const bool runs = !unit->cgroup.empty();
   const CpuSet all = TRY(cpus_above(*unit));
-  const std::optional<CpuSet> effective = runs ? TRY(effective_cpus(unit->cgroup)) : std::nullopt;
-  if (unit->allowed.empty() && effective.value_or(all) == all) return {};
-  const KeptMasks masks = TRY(KeptMasks::of(unit->cgroup, unit->allowed));
+  if (!own.empty()) return set_unit(target, *unit, limit_within(own, all), deadline);
+  if (unit->allowed.empty() && TRY(effective_of(*unit)).value_or(all) == all) return {};
   // Clearing alone would have no effect on a unit that runs (systemd issue 43846).
-  TRY(units_.set_allowed_cpus(target.name, all, deadline));
-  masks.restore_within(all);
-  if (runs) TRY(check_effective(target, unit->cgroup, all));
+  TRY(set_unit(target, *unit, {.own = all, .effective = all}, deadline));
   return units_.set_allowed_cpus(target.name, {}, deadline);
 }
 
-Result<void> Groups::release_cgroup(const Target& target) {
+Result<void> Groups::release_cgroup(const Target& target, const CpuSet& own) {
   const std::optional<CpuSet> all = TRY(effective_cpus(parent_of(target.name)));
   if (!all) return {};
-  TRY(limit_cgroup(target, *all));
+  if (!own.empty()) return set_cgroup(target, limit_within(own, *all));
+  TRY(set_cgroup(target, {.own = *all, .effective = *all}));
   // Empty again where the kernel lets: without processes.
   [[maybe_unused]] const Result<void> cleared = set_own_cpus(target.name, {});
   return {};

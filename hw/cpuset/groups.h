@@ -22,8 +22,14 @@ class Groups {
     Masks masks;  // where its processes may run; of a unit that does not run, where they would
     Group group;
   };
+  // A list, and what the kernel makes of it.
+  struct Limit {
+    CpuSet own;
+    CpuSet effective;
+  };
   // nullopt: there is no such unit or cgroup.
   Result<std::optional<Seen>> observe(const Target& target, Deadline deadline);
+  void forget_others(const std::set<Target>& targets);
   // Hardware: the effective set is another one. Nothing happens if the target is gone.
   Result<void> limit(const Target& target, const CpuSet& cpus, Deadline deadline);
   // As before, or on all CPUs of its parent.
@@ -39,8 +45,10 @@ class Groups {
   Result<std::string> manager_of(const std::string& cgroup, Deadline deadline);
   Result<void> limit_unit(const Target& target, const CpuSet& cpus, Deadline deadline);
   static Result<void> limit_cgroup(const Target& target, const CpuSet& cpus);
-  Result<void> release_unit(const Target& target, Deadline deadline);
-  static Result<void> release_cgroup(const Target& target);
+  Result<void> release_unit(const Target& target, const CpuSet& own, Deadline deadline);
+  static Result<void> release_cgroup(const Target& target, const CpuSet& own);
+  Result<void> set_unit(const Target& target, const Unit& unit, const Limit& limit, Deadline deadline);
+  static Result<void> set_cgroup(const Target& target, const Limit& limit);
 
   Units& units_;
   std::map<std::string, std::optional<Unit>> known_units_;

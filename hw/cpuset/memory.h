@@ -21,6 +21,7 @@ class MemoryBinding {
   static Result<MemoryNodes> nodes();
   // nullopt: there is no such target, or it has no cpuset that could be enabled.
   Result<std::optional<Memory>> observe(const Target& target, Deadline deadline);
+  void forget_others(const std::set<Target>& targets) { keep_only(known_, targets); }
   // A scope must have been started with them. Hardware: it has other ones after the write, or processes that keep it
   // from being changed. Nothing happens if the target is gone.
   Result<void> bind(const Target& target, const MemoryNodes& nodes, Deadline deadline);

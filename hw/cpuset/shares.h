@@ -18,6 +18,7 @@ class Shares {
 
   // Of a scope, unit or cgroup. nullopt: there is no such one, or it has no cpu controller that could be enabled.
   Result<std::optional<Share>> observe(const Target& target, Deadline deadline);
+  void forget_others(const std::set<Target>& targets) { keep_only(known_, targets); }
   // Hardware: the files say something else after the write. Nothing happens if the target is gone.
   Result<void> set(const Target& target, const Share& share, Deadline deadline);
 

@@ -90,6 +90,14 @@ struct Masks {
 const std::pair<const std::string, CpuSet>* overlapping_part(const std::map<std::string, CpuSet>& inner,
                                                              const CpuSet& cpus);
 
+// Leaves out what is known, by name, of others than `targets`.
+template <typename Known>
+void keep_only(std::map<std::string, Known>& known, const std::set<Target>& targets) {
+  std::set<std::string_view> names;
+  for (const Target& target : targets) names.insert(target.name);
+  std::erase_if(known, [&names](const auto& each) { return !names.contains(each.first); });
+}
+
 // Of a target that is limited to `cpus`.
 inline Masks limited_to(const Target& target, const CpuSet& cpus) {
   return {.cpus = cpus, .partition = target.kind == Target::Kind::Partition ? "root" : ""};
@@ -101,6 +109,8 @@ struct Group {
   std::string parent{};        // the slice of a unit, the cgroup above a cgroup, the cgroup of a task
   std::set<Task> processes{};  // without boot_id; at most kMostProcesses
   std::string managed_by{};    // of a cgroup: the unit of systemd whose it is
+  std::string unit{};          // of a unit: its own name, where it was asked for by another one
+  std::string cgroup{};        // its own; empty: a unit that does not run
   uint64_t usage_us = 0;       // CPU time that its processes have used since it was made
   bool has_controller = true;  // of a cgroup: it has the files of the cpuset controller
   bool has_shares = true;      // of a cgroup: it has those of the cpu controller

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -16,6 +18,7 @@ namespace {
 
 constexpr const char* kSystemd = "org.freedesktop.systemd1";
 constexpr const char* kManagerPath = "/org/freedesktop/systemd1";
+constexpr const char* kUnits = "/org/freedesktop/systemd1/unit";
 constexpr const char* kManager = "org.freedesktop.systemd1.Manager";
 
 struct FreeMessage {
@@ -113,6 +116,14 @@ Result<std::string> load(sd_bus* bus, const std::string& unit, Deadline deadline
   std::optional<std::string> path = TRY(find_path(bus, "LoadUnit", unit, deadline));
   if (!path) return no_such_unit(unit);
   return *std::move(path);
+}
+
+// The name of the unit at an object path. An alias has that of its unit.
+std::string name_in(const std::string& path) {
+  char* name = nullptr;
+  if (::sd_bus_path_decode(path.c_str(), kUnits, &name) <= 0) return {};
+  const std::unique_ptr<char, decltype(&::free)> owned(name, &::free);
+  return owned.get();
 }
 
 // A property, entered: what follows reads its value.
@@ -346,6 +357,7 @@ Result<std::optional<Unit>> Units::find(const std::string& name, Deadline deadli
   if (state == "not-found") return std::nullopt;
   const std::string interface = interface_of(name);
   Unit unit;
+  unit.name = name_in(path);
   unit.cgroup = TRY(text_property(bus, path, interface, "ControlGroup", deadline));
   unit.slice = TRY(text_property(bus, path, interface, "Slice", deadline));
   unit.allowed = TRY(cpus_property(bus, path, interface, kCpus, deadline));

@@ -25,6 +25,7 @@ inline constexpr const char* kSlice = "nrd.slice";
 using Deadline = std::chrono::steady_clock::time_point;
 
 struct Unit {
+  std::string name{};          // its own, if it was asked for by an alias
   std::string cgroup{};        // "/system.slice/feed.service"; empty: it does not run
   std::string slice{};         // "system.slice"; "-.slice": the root
   CpuSet allowed{};            // AllowedCPUs=; empty: none
