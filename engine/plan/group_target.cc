@@ -46,13 +46,36 @@ Result<void> check_owner(const Spec& spec) {
   return fail_at(ErrorCode::BadRequest, "/owner/cgroup", "requires a cgroup or a unit", "cgroup or unit beside it");
 }
 
+// Empty: a unit that does not run, or was not observed.
+std::string cgroup_of(const NodeState& state, const Target& target) {
+  if (!is_unit(target)) return target.name;
+  const auto group = state.observed.cpuset.groups.find(target);
+  return group == state.observed.cpuset.groups.end() ? std::string() : group->second.cgroup;
+}
+
+bool is_inside(const std::string& cgroup, const std::string& other) {
+  return !cgroup.empty() && !other.empty() && (cgroup + "/").starts_with(other + "/");
+}
+
+// Processes have one class of service and one set of CPUs.
 Result<void> check_free(const NodeState& state, const Target& target, std::optional<WorkloadId> self) {
+  const std::string cgroup = cgroup_of(state, target);
   for (const auto& [id, other] : state.workloads) {
-    if (id == self || group_target(other.spec) != target) continue;
-    return refused(target, ErrorCode::Conflict, target.name + " belongs to workload " + id_text(other),
+    const std::optional<Target> taken = group_target(other.spec);
+    if (id == self || !taken) continue;
+    const std::string their = cgroup_of(state, *taken);
+    if (*taken != target && !is_inside(cgroup, their) && !is_inside(their, cgroup)) continue;
+    const std::string name = target.name + (*taken == target ? "" : " (" + taken->name + ")");
+    return refused(target, ErrorCode::Conflict, name + " belongs to workload " + id_text(other),
                    "what no other workload has");
   }
   return {};
+}
+
+// What one name asks for must not be asked for again by another.
+Result<void> check_name(const Group& group, const Target& target) {
+  if (!is_unit(target) || group.unit.empty() || group.unit == target.name) return {};
+  return refused(target, ErrorCode::BadRequest, target.name + " is an alias of " + group.unit, group.unit);
 }
 
 Result<void> check_processes(const NodeState& state, const Group& group, const Target& target,
@@ -148,6 +171,7 @@ Result<void> check_group(const NodeState& state, const Workload& workload, std::
   }
   const auto group = state.observed.cpuset.groups.find(*target);
   if (group == state.observed.cpuset.groups.end()) return {};
+  if (!is_known) TRY(check_name(group->second, *target));
   TRY(check_processes(state, group->second, *target, self));
   return workload.grant.cpu && !is_enforced_by_runtime(workload) ? check_cpuset(state, workload, group->second, *target)
                                                                  : Result<void>();

@@ -71,6 +71,7 @@ class Systemd:
         self.memory_may_move.set()
         self.has_memory_to_move = False
         self.units = {}
+        self.aliases = {}
         self.folder = tempfile.TemporaryDirectory(prefix="systemd-")
         self.shell = None  # in the node
         for name in ("system.slice", "user.slice", "nrd.slice"):
@@ -220,6 +221,7 @@ class Systemd:
         self.realize(unit)
 
     def LoadUnit(self, name):
+        name = self.aliases.get(name, name)
         return "o", (f"{ROOT}/unit/" + "".join(c if c.isalnum() else f"_{ord(c):02x}" for c in name),)
 
     def GetUnitByControlGroup(self, cgroup):

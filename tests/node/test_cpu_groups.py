@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 
 import pytest
 
@@ -25,6 +26,77 @@ def test_a_unit_or_cgroup_gets_cpus_and_later_what_it_had(host, target):
     assert host.cpus(PATHS[target]) == "2-4"
     host.node.delete(workload["id"])
     assert host.traces() == before
+
+
+def narrow_unit(host):
+    def limit(unit, last):
+        host.systemd.SetUnitProperties(unit, True, [("AllowedCPUs", ("ay", bits_of(range(last + 1))))])
+
+    limit("system.slice", 6)
+    limit("feed.service", 11)
+    return "feed.service", FEED
+
+
+def narrow_cgroup(host):
+    os.mkdir(host.cgroup("/outer"))
+    host.write("/outer", "cpuset.cpus", "0-6")
+    host.write("/outer", "cgroup.subtree_control", "+cpuset +cpu +memory")
+    os.mkdir(host.cgroup("/outer/jobs"))
+    host.write("/outer/jobs", "cgroup.procs", str(host.sleeper()))
+    host.write("/outer/jobs", "cpuset.cpus", "0-11")
+    return "/outer/jobs", "/outer/jobs"
+
+
+@pytest.mark.parametrize("target, narrow", [("unit", narrow_unit), ("cgroup", narrow_cgroup)])
+def test_a_list_with_more_cpus_than_the_cgroup_above_has_is_given_back(host, target, narrow):
+    name, path = narrow(host)
+    assert (host.read(path, "cpuset.cpus"), host.cpus(path)) == ("0-11", "0-6")
+    workload = post(host.node, {**ask(target), target: name})
+    assert host.cpus(path) == "2-3"
+    host.node.delete(workload["id"])
+    assert (host.read(path, "cpuset.cpus"), host.cpus(path)) == ("0-11", "0-6")
+
+
+def test_a_unit_that_is_unknown_for_a_while_gets_back_what_it_had(host):
+    before = host.traces()
+    workload = post(host.node, {**ask("unit"), "cpu": [{"pool": "fast", "count": 2}, {"pool": "common", "request_milli": 500}]})
+    feed = host.systemd.units.pop("feed.service")
+    stored = host.node.stored()
+    time.sleep(2.5)  # two drift checks
+    assert host.node.stored() == stored
+    host.systemd.units["feed.service"] = feed
+    wait_for(lambda: host.node.list()[0]["status"] == "Successful", "the unit")
+    host.node.delete(workload["id"])
+    assert host.traces() == before
+
+
+@pytest.mark.parametrize("first, second", [
+    ({"cgroup": "/jobs"}, {"cgroup": "/jobs/box"}), ({"cgroup": "/jobs/box"}, {"cgroup": "/jobs"}),
+    ({"unit": "feed.service"}, {"cgroup": FEED + "/box"}), ({"cgroup": FEED + "/box"}, {"unit": "feed.service"})])
+def test_what_is_inside_the_target_of_a_workload_is_not_anothers(host, first, second):
+    for path in (FEED, "/jobs"):
+        os.mkdir(host.cgroup(path + "/box"))
+    ways = {"cache": {"max": 2, "min": 2}}
+    workload = post(host.node, {**first, **ways})
+    with pytest.raises(Refused) as refused:
+        post(host.node, {**second, **ways})
+    assert refused.value.status == 409 and f"belongs to workload {workload['id']}" in refused.value.text, refused.value
+    host.node.delete(workload["id"])
+    post(host.node, {**second, **ways})
+
+
+def test_an_alias_of_a_unit_is_refused(host):
+    host.systemd.aliases["input.service"] = "feed.service"
+    assert_refused(host, {**ask("unit"), "unit": "input.service"}, 400, "/unit", "input.service is an alias of feed.service")
+
+
+def test_a_workload_keeps_its_request_only_where_it_can_be_enforced(host):
+    made = host.node.call("PUT", "/v1/workloads/feed", {"unit": "feed.service", **share()})
+    for elsewhere in ({"task_ids": [str(host.sleeper())]}, {}):
+        with pytest.raises(Refused) as refused:
+            host.node.call("PUT", "/v1/workloads/feed", {**share(), **elsewhere})
+        assert refused.value.status in (400, 422), refused.value
+    assert host.node.list() == [made]
 
 
 def test_a_change_of_a_cgroup_by_other_software_is_repaired(host):
