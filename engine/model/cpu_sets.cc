@@ -135,7 +135,10 @@ cpuset::Query query_of(const NodeState& state) {
 
 std::set<Target> unobserved_targets(const NodeState& state) {
   std::set<Target> targets = known_targets(state);
-  std::erase_if(targets, [&state](const Target& target) { return state.observed.cpuset.targets.contains(target); });
+  std::erase_if(targets, [&state](const Target& target) {
+    const bool may_be_back = target.kind == Target::Kind::Unit && is_gone(state, target);
+    return state.observed.cpuset.targets.contains(target) && !may_be_back;
+  });
   return targets;
 }
 
@@ -155,6 +158,16 @@ std::set<Target> waiting_targets(const NodeState& state) {
     if (target.kind == Target::Kind::Partition && is_wanted && !confined.contains(target)) waiting.insert(target);
   }
   return waiting;
+}
+
+std::set<Target> absent_units(const NodeState& state) {
+  std::set<Target> absent;
+  for (const auto& [id, workload] : state.workloads) {
+    for (const Target& target : targets_of(workload)) {
+      if (target.kind == Target::Kind::Unit && is_gone(state, target)) absent.insert(target);
+    }
+  }
+  return absent;
 }
 
 cpuset::Setting cpu_setting_of(const NodeState& state) {
