@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "engine/model/cpu_memory.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/model/reserves.h"
+#include "engine/plan/cpu_needs.h"
 #include "engine/plan/cpu_quota.h"
 #include "engine/plan/cpus/placement.h"
 
@@ -105,62 +107,17 @@ Result<void> check_number(const CpuPool& pool, const CpuRequest& request) {
 // How many CPUs it asks for at least: whole cores may have several each.
 size_t least_cpus(const CpuRequest& request) { return request.count + request.cores + request.cpus.size(); }
 
-// What shared pools and their members have of CPU time.
-Result<void> check_share(const NodeState& state, const CpuPool& pool, const Workload& workload,
-                         const CpuRequest& request, bool has_scope) {
-  if (request.limit_milli > 0 && request.limit_milli < request.request_milli)
-    return fail_at(ErrorCode::BadRequest, "/cpu/limit_milli", "is less than request_milli",
-                   "at least " + std::to_string(request.request_milli));
-  if (request.limit_milli > 0 && request.request_milli == 0)
-    return fail_at(ErrorCode::BadRequest, "/cpu/request_milli", "is required with limit_milli", "thousandths of a CPU");
-  if (request.request_milli == 0) return {};
-  if (!workload.spec.has_group() && !has_scope) {
-    return fail_at(ErrorCode::Unsupported, "/cpu/request_milli", "single tasks cannot have a share of CPU time",
-                   "a unit, a cgroup, or nrdctl run");
-  }
-  const ShareLimit limit = share_limit(state, pool, workload.origin, workload.id);
-  const uint64_t all = limit.most;
-  const uint64_t used = std::min(all, limit.requested);
-  if (request.request_milli <= all - used) return {};
-  return fail_at(ErrorCode::NotEnough, "/cpu/request_milli",
-                 "pool " + pool.name + " has " + std::to_string(all - used) + " of " + std::to_string(all) +
-                     " thousandths of a CPU left; " + std::to_string(request.request_milli) + " were requested" +
-                     pool_reserve_text(state, pool, workload.origin),
-                 all == used ? "none until one of its workloads ends" : "at most " + std::to_string(all - used));
-}
+// What all requests of a workload have in common.
+struct Planning {
+  const NodeState& state;
+  const Workload& workload;
+  const Workload* before;  // as it is; nullptr: it is new
+  const CpuQuotaCheck& quota;
+  bool has_scope;
+};
 
-std::string size_text(uint64_t bytes) {
-  constexpr uint64_t kMib = 1 << 20;
-  return bytes == 0 ? "memory" : std::to_string((bytes + kMib - 1) / kMib) + " MiB of memory";
-}
-
-// Memory is bound before there is any, or an operation moves it: that takes seconds for each GB.
-Result<void> check_memory(const NodeState& state, Workload workload, const CpuGrant& grant) {
-  workload.grant.cpu = grant;
-  if (workload.spec.cpu->memory != CpuRequest::Memory::Near) {
-    if (!workload.spec.cpu->migrate) return {};
-    return fail_at(ErrorCode::BadRequest, "/cpu/migrate", "only memory near the CPUs is moved",
-                   "\"memory\": \"near\" beside it");
-  }
-  if (!workload.spec.has_group() && !grant.has_scope)
-    return fail_at(ErrorCode::Unsupported, "/cpu/memory", "memory of single tasks cannot be bound to NUMA nodes",
-                   "any, or a unit, a cgroup, or nrdctl run");
-  if (grant.memory_nodes.empty())
-    return fail_at(ErrorCode::Unsupported, "/cpu/memory", "the NUMA nodes of the CPUs have no memory", "any");
-  for (const cpuset::Target& target : targets_of(workload)) {
-    const auto found = state.observed.cpuset.memory.find(target);
-    if (found == state.observed.cpuset.memory.end()) continue;
-    const cpuset::Memory& memory = found->second;
-    if (!memory.is_used || memory.nodes == grant.memory_nodes || workload.spec.cpu->migrate) continue;
-    return fail_at(ErrorCode::Conflict, "/cpu/memory",
-                   target.name + " runs and has " + size_text(memory.bytes) + " of node " + memory.nodes.to_string() +
-                       ", not of " + grant.memory_nodes.to_string(),
-                   "any, \"migrate\": true to move it, or " + target.name + " before it has processes");
-  }
-  return {};
-}
-
-Result<CpuGrant> join(const CpuPool& pool, const Spec& spec, const CpuRequest& request) {
+Result<CpuGrant> join(const Planning& planning, const CpuPool& pool, const CpuRequest& request) {
+  const Spec& spec = planning.workload.spec;
   const char* member = request.count > 0 ? "/cpu/count" : request.cores > 0 ? "/cpu/cores" : "/cpu/cpus";
   if (request.count > 0 || request.cores > 0 || !request.cpus.empty()) {
     return fail_at(ErrorCode::BadRequest, member, "pool " + pool.name + " is shared: its members run on all its CPUs",
@@ -171,7 +128,10 @@ Result<CpuGrant> join(const CpuPool& pool, const Spec& spec, const CpuRequest& r
                    "is required: a workload in the shared pool " + pool.name + " has no CPUs of its own",
                    "the tasks that run in the pool");
   }
-  return CpuGrant{.pool = pool.name, .exclusive = {}, .idle_siblings = {}, .zone = {}, .reason = "the pool is shared"};
+  TRY(check_share(planning.state, pool, planning.workload, request, planning.has_scope));
+  return CpuGrant{.pool = pool.name,
+                  .memory_nodes = memory_near(planning.state, pool.cpus),
+                  .reason = "the pool is shared"};
 }
 
 // Decided once for an owner: a process does not leave its scope.
@@ -179,15 +139,6 @@ bool has_scope(const NodeState& state, const Workload* before, const Spec& spec)
   if (before && before->grant.cpu && before->spec.owner == spec.owner) return before->grant.cpu->has_scope;
   return spec.runs_caller && state.facts.cpuset.no_scopes.empty();
 }
-
-// What all requests of a workload have in common.
-struct Planning {
-  const NodeState& state;
-  const Workload& workload;
-  const Workload* before;  // as it is; nullptr: it is new
-  const CpuQuotaCheck& quota;
-  bool has_scope;
-};
 
 CpuSet current_cpus(const Planning& planning, const CpuPool& pool) {
   if (!planning.before) return {};
@@ -203,11 +154,8 @@ Result<CpuGrant> plan_request(const Planning& planning, const CpuRequest& reques
   const Workload& workload = planning.workload;
   const CpuQuotaCheck& quota = planning.quota;
   if (pool.kind == CpuPool::Kind::Shared) {
-    CpuGrant grant = TRY(join(pool, workload.spec, request));
     TRY(quota.check(pool, others, request, 0));
-    TRY(check_share(state, pool, workload, request, planning.has_scope));
-    grant.memory_nodes = memory_near(state, pool.cpus);
-    return grant;
+    return join(planning, pool, request);
   }
   TRY(check_number(pool, request));
   // Before the placement, so that what a refusal says would fit is also permitted.
@@ -269,16 +217,18 @@ Result<void> check_core_ids(const NodeState& state, const Workload& workload, co
   return {};
 }
 
-// At the member of the request that is wrong: "/cpu/1/count". Some stand in the first request for all.
-Error in_list(Error error, size_t index) {
-  constexpr std::string_view kField = "/cpu";
-  if (!error.field.starts_with(kField)) return error;
-  const std::string_view member = std::string_view(error.field).substr(kField.size());
-  const bool is_common =
-      std::ranges::any_of(std::array{"/near", "/strict", "/apart", "/level", "/among", "/enforce", "/memory"},
-                          [member](const char* name) { return member.starts_with(name); });
-  error.field.insert(kField.size(), "/" + std::to_string(is_common ? 0 : index));
-  return error;
+// Moves an error to the member of the request that is wrong: "/cpu/1/count". Some stand in the first request for all.
+auto at_request(const Spec& spec, size_t index) {
+  return [&spec, index](Error error) {
+    constexpr std::string_view kField = "/cpu";
+    if (spec.further_cpus.empty() || !error.field.starts_with(kField)) return error;
+    const std::string_view member = std::string_view(error.field).substr(kField.size());
+    const bool is_common =
+        std::ranges::any_of(std::array{"/near", "/strict", "/apart", "/level", "/among", "/enforce", "/memory"},
+                            [member](const char* name) { return member.starts_with(name); });
+    error.field.insert(kField.size(), "/" + std::to_string(is_common ? 0 : index));
+    return error;
+  };
 }
 
 Result<CpuGrant> plan_one(const Planning& planning, const CpuRequest& request, const std::vector<CpuGrant>& others) {
@@ -307,18 +257,33 @@ Result<CpuGrants> plan_all(const Planning& planning) {
   const Spec& spec = planning.workload.spec;
   CpuGrants grants;
   for (const CpuRequest* request : cpu_requests_of(spec)) {
-    Result<CpuGrant> grant = plan_one(planning, *request, grants.by_pool);
-    if (!grant)
-      return Failure(spec.further_cpus.empty() ? grant.error() : in_list(grant.error(), grants.by_pool.size()));
-    grants.by_pool.push_back(*std::move(grant));
+    grants.by_pool.push_back(
+        TRY(plan_one(planning, *request, grants.by_pool).map_error(at_request(spec, grants.by_pool.size()))));
   }
   grants.all = sum_of(grants.by_pool);
   grants.all->has_scope = planning.has_scope;
   if (spec.further_cpus.empty()) grants.by_pool.clear();
   return check_choice(*spec.cpu, *grants.all)
       .and_then([&] { return check_memory(planning.state, planning.workload, *grants.all); })
-      .map_error([&](Error error) { return spec.further_cpus.empty() ? error : in_list(std::move(error), 0); })
+      .map_error(at_request(spec, 0))
       .map([&] { return std::move(grants); });
+}
+
+bool runs_elsewhere(const Spec& before, const Spec& after) {
+  const auto places = [](const Spec& spec) { return std::tie(spec.unit, spec.cgroup, spec.tasks, spec.owner); };
+  return places(before) != places(after);
+}
+
+// The same CPUs for what runs elsewhere than before.
+Result<void> check_place(const Planning& planning, const CpuGrants& kept) {
+  const Spec& spec = planning.workload.spec;
+  const std::vector<const CpuRequest*> requests = cpu_requests_of(spec);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const CpuPool* pool = TRY(requested_pool(planning.state, *requests[i]));
+    if (pool->kind != CpuPool::Kind::Shared) continue;
+    TRY(join(planning, *pool, *requests[i]).map_error(at_request(spec, i)));
+  }
+  return check_memory(planning.state, planning.workload, *kept.all).map_error(at_request(spec, 0));
 }
 
 // The exclusive pool that has all of `cpus`, if any.
@@ -367,16 +332,18 @@ Result<CpuGrants> plan_cpus(const NodeState& state, const Workload& workload,
   const Workload* before = present == state.workloads.end() ? nullptr : &present->second;
   const CpuQuotaCheck quota(state, before, quota_user);
   if (!spec.cpu) return plan_core_ids(state, workload, before, quota);
-  TRY(check_request(spec).map_error(
-      [&](Error error) { return spec.further_cpus.empty() ? error : in_list(std::move(error), 0); }));
-  const bool is_in_scope = has_scope(state, before, spec);
+  TRY(check_request(spec).map_error(at_request(spec, 0)));
+  const Planning planning{.state = state,
+                          .workload = workload,
+                          .before = before,
+                          .quota = quota,
+                          .has_scope = has_scope(state, before, spec)};
   if (before && before->grant.cpu && before->spec.cpu == spec.cpu && before->spec.further_cpus == spec.further_cpus) {
     CpuGrants kept{.all = before->grant.cpu, .by_pool = before->grant.cpu_by_pool};
-    kept.all->has_scope = is_in_scope;
+    kept.all->has_scope = planning.has_scope;
+    if (runs_elsewhere(before->spec, spec)) TRY(check_place(planning, kept));
     return kept;
   }
-  const Planning planning{
-      .state = state, .workload = workload, .before = before, .quota = quota, .has_scope = is_in_scope};
   return plan_all(planning);
 }
 
