@@ -16,6 +16,7 @@
 #include "engine/transaction/exited_tasks.h"
 #include "engine/transaction/hotplug_refresh.h"
 #include "engine/transaction/transaction.h"
+#include "engine/transaction/waiting_request.h"
 
 namespace nrd {
 namespace {
@@ -24,21 +25,12 @@ using Steady = std::chrono::steady_clock::time_point;
 
 // The most commands that one commit carries; bounds how long the first waits for the last.
 constexpr size_t kBatchLimit = 64;
+// Those that would begin later go back to their lines, so that others and administrators have their turn.
+constexpr std::chrono::seconds kBatchTime{1};
 constexpr std::chrono::seconds kPartitionInterval{1};
 constexpr std::chrono::seconds kPartitionRetry{5};  // a repair takes a second or two on a busy host
 // At the end, for the memory of workloads that have been deleted.
 constexpr std::chrono::seconds kReleaseTime{2};
-
-struct DryRun {
-  Command command;
-};
-using Request = std::variant<Command, DryRun, IdempotencyKey>;
-
-struct Waiting {
-  Request request;  // a key: find what was created with it
-  Callback<Done> done;
-  Steady begin_by;
-};
 
 struct Record {
   store::DocumentChange onload;
@@ -320,27 +312,26 @@ class ThreadedEngine final : public Engine {
 
   // The changes share one commit; then come those that ask for their outcome.
   void serve(std::vector<Waiting> batch) {
-    std::erase_if(batch, [begun = clock_.steady()](const Waiting& waiting) {
-      const bool is_late = waiting.begin_by < begun;
-      if (!is_late && !waiting.done.client().is_gone()) return false;
-      waiting.done(fail(ErrorCode::Busy, is_late ? "the change waited too long and was withdrawn; try again"
-                                                 : "the client disconnected; the change was withdrawn"));
-      return true;
-    });
+    const Steady begun = clock_.steady();
+    withdraw_late(batch, begun);
     const auto questions = std::stable_partition(batch.begin(), batch.end(), [](const Waiting& waiting) {
       return std::holds_alternative<Command>(waiting.request);
     });
     std::vector<Command> commands;
     for (auto waiting = batch.begin(); waiting != questions; ++waiting)
-      commands.push_back(std::get<Command>(std::move(waiting->request)));
-    const auto note_life = [this] { busy_since_ = clock_.steady(); };
-    std::vector<Result<Applied>> outcomes = writer_.apply(commands, note_life);
-    for (auto waiting = questions; waiting != batch.end(); ++waiting) {
-      note_life();
-      const auto* dry = std::get_if<DryRun>(&waiting->request);
+      commands.push_back(std::get<Command>(waiting->request));
+    const auto may_begin = [this, until = begun + kBatchTime] {
+      busy_since_ = clock_.steady();
+      return busy_since_.load() < until;
+    };
+    std::vector<Result<Applied>> outcomes = writer_.apply(commands, may_begin);
+    for (size_t i = commands.size(); i < batch.size() && i == outcomes.size(); ++i) {
+      if (!may_begin() && i > 0) break;
+      const auto* dry = std::get_if<DryRun>(&batch[i].request);
       outcomes.push_back(dry ? writer_.dry_run(dry->command)
-                             : writer_.find_created(std::get<IdempotencyKey>(waiting->request)));
+                             : writer_.find_created(std::get<IdempotencyKey>(batch[i].request)));
     }
+    put_back(batch, outcomes.size());
     const std::shared_ptr<const NodeState> state = publish();
     for (size_t i = 0; i < batch.size(); ++i) {
       batch[i].done(outcomes[i].map([&](Applied& applied) {
@@ -351,6 +342,15 @@ class ThreadedEngine final : public Engine {
                     .changes = std::move(applied.changes)};
       }));
     }
+  }
+
+  void put_back(std::vector<Waiting>& batch, size_t served) {
+    const std::lock_guard hold(lock_);
+    for (auto waiting = batch.begin() + static_cast<ptrdiff_t>(served); waiting != batch.end(); ++waiting) {
+      const Client client = waiting->done.client();
+      waiting_.push(client, std::move(*waiting));
+    }
+    batch.erase(batch.begin() + static_cast<ptrdiff_t>(served), batch.end());
   }
 
   std::shared_ptr<const NodeState> publish() {

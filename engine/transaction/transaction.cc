@@ -74,12 +74,12 @@ Transaction::Transaction(Hardware& hardware, store::Store& store, const Clock& c
 Result<void> Transaction::recover() {
   TRY(sync_.discover());
   NodeConfig config = TRY(with_resolved_pools(*state_.config, state_.facts));
-  if (config.confinement != Confinement::None) {
+  TRY(commits_.load());
+  if (config.confinement != Confinement::None && !must_confine(state_)) {
     // While the host starts, systemd may be too busy to answer.
     if (const auto pinned = hardware_.pinned_services()) TRY(check_pinned_units(config, state_.facts, *pinned));
   }
   state_.config = std::make_shared<const NodeConfig>(std::move(config));
-  TRY(commits_.load());
   state_.made_groups = state_.baselines.groups;
   const Result<void> refreshed = sync_.refresh_with_infra(cpus_of(state_.facts.pstate.cpus));
   if (!refreshed) {
@@ -340,7 +340,7 @@ Result<void> Transaction::carry_out(Proposal proposal) {
 }
 
 std::vector<Result<Applied>> Transaction::apply(std::span<const Command> commands,
-                                                const std::function<void()>& begins_one) {
+                                                const std::function<bool()>& may_begin) {
   const auto frozen = [] { return fail(ErrorCode::Frozen, "store state unknown; change rejected, try again"); };
   std::vector<Result<Applied>> outcomes;
   std::vector<std::optional<Deferred>> deferred(commands.size());
@@ -349,7 +349,7 @@ std::vector<Result<Applied>> Transaction::apply(std::span<const Command> command
     return outcomes;
   }
   for (const Command& command : commands) {
-    begins_one();
+    if (!may_begin() && !outcomes.empty()) break;
     if (commits_.is_unknown()) {  // the claim of an earlier command
       outcomes.push_back(frozen());
       continue;

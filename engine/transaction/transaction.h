@@ -44,10 +44,10 @@ class Transaction {
 
   // Start after stop, crash or reboot: converges the hardware to the stored state.
   Result<void> recover();
-  // One outcome for each command, in order; all share one commit. The publisher fills in `Done::state`. `begins_one` is
-  // called before each: if systemd is slow, all together may take longer than the watchdog allows.
+  // One outcome for each command, in order; all share one commit. The publisher fills in `Done::state`. `may_begin` is
+  // asked before each; from the first on for which it is false, but for the first of all, there are no outcomes.
   std::vector<Result<Applied>> apply(
-      std::span<const Command> commands, const std::function<void()>& begins_one = [] {});
+      std::span<const Command> commands, const std::function<bool()>& may_begin = [] { return true; });
   // What `command` would do now. Observes, and writes nothing.
   Result<Applied> dry_run(const Command& command);
   // The workload created with this key. NotFound: the key was not used.

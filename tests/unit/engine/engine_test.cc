@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <future>
 #include <thread>
 
@@ -11,6 +12,7 @@ using namespace nrd;
 using nrd::testing::a_spec;
 using nrd::testing::FakeHardware;
 using nrd::testing::FakeStore;
+using nrd::testing::NodeShape;
 
 namespace {
 
@@ -98,6 +100,28 @@ TEST_CASE("a command is withdrawn after its deadline") {
   REQUIRE_FALSE(outcome);
   CHECK(outcome.error().code == ErrorCode::Busy);
   CHECK(store.commits == 0);
+}
+
+TEST_CASE("slow changes of one client do not keep an administrator's waiting") {
+  struct SlowHardware : FakeHardware {
+    using FakeHardware::FakeHardware;
+    void begin_request() override { std::this_thread::sleep_for(std::chrono::milliseconds(50)); }
+  };
+  SlowHardware hardware(NodeShape{});
+  FakeStore store;
+  const SystemClock clock;
+  const auto engine = *Engine::start(hardware, store, clock, {});
+  constexpr int kMany = 60;  // three seconds
+  std::atomic<int> answered = 0;
+  const Client user{.client_key = "user"};
+  for (int i = 0; i < kMany; ++i)
+    engine->submit(DeleteWorkload{WorkloadId{77}}, {[&answered](const Outcome&) { ++answered; }, user});
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // the first are served
+  std::promise<int> before;
+  engine->submit(DeleteWorkload{WorkloadId{78}}, {[&](const Outcome&) { before.set_value(answered); },
+                                                  Client{.client_key = "root", .is_privileged = true}});
+  CHECK(before.get_future().get() < kMany);
+  while (answered < kMany) std::this_thread::yield();
 }
 
 TEST_CASE("an engine does not start on pools that do not fit the node") {

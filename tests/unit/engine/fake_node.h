@@ -35,7 +35,7 @@ Change<json::Partial<T>> removed() {
   return Change<json::Partial<T>>(std::in_place);
 }
 
-class FakeHardware final : public Hardware {
+class FakeHardware : public Hardware {
  public:
   explicit FakeHardware(const NodeShape& shape);
   ~FakeHardware() override;
