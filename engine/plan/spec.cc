@@ -294,13 +294,28 @@ Result<Pool> pool_of(const CacheRequest& request) {
 
 Result<void> check_names(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self) {
   constexpr size_t kMostLabels = 32;
+  constexpr size_t kMostBytes = 4096;
   if (spec.labels.size() > kMostLabels) {
     return fail_at(ErrorCode::BadRequest, "/labels",
                    "the workload would have " + std::to_string(spec.labels.size()) + " labels",
                    "at most " + std::to_string(kMostLabels));
   }
+  size_t bytes = 0;
+  for (const auto& [key, value] : spec.labels) bytes += key.size() + value.size();
+  if (bytes > kMostBytes) {
+    return fail_at(ErrorCode::BadRequest, "/labels",
+                   "the workload would have " + std::to_string(bytes) + " bytes of labels",
+                   "at most " + std::to_string(kMostBytes));
+  }
   TRY(check_unique(state, spec.uuid, &Spec::uuid, "uuid", self));
   return check_unique(state, spec.name, &Spec::name, "name", self);
+}
+
+// A list of them is one answer.
+Result<void> check_room(const NodeState& state, std::optional<WorkloadId> self) {
+  constexpr size_t kMostWorkloads = 4096;
+  if (self || state.workloads.size() < kMostWorkloads) return {};
+  return fail(ErrorCode::NotEnough, "there are " + std::to_string(kMostWorkloads) + " workloads, the most of a node");
 }
 
 Result<void> check_ways(const NodeState& state, const CacheRequest& cache, CacheId touched) {
@@ -311,7 +326,8 @@ Result<void> check(const NodeState& state, const Workload& workload, std::option
   const Spec& spec = workload.spec;
   TRY(spec.cache ? check_can_cache(state) : Result<void>());
   TRY(spec.l2 ? check_can_l2(state) : Result<void>());
-  return check_cpus_exist(state.facts.rdt, workload, cpus_to_check(state, workload, self))
+  return check_room(state, self)
+      .and_then([&] { return check_cpus_exist(state.facts.rdt, workload, cpus_to_check(state, workload, self)); })
       .and_then([&] { return check_id(state, spec, self); })
       .and_then([&] { return check_names(state, spec, self); })
       .and_then([&] { return check_tasks(state, spec, self); })

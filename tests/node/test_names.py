@@ -97,6 +97,7 @@ def test_put_obeys_its_conditions(node):
     ({**CACHE, "labels": {"k" * 254: "x"}}, "/labels/kkk"),
     ({**CACHE, "labels": {"team": "x" * 64}}, "/labels/team"),
     ({**CACHE, "labels": {f"k{i}": "x" for i in range(33)}}, "/labels"),
+    ({**CACHE, "labels": {f"{i:0253}": "x" for i in range(17)}}, "/labels"),
     ({"core_ids": ["4"]}, None),
 ])
 def test_a_bad_put_names_its_field_and_changes_nothing(node, body, field):

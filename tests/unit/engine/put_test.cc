@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "engine/plan/grant.h"
 #include "tests/unit/engine/fixtures.h"
 
 using namespace nrd;
@@ -101,4 +102,21 @@ TEST_CASE("a patch merges labels and refuses too many") {
   CHECK(fixture.patch(made->id, patch).error().field == "/labels");
   patch.labels = std::optional<std::map<std::string, std::optional<std::string>>>();
   CHECK(fixture.patch(made->id, patch)->spec.labels.empty());
+}
+
+TEST_CASE("a node keeps no more workloads than one answer can list") {
+  constexpr uint64_t kMost = 4096;
+  Fixture fixture;
+  NodeState state = fixture.state();
+  const auto create = [&state] { return plan::create(state, WorkloadId{kMost + 1}, a_spec("4").ways(1, 1), {}); };
+  for (uint64_t id = 1; id < kMost; ++id) {
+    Workload other;
+    other.id = WorkloadId{id};
+    state.workloads.put(other);
+  }
+  CHECK(create());
+  Workload last;
+  last.id = WorkloadId{kMost};
+  state.workloads.put(last);
+  CHECK(create().error().code == ErrorCode::NotEnough);
 }
