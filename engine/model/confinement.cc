@@ -119,6 +119,11 @@ Result<void> check_pinned_units(const NodeConfig& config, const NodeFacts& facts
                  "units with a CPU outside the pools in CPUAffinity=, or in nrd.slice");
 }
 
+bool must_confine(const NodeState& state) {
+  return !state.workloads.empty() ||
+         std::ranges::any_of(state.baselines.cpu_sets, [](const auto& claim) { return confines(claim.first); });
+}
+
 Result<void> check_limited_targets(const NodeState& state, Confinement next) {
   std::string names;
   for (const auto& [id, workload] : state.workloads) {

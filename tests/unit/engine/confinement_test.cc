@@ -178,6 +178,27 @@ TEST_CASE("a node that cannot confine refuses it with the reason") {
   CHECK(refusal(Confinement::Slices).empty());
 }
 
+TEST_CASE("a start is refused for a service without other CPUs only where nothing has to come back") {
+  Fixture fixture;
+  const auto starts = [&](Confinement confinement) {
+    fixture.options.node.confinement = confinement;
+    fixture.writer =
+        std::make_unique<Transaction>(fixture.hardware, fixture.store, fixture.clock, fixture.options, [] {});
+    return fixture.writer->recover().has_value();
+  };
+  fixture.hardware.pinned = {{"feed.service", {4, 5}}};
+  CHECK_FALSE(starts(Confinement::Slices));
+  fixture.hardware.pinned.clear();
+  REQUIRE(starts(Confinement::Slices));
+  fixture.hardware.pinned = {{"feed.service", {4, 5}}};
+  CHECK(starts(Confinement::Slices));
+  REQUIRE(starts(Confinement::None));
+  CHECK_FALSE(starts(Confinement::Slices));
+  REQUIRE(starts(Confinement::None));
+  REQUIRE(fixture.create(for_cpus({.pool = "fast", .count = 2})));
+  CHECK(starts(Confinement::Slices));
+}
+
 TEST_CASE("where a cpuset overwrites what isolcpus= has set, the rest of the host gets no isolated CPU") {
   Fixture fixture;
   fixture.hardware.facts.rdt.isolated = {1, 15};
