@@ -85,14 +85,17 @@ Outcome<> run_processes(const Client& client, RunProcesses wanted) {
   if (wanted.container.empty()) wanted.container = value_in(environment, "CONTAINER_NAME");
   const std::vector<ListedProcess> processes = TRY(or_stop(parse_processes(*text, wanted.container), kUsage));
   GrantedCpus granted;
-  if (has_cpus(environment)) {
+  const bool asks_nrd = !has_cpus(environment);
+  if (!asks_nrd) {
     granted = TRY(or_stop(cpus_of_container(environment, processes)));
   } else {
     granted = TRY(granted_by_nrd(client, std::move(wanted.workload), processes));
     set_variables(environment, granted);
     if (granted.has_scope) run_anywhere_within();
   }
-  const std::vector<Started> started = TRY(on_their_cpus(processes, granted));
+  std::vector<Started> started = TRY(on_their_cpus(processes, granted));
+  // Without a scope nrd keeps this process on all CPUs of the workload.
+  if (wanted.exec_last && asks_nrd && !granted.has_scope) started.back().cpus = {};
   return wanted.exec_last ? execute_last(started, environment) : supervise(started, environment);
 }
 

@@ -26,12 +26,24 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kGrace{10};
 constexpr std::array kForwarded{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
 
+void unblock_signals() {
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
 sigset_t awaited_signals() {
   sigset_t signals;
   ::sigemptyset(&signals);
   for (const int signal : kForwarded) ::sigaddset(&signals, signal);
   ::sigaddset(&signals, SIGCHLD);
   return signals;
+}
+
+// Before the first child ends.
+void block_signals() {
+  const sigset_t signals = awaited_signals();
+  ::sigprocmask(SIG_BLOCK, &signals, nullptr);
 }
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
@@ -66,9 +78,7 @@ Outcome<pid_t> start(const Started& process, const Environment& environment) {
   const pid_t child = ::fork();
   if (child < 0) return stop(kRefused, "cannot start a process: " + errno_text());
   if (child == 0) {
-    sigset_t none;
-    ::sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    unblock_signals();
     const int error = execute(process, environment);
     [[maybe_unused]] const ssize_t written = ::write(writes.get(), &error, sizeof error);
     ::_exit(kNotExecutable);
@@ -89,8 +99,7 @@ class Children {
     for (const Started& process : processes) {
       const Outcome<pid_t> child = start(process, environment);
       if (!child) {
-        end_others();
-        wait();
+        end();
         return tl::unexpected(child.error());
       }
       running_.insert(*child);
@@ -98,18 +107,22 @@ class Children {
     return {};
   }
 
+  void end() {
+    end_others();
+    wait();
+  }
+
   // The status of the first that failed.
   int wait() {
     const sigset_t signals = awaited_signals();
-    while (!running_.empty()) {
+    for (reap(); !running_.empty(); reap()) {
       const auto left = kill_at_ ? std::chrono::ceil<std::chrono::milliseconds>(*kill_at_ - Clock::now())
                                  : std::chrono::milliseconds(std::chrono::hours(1));
       const auto ms = std::max<int64_t>(left.count(), 0);
       const timespec patience{.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1'000'000};
       siginfo_t info{};
       const int signal = ::sigtimedwait(&signals, &info, &patience);
-      if (kill_at_ && Clock::now() >= *kill_at_) send(SIGKILL);
-      if (signal == SIGCHLD) reap();
+      if (kill_at_ && Clock::now() >= *kill_at_) kill();
       // Of the terminal (SI_KERNEL), which sends them to the whole group.
       if (signal > 0 && signal != SIGCHLD && info.si_code <= 0) send(signal);
     }
@@ -119,6 +132,11 @@ class Children {
  private:
   void send(int signal) const {
     for (const pid_t child : running_) ::kill(child, signal);
+  }
+
+  void kill() {
+    send(SIGKILL);
+    kill_at_ = Clock::now() + kGrace;
   }
 
   void end_others() {
@@ -143,8 +161,7 @@ class Children {
 }  // namespace
 
 Outcome<> supervise(const std::vector<Started>& processes, const Environment& environment) {
-  const sigset_t signals = awaited_signals();
-  ::sigprocmask(SIG_BLOCK, &signals, nullptr);  // before the first child ends
+  block_signals();
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   Children children;
   TRY(children.start_all(processes, environment));
@@ -153,9 +170,14 @@ Outcome<> supervise(const std::vector<Started>& processes, const Environment& en
 }
 
 Outcome<> execute_last(const std::vector<Started>& processes, const Environment& environment) {
+  block_signals();
   Children children;
   TRY(children.start_all({processes.begin(), processes.end() - 1}, environment));
-  return not_started(processes.back(), execute(processes.back(), environment));
+  unblock_signals();
+  const int error = execute(processes.back(), environment);
+  block_signals();
+  children.end();
+  return not_started(processes.back(), error);
 }
 
 }  // namespace nrd::cli

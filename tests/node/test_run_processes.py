@@ -34,7 +34,7 @@ def listed(tmp_path):
 
 def start(node, file, *more, **environment):
     return subprocess.Popen([NRDCTL, "--socket", node.socket if node else "/nonexistent", "run", "--processes", file, *more],
-                            env={**BARE, **environment}, stderr=subprocess.PIPE, text=True)
+                            env={**BARE, **environment}, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
 
 def ended(process):
@@ -109,6 +109,19 @@ def test_a_program_that_does_not_exist_is_named_and_the_others_end(listed, tmp_p
         {"process": "sleep", "args": ["1000"], "pool": "fast", "cpus": 1}, {"process": "/no/such", "pool": "shared", "cpus": 1}]}]))
     status, error = ended(start(None, str(file), **IN_POD))
     assert status == 127 and "/no/such" in error
+
+
+@pytest.mark.parametrize("place", [1, 2])
+def test_a_missing_program_ends_the_others_before_one_takes_the_place_of_nrdctl(tmp_path, place):
+    programs = [{"process": "sleep", "args": ["1000"], "pool": "shared", "cpus": 1} for _ in range(2)]
+    programs.insert(place, {"process": "/no/such", "pool": "shared", "cpus": 1})
+    file = tmp_path / "procs.json"
+    file.write_text(json.dumps([{"container": "main", "processes": programs}]))
+    process = start(None, str(file), "--exec-last", **IN_POD)
+    status, error = ended(process)
+    assert status == 127 and "/no/such" in error
+    left = subprocess.run(["pgrep", "-s", str(process.pid)], capture_output=True, text=True)
+    assert left.stdout == ""
 
 
 def test_process_starter_is_nrdctl_under_another_name(tmp_path):
