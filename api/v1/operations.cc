@@ -10,11 +10,14 @@
 #include "api/routing/problem.h"
 #include "api/routing/query.h"
 #include "api/v1/cpu_json.h"
+#include "api/v1/requester.h"
 #include "api/v1/workload_json.h"
 #include "base/json/writer.h"
 #include "base/number.h"
+#include "engine/requester.h"
 #include "engine/transaction/engine.h"
 #include "engine/workload_poll.h"
+#include "engine/workload_service.h"
 
 namespace nrd::v1 {
 namespace {
@@ -35,13 +38,16 @@ void render_operation(json::Writer& w, uint64_t id, const MemoryMove& move) {
   w.end_object();
 }
 
-const MemoryMove* find(const NodeState& state, std::optional<uint64_t> id) {
+// nullptr: there is none, or the client may not see its workload.
+const MemoryMove* find(const NodeState& state, const WorkloadService& workloads, const Requester& who,
+                       std::optional<uint64_t> id) {
   const auto found = id ? state.memory_moves.find(*id) : state.memory_moves.end();
-  return found == state.memory_moves.end() ? nullptr : &found->second;
+  if (found == state.memory_moves.end()) return nullptr;
+  const MemoryMove& move = found->second;
+  return !who.is_limited_to_own || workloads.find(state, who, move.workload_text) ? &move : nullptr;
 }
 
-http::Response shown(const NodeState& state, std::optional<uint64_t> id, routing::ErrorStyle style) {
-  const MemoryMove* move = find(state, id);
+http::Response shown(const MemoryMove* move, std::optional<uint64_t> id, routing::ErrorStyle style) {
   if (!move) {
     const Error error{ErrorCode::NotFound, {}, "there is no such operation since nrd has started", {}, {}, {}};
     return render(routing::problem_of_request(error), style);
@@ -65,16 +71,20 @@ void show_operation(const routing::Call& call, http::Reply reply) {
   const auto wait = routing::number_in_query(call.request.query, "wait", routing::kLongestWait);
   if (!wait) return reply.send(render(routing::problem_of_request(wait.error()), call.error_style));
   const std::optional<uint64_t> id = parse_number<uint64_t>(call.id);
-  const auto has_ended = [id](const NodeState& state) {
-    const MemoryMove* move = find(state, id);
+  const auto find_own = [id, &workloads = call.workloads, who = requester_of(call.request)](const NodeState& state) {
+    return find(state, workloads, who, id);
+  };
+  const auto has_ended = [find_own](const NodeState& state) {
+    const MemoryMove* move = find_own(state);
     return !move || !move->is_open();
   };
   // A std::function must be copyable, a Reply is not.
   const auto waiting = std::make_shared<http::Reply>(std::move(reply));
-  call.watchers.wait_until(call.request.client, call.engine, has_ended, std::chrono::seconds(wait->value_or(0)),
-                           [waiting, id, style = call.error_style](const std::shared_ptr<const NodeState>& now) {
-                             waiting->send(shown(*now, id, style));
-                           });
+  call.watchers.wait_until(
+      call.request.client, call.engine, has_ended, std::chrono::seconds(wait->value_or(0)),
+      [waiting, find_own, id, style = call.error_style](const std::shared_ptr<const NodeState>& now) {
+        waiting->send(shown(find_own(*now), id, style));
+      });
 }
 
 }  // namespace nrd::v1
