@@ -92,9 +92,12 @@ class NodeHardware final : public Hardware {
   }
 
   Result<CpuSet> converge(const Setting& wanted) override {
-    TRY(rdt_->converge(wanted.rdt));
-    TRY(cpuset_.converge(wanted.cpuset));
-    return pstate_.converge(wanted.pstate);
+    const Result<void> rdt = rdt_->converge(wanted.rdt);
+    const Result<void> cpuset = cpuset_.converge(wanted.cpuset);
+    Result<CpuSet> pstate = pstate_.converge(wanted.pstate);
+    TRY(rdt);
+    TRY(cpuset);
+    return pstate;
   }
 
  private:

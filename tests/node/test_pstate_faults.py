@@ -4,7 +4,7 @@ import pytest
 
 from fault_points import kinds_of_writes, struck
 from frequencies import BOTH, window
-from harness import Node, Refused
+from harness import Node, Refused, wait_for
 
 
 # Crashes and faults
@@ -84,3 +84,16 @@ def test_after_dying_at_any_write_the_next_start_reports_the_real_state():
                     assert stored[0]["status"] == "Successful" and window(node, 4) == {"min": 1_200_000, "max": 3_000_000}
                     node.delete(stored[0]["id"])
                 assert (node.sim.freq(), node.plain()) == untouched, (n, moment)
+
+
+def test_frequencies_come_back_at_a_start_although_resctrl_refuses_a_write():
+    with Node("[drift]\ninterval_seconds = 3600\n", cpufreq="intel_pstate") as node:
+        node.call("POST", "/v1/workloads", BOTH)
+        limits = window(node, 4)
+        node.kill9()
+        node.sim.control("wipe")
+        assert window(node, 4) != limits
+        node.sim.control("fault read COS2/schemata errno EIO")
+        node.start()
+        wait_for(lambda: window(node, 4) == limits, "the frequencies", 10)
+        assert node.health()["status"] == "degraded"
