@@ -208,7 +208,7 @@ class AllocationsThread final : public Allocations {
       own = profiles::merge_preload(own, libraries.front());
     }
     for (const DeviceNode& device : status->observed.devices) {
-      if (device.leads_to_device()) launch.devices.push_back("/dev/" + device.name);
+      if (device.leads_to_device()) launch.devices.push_back(device);
     }
     for (const std::string& library : libraries) launch.mounts.push_back({library, library});
     return launch;

@@ -14,7 +14,8 @@ using json::Value;
 
 constexpr std::string_view kExample = R"(an object such as {"profile": "latency"})";
 // Set by nrd only; accepted so that a response can be edited and sent back.
-constexpr std::string_view kOurs[] = {"generation", "version", "environment", "devices", "mounts", "warnings"};
+constexpr std::string_view kOurs[] = {"generation",   "version", "environment", "devices",
+                                      "device_nodes", "mounts",  "warnings"};
 
 // "profile" is shorthand for a list of one.
 Result<onload::RenderRequest> with_single_profile(const Value& value, onload::RenderRequest request) {
@@ -26,6 +27,16 @@ Result<onload::RenderRequest> with_single_profile(const Value& value, onload::Re
     return fail_at(ErrorCode::BadRequest, "/profile", "cannot be combined with profiles", "one of the two");
   request.profiles = {*name};
   return request;
+}
+
+std::string path_of(const onload::DeviceNode& device) { return "/dev/" + device.name; }
+
+void render_device(json::Writer& w, const onload::DeviceNode& device) {
+  json::write_object(w, {{"path", path_of(device)},
+                         {"type", "c"},
+                         {"major", device.number->major},
+                         {"minor", device.number->minor},
+                         {"mode", device.node->access.mode}});
 }
 
 Error within_onload(Error error) {
@@ -52,8 +63,10 @@ void render_launch(json::Writer& w, const onload::LaunchEnvironment& launch, std
   const auto render_mount = [](json::Writer& of, const onload::Mount& mount) {
     json::write_object(of, {{"source", mount.source}, {"target", mount.target}, {"read_only", true}});
   };
+  const auto render_path = [](json::Writer& of, const onload::DeviceNode& device) { of.string(path_of(device)); };
   json::write_members(w, {{environment, json::by_key(launch.environment)},
-                          {"devices", launch.devices},
+                          {"devices", json::array(launch.devices, render_path)},
+                          {"device_nodes", json::array(launch.devices, render_device)},
                           {"mounts", json::array(launch.mounts, render_mount)},
                           {"warnings", launch.warnings}});
 }

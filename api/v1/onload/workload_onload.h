@@ -19,7 +19,7 @@ namespace nrd::v1 {
 Result<Change<onload::RenderRequest>> parse_onload(const json::Value& body);
 
 // {"profiles": [...], "env": {...}, "force": false, "generation": 3, "version": "9.0.2"}, and with a launch environment
-// also "environment", "devices", "mounts", "warnings".
+// also "environment", "devices", "device_nodes", "mounts", "warnings".
 void render(json::Writer& w, const OnloadUse& use, const onload::LaunchEnvironment* launch);
 // The members of the launch environment.
 void render_launch(json::Writer& w, const onload::LaunchEnvironment& launch, std::string_view environment);
