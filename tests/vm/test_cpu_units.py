@@ -67,8 +67,12 @@ def test_a_service_has_its_cpus_through_restart_and_daemon_reload_and_its_own_af
     for _ in range(2):
         node.vm.run(["systemctl", "restart", "feed"])
         assert node.effective(feed) == granted == node.mask_of(node.main_of("feed"))
+    node.vm.run("ln -s feed.service /run/systemd/system/input.service")
     node.vm.run(["systemctl", "daemon-reload"])
     assert node.effective(feed) == granted
+    for other, status, text in (({"unit": "input.service"}, 400, "input.service is an alias of feed.service"), ({"cgroup": feed}, 409, "belongs to workload")):
+        refused = node.request("POST", "/v1/workloads", {**other, "cache": {"max": 2, "min": 2}})
+        assert refused[0] == status and text in str(refused[1]), refused
     node.vm.wait_until(lambda: str(node.main_of("feed")) in node.vm.read(f"/sys/fs/resctrl/{made['cos_name']}/tasks").split(), timeout=60, what="the task scan")
     grown = node.act("PATCH", f"/v1/workloads/{made['id']}", {"cpu": {"count": 3}})
     assert granted < node.effective(feed) == node.mask_of(node.main_of("feed")) == cpus_of(grown["cpu"]["exclusive"])
