@@ -25,7 +25,8 @@ namespace {
 constexpr int kMaxPasses = 64;
 constexpr int kUnchangedPasses = 2;  // in a row, until all have it
 
-// Its passes may take long with ten thousand threads, and others wait meanwhile.
+// Passes may take long with ten thousand threads, and others wait meanwhile; a few do for all but who means harm.
+constexpr int kFewPasses = 8;
 constexpr std::chrono::seconds kMostTime{1};
 
 struct FreeMask {
@@ -231,10 +232,11 @@ Result<bool> set_each(const Task& task, const Masks& wanted, Clipping clipping,
 }
 
 Result<void> set_all(const Task& task, const Masks& wanted, Clipping clipping) {
-  const auto end = std::chrono::steady_clock::now() + kMostTime;
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + kMostTime;
   int unchanged = 0;
   for (int pass = 0; pass < kMaxPasses && unchanged < kUnchangedPasses; ++pass) {
-    const bool has_changed = TRY(set_each(task, wanted, clipping, end));
+    const bool has_changed = TRY(set_each(task, wanted, clipping, pass < kFewPasses ? Clock::time_point::max() : end));
     unchanged = has_changed ? 0 : unchanged + 1;
   }
   if (unchanged == kUnchangedPasses) return {};
