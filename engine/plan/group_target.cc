@@ -73,9 +73,12 @@ Result<void> check_free(const NodeState& state, const Target& target, std::optio
 }
 
 // What one name asks for must not be asked for again by another.
-Result<void> check_name(const Group& group, const Target& target) {
-  if (!is_unit(target) || group.unit.empty() || group.unit == target.name) return {};
-  return refused(target, ErrorCode::BadRequest, target.name + " is an alias of " + group.unit, group.unit);
+Result<void> check_name(const NodeState& state, const Target& target) {
+  const auto group = state.observed.cpuset.groups.find(target);
+  if (!is_unit(target) || group == state.observed.cpuset.groups.end()) return {};
+  const std::string& name = group->second.unit;
+  if (name.empty() || name == target.name) return {};
+  return refused(target, ErrorCode::BadRequest, target.name + " is an alias of " + name, name);
 }
 
 Result<void> check_processes(const NodeState& state, const Group& group, const Target& target,
@@ -159,8 +162,9 @@ Result<void> check_group(const NodeState& state, const Workload& workload, std::
   const std::optional<Target> target = group_target(workload.spec);
   if (!target) return check_tasks(state, workload);
   TRY(check_request(state, workload, *target));
-  TRY(check_free(state, *target, self));
   const bool is_known = self && group_target(state.workloads.at(*self).spec) == target;
+  if (!is_known) TRY(check_name(state, *target));
+  TRY(check_free(state, *target, self));
   const auto masks = state.observed.cpuset.targets.find(*target);
   if (masks == state.observed.cpuset.targets.end()) return {};
   if (masks->second.cpus.empty()) {
@@ -171,7 +175,6 @@ Result<void> check_group(const NodeState& state, const Workload& workload, std::
   }
   const auto group = state.observed.cpuset.groups.find(*target);
   if (group == state.observed.cpuset.groups.end()) return {};
-  if (!is_known) TRY(check_name(group->second, *target));
   TRY(check_processes(state, group->second, *target, self));
   return workload.grant.cpu && !is_enforced_by_runtime(workload) ? check_cpuset(state, workload, group->second, *target)
                                                                  : Result<void>();
