@@ -45,7 +45,11 @@ int change_mode(const char* path, mode_t mode, fuse_file_info*) {
   return 0;
 }
 
+// libfuse gives no path of a file that was open when its folder was removed.
+bool is_removed(const char* path) { return path == nullptr; }
+
 int get_attributes(const char* path, struct stat* attributes, fuse_file_info*) {
+  if (is_removed(path)) return -ENOENT;
   const auto mode = tree().mode(relative(path));
   if (!mode) return -ENOENT;
   *attributes = {};
@@ -59,6 +63,7 @@ int get_attributes(const char* path, struct stat* attributes, fuse_file_info*) {
 }
 
 int read_folder(const char* path, void* entries, fuse_fill_dir_t fill, off_t, fuse_file_info*, fuse_readdir_flags) {
+  if (is_removed(path)) return -ENOENT;
   fill(entries, ".", nullptr, 0, fuse_fill_dir_flags{});
   fill(entries, "..", nullptr, 0, fuse_fill_dir_flags{});
   const std::string folder = relative(path);
@@ -131,6 +136,7 @@ int write_register(const char* path, const char* bytes, size_t size, off_t numbe
 }
 
 int read_file(const char* path, char* buffer, size_t size, off_t offset, fuse_file_info* info) {
+  if (is_removed(path)) return -ENODEV;
   if (tree().has_registers(relative(path))) return read_register(path, buffer, size, offset);
   std::string& content = open_file(info)->content;
   if (offset == 0) {
@@ -143,6 +149,7 @@ int read_file(const char* path, char* buffer, size_t size, off_t offset, fuse_fi
 }
 
 int write_file(const char* path, const char* text, size_t size, off_t offset, fuse_file_info*) {
+  if (is_removed(path)) return -ENODEV;
   if (tree().has_registers(relative(path))) return write_register(path, text, size, offset);
   const int error = tree().write(relative(path), {text, size}, writer());
   return error == 0 ? static_cast<int>(size) : -error;

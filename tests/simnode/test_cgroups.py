@@ -110,6 +110,17 @@ def test_a_populated_cgroup_keeps_some_cpus(cgroups, process):
     assert cgroups.effective("a") == "0-15"
 
 
+def test_an_open_file_of_a_removed_cgroup_is_gone(cgroups):
+    cgroups.make("a")
+    file = os.open(cgroups.node.path(cgroups.path("a", "cgroup.procs")), os.O_RDWR)
+    try:
+        os.rmdir(cgroups.node.path(cgroups.path("a")))
+        assert refuses(errno.ENODEV, os.read, file, 1)
+        assert refuses(errno.ENODEV, os.write, file, b"1")
+    finally:
+        os.close(file)
+
+
 def test_processes_start_where_their_parent_is(cgroups):
     with subprocess.Popen(["sh", "-c", "read line; sleep 1000 & wait"], stdin=subprocess.PIPE, text=True) as shell:
         cgroups.make("a")
