@@ -11,6 +11,7 @@ import (
 type entry struct {
 	identity
 	container string // the runtime's id, another one after each restart
+	sandbox   string // the runtime's id of its pod, another one after a restart of the pod
 	request   nrd.Request
 	devices   map[string][]string
 	// isKept: what it asks for cannot be read now. Its workload stays as it is.
@@ -64,11 +65,11 @@ func (b *book) end(container string) (workload string, ends bool) {
 	return ended.workloadID(), true
 }
 
-// of lists the containers of one pod.
-func (b *book) of(podUID string) []string {
+// of lists the containers of one sandbox. The pod may have a newer one already.
+func (b *book) of(sandbox string) []string {
 	var found []string
 	for container, e := range b.entries {
-		if e.podUID == podUID {
+		if e.sandbox == sandbox {
 			found = append(found, container)
 		}
 	}

@@ -217,14 +217,15 @@ func (p *Plugin) StopPodSandbox(ctx context.Context, pod *api.PodSandbox) error 
 	return nil
 }
 
-// RemovePodSandbox ends what is left of a pod.
+// RemovePodSandbox ends what is left of a sandbox. After a restart of the pod kubelet removes the former sandbox while
+// containers run in the newer one.
 func (p *Plugin) RemovePodSandbox(ctx context.Context, pod *api.PodSandbox) error {
 	ctx, cancel := context.WithTimeout(ctx, eventDeadline)
 	defer cancel()
 	if p.enter(ctx) != nil {
 		return nil // the comparison finds it
 	}
-	left := p.book.of(pod.Uid)
+	left := p.book.of(pod.Id)
 	p.leave()
 	p.forgetPause(ctx, pod)
 	for _, container := range left {
@@ -279,7 +280,7 @@ func (p *Plugin) entryOf(ctx context.Context, pod *api.PodSandbox, container *ap
 		return entry{}, err
 	}
 	request, err := asked{identity: who, cgroup: cgroup, devices: found, wanted: wanted}.request(pools, p.base)
-	return entry{identity: who, container: container.Id, request: request, devices: found}, err
+	return entry{identity: who, container: container.Id, sandbox: pod.Id, request: request, devices: found}, err
 }
 
 func identityOf(pod *api.PodSandbox, container *api.Container) identity {

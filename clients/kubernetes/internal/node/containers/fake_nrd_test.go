@@ -1,0 +1,94 @@
+package containers
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"nrd.internal/kubernetes/internal/health"
+	"nrd.internal/kubernetes/internal/nrd"
+)
+
+// fakeNRD answers on a Unix socket as far as this package asks.
+type fakeNRD struct {
+	mutex     sync.Mutex
+	workloads map[string]nrd.Workload
+	requests  map[string]nrd.Request // the last of each workload
+	node      nrd.Node
+	pools     []nrd.Pool
+	isAway    bool // answers 503
+}
+
+func newFakeNRD(t *testing.T, ids ...string) (*fakeNRD, *nrd.Client) {
+	t.Helper()
+	fake := &fakeNRD{workloads: map[string]nrd.Workload{}, requests: map[string]nrd.Request{}}
+	for _, id := range ids {
+		fake.workloads[id] = nrd.Workload{ID: id}
+	}
+	socket := filepath.Join(t.TempDir(), "nrd.sock")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: fake}
+	go server.Serve(listener)
+	t.Cleanup(func() { server.Close() })
+	return fake, nrd.New(socket)
+}
+
+func (f *fakeNRD) ServeHTTP(answer http.ResponseWriter, request *http.Request) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	id, isOne := strings.CutPrefix(request.URL.Path, "/v1/workloads/")
+	var content any
+	switch {
+	case f.isAway:
+		answer.WriteHeader(http.StatusServiceUnavailable)
+	case isOne && request.Method == http.MethodPut:
+		content = f.put(id, request)
+	case isOne && request.Method == http.MethodDelete:
+		delete(f.workloads, id)
+	case request.URL.Path == "/v1/workloads":
+		list := []nrd.Workload{}
+		for _, workload := range f.workloads {
+			list = append(list, workload)
+		}
+		content = list
+	case request.URL.Path == "/v1/node":
+		content = f.node
+	case request.URL.Path == "/v1/cpus/pools":
+		content = f.pools
+	default:
+		answer.WriteHeader(http.StatusNotFound)
+	}
+	if content != nil {
+		json.NewEncoder(answer).Encode(content)
+	}
+}
+
+func (f *fakeNRD) put(id string, request *http.Request) nrd.Workload {
+	var wanted nrd.Request
+	json.NewDecoder(request.Body).Decode(&wanted)
+	workload := f.workloads[id] // keeps the CPUs of before
+	workload.ID, workload.Cgroup, workload.Labels = id, wanted.Cgroup, wanted.Labels
+	f.workloads[id], f.requests[id] = workload, wanted
+	return workload
+}
+
+func (f *fakeNRD) has(id string) bool {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	_, found := f.workloads[id]
+	return found
+}
+
+// connectedPlugin hands out CPUs of pools, and has a connection to a runtime without containers.
+func connectedPlugin(client *nrd.Client) *Plugin {
+	p := NewPlugin(client, nil, "nokia.k8s.io", true, &health.Metrics{})
+	p.connected.Store(true)
+	return p
+}
