@@ -47,22 +47,23 @@ func (e entry) in(defaultPool string) entry {
 	return e
 }
 
-func (b *book) put(e entry) { b.entries[e.container] = e }
+// put replaces the container of before a restart, which has the same workload: kubelet removes it later, also one that
+// was created and never started.
+func (b *book) put(e entry) { putAlone(b.entries, e) }
 
-// end forgets a container. It tells whether the grant ends with it: kubelet removes the container of before a restart
-// after it has created the next one, under the same workload.
+// putPause replaces the former sandbox of the pod.
+func (b *book) putPause(e entry) { putAlone(b.pauses, e) }
+
+func putAlone(entries map[string]entry, e entry) {
+	maps.DeleteFunc(entries, func(_ string, other entry) bool { return other.workloadID() == e.workloadID() })
+	entries[e.container] = e
+}
+
+// end forgets a container. Its grant ends with it, unless a newer container has the workload.
 func (b *book) end(container string) (workload string, ends bool) {
 	ended, found := b.entries[container]
-	if !found {
-		return "", false
-	}
 	delete(b.entries, container)
-	for _, other := range b.entries {
-		if other.workloadID() == ended.workloadID() {
-			return "", false
-		}
-	}
-	return ended.workloadID(), true
+	return ended.workloadID(), found
 }
 
 // of lists the containers of one sandbox. The pod may have a newer one already.

@@ -17,6 +17,9 @@ func TestTheGrantEndsWithTheLastContainerOfItsWorkload(t *testing.T) {
 	b := newBook()
 	b.put(entryFor("pod", "first", "/1"))
 	b.put(entryFor("pod", "second", "/2")) // after a restart; kubelet removes the first one later
+	if wanted := b.wanted(); wanted["k8s.pod.c"].request.Cgroup != "/2" {
+		t.Errorf("wanted: %+v", wanted)
+	}
 	if workload, ends := b.end("first"); ends {
 		t.Errorf("%s ends with the container before the restart", workload)
 	}

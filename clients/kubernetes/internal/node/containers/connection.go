@@ -1,10 +1,12 @@
 package containers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/containerd/nri/pkg/api"
@@ -101,10 +103,10 @@ func (p *Plugin) bookOf(ctx context.Context, pods []*api.PodSandbox, containers 
 	}
 	for _, pod := range pods {
 		if e, err := pauseOf(pod); err == nil {
-			next.pauses[pod.Id] = e
+			next.putPause(e)
 		}
 	}
-	for _, container := range containers {
+	for _, container := range inOrder(containers) {
 		pod := byID[container.PodSandboxId]
 		if pod == nil || hasEnded(container) {
 			continue
@@ -124,6 +126,24 @@ func (p *Plugin) bookOf(ctx context.Context, pods []*api.PodSandbox, containers 
 		next.put(found)
 	}
 	return next
+}
+
+// inOrder has the container last that counts if several have one workload: one that was started, and of those the newest.
+func inOrder(containers []*api.Container) []*api.Container {
+	return slices.SortedStableFunc(slices.Values(containers), func(a, b *api.Container) int {
+		if order := cmp.Compare(startsOf(a), startsOf(b)); order != 0 {
+			return order
+		}
+		return cmp.Compare(a.CreatedAt, b.CreatedAt)
+	})
+}
+
+// startsOf is 0 for a container that was created and never started, otherwise 1.
+func startsOf(container *api.Container) int {
+	if container.State == api.ContainerState_CONTAINER_CREATED {
+		return 0
+	}
+	return 1
 }
 
 func hasEnded(container *api.Container) bool {

@@ -143,7 +143,7 @@ func (p *Plugin) notePause(ctx context.Context, pod *api.PodSandbox) {
 		return
 	}
 	defer p.leave()
-	p.book.pauses[pod.Id] = e
+	p.book.putPause(e)
 	p.Compare()
 }
 

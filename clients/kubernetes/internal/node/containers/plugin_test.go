@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/containerd/nri/pkg/api"
+
+	"nrd.internal/kubernetes/internal/node/devices"
 )
 
 func TestTheEndOfAFormerSandboxKeepsTheGrantsOfTheNewerOne(t *testing.T) {
@@ -20,5 +22,34 @@ func TestTheEndOfAFormerSandboxKeepsTheGrantsOfTheNewerOne(t *testing.T) {
 	}
 	if !fake.has("k8s.pod.c") || fake.has("k8s.pod.d") {
 		t.Errorf("left: %v, want k8s.pod.c alone", fake.workloads)
+	}
+}
+
+// waysContainer of pod "pod" was given one way by kubelet.
+func waysContainer(id string, state api.ContainerState, created int64) *api.Container {
+	return &api.Container{Id: id, PodSandboxId: "sandbox", Name: "c", State: state, CreatedAt: created,
+		Annotations: map[string]string{devices.AnnotationPrefix + "l3_cache_ways": `{"resource": "intel.com/l3_cache_ways", "ids": ["0"]}`},
+		Linux:       &api.LinuxContainer{CgroupsPath: "/pod/" + id}}
+}
+
+func TestAStartedContainerWinsOverOneThatWasOnlyCreated(t *testing.T) {
+	_, client := newFakeNRD(t)
+	p := connectedPlugin(client)
+	pods := []*api.PodSandbox{{Id: "sandbox", Uid: "pod"}}
+	created, running, stopped := api.ContainerState_CONTAINER_CREATED, api.ContainerState_CONTAINER_RUNNING, api.ContainerState_CONTAINER_STOPPED
+	for _, row := range []struct {
+		name       string
+		containers []*api.Container
+		counts     string
+	}{
+		{"created later", []*api.Container{waysContainer("1", running, 1), waysContainer("2", created, 2)}, "1"},
+		{"created before", []*api.Container{waysContainer("1", created, 1), waysContainer("2", running, 2)}, "2"},
+		{"two created", []*api.Container{waysContainer("2", created, 2), waysContainer("1", created, 1)}, "2"},
+		{"stopped later", []*api.Container{waysContainer("1", created, 1), waysContainer("2", stopped, 2)}, "1"},
+	} {
+		found := p.bookOf(t.Context(), pods, row.containers)
+		if e := found.wanted()["k8s.pod.c"]; len(found.entries) != 1 || e.container != row.counts || e.request.Cgroup != "/pod/"+row.counts {
+			t.Errorf("%s: %+v, want container %s alone", row.name, found.entries, row.counts)
+		}
 	}
 }
