@@ -28,23 +28,29 @@ type machine struct {
 	verdict atomic.Pointer[string]
 }
 
-// mismatch is an error once both machines are known and differ. While the API server is away it is none: containers of
+// Mismatch is an error once both machines are known and differ. While the API server is away it is none: containers of
 // before have to be repaired.
-func (m *machine) mismatch() error {
+func (m *machine) Mismatch() error {
 	if text := m.verdict.Load(); text != nil && *text != "" {
 		return fmt.Errorf("%s", *text)
 	}
 	return nil
 }
 
+// IsConfirmed tells whether both are known to be one machine.
+func (m *machine) IsConfirmed() bool {
+	text := m.verdict.Load()
+	return text != nil && *text == ""
+}
+
 // after runs what writes to the API server, once both are known to be one machine. It waits as long as they are not.
 func (m *machine) after(ctx context.Context, run func(context.Context) error) error {
 	for {
-		if text := m.verdict.Load(); text != nil && *text == "" {
+		if m.IsConfirmed() {
 			return run(ctx)
 		}
 		m.ask(ctx)
-		if text := m.verdict.Load(); text != nil && *text == "" {
+		if m.IsConfirmed() {
 			continue
 		}
 		select {
@@ -70,7 +76,8 @@ func (m *machine) ask(ctx context.Context) {
 	// Without an id on either side there is nothing to compare.
 	if id != "" && node.MachineID != "" && id != node.MachineID {
 		text = fmt.Sprintf("nrd's machine id is %s, that of node %s is %s: --nrd-socket or --node is wrong", node.MachineID, m.node, id)
+	}
+	if before := m.verdict.Swap(&text); text != "" && (before == nil || *before != text) {
 		slog.Error(text)
 	}
-	m.verdict.Store(&text)
 }

@@ -43,9 +43,9 @@ func Run(ctx context.Context, options Options) error {
 	defer kubelet.Close()
 	who := &machine{client: client, api: api, node: options.Node}
 	metrics := &health.Metrics{}
-	plugin := containers.NewPlugin(client, kubelet, options.ResourceBase, slices.Contains(options.Resources, "pools"), metrics)
+	plugin := containers.NewPlugin(client, kubelet, who, options.ResourceBase, slices.Contains(options.Resources, "pools"), metrics)
 	gate := func(ctx context.Context) error { return ready(ctx, client, plugin, who) }
-	set := devices.NewSet(client, gate, plugin.InUse, options.ResourceBase, options.Resources)
+	set := devices.NewSet(client, gate, who.Mismatch, plugin.InUse, options.ResourceBase, options.Resources)
 	crs := workloads.New(client, api, options.Node)
 	automatic := workloads.NewAutomatic(client, api, options.Node, plugin.Containers)
 	plugin.OnChange(func() { set.Refresh(); automatic.Wake() })
@@ -53,7 +53,12 @@ func Run(ctx context.Context, options Options) error {
 	return parts.Run(ctx,
 		func(ctx context.Context) error { return set.Run(ctx, options.KubeletDir) },
 		func(ctx context.Context) error { return plugin.Run(ctx, options.NRISocket) },
-		func(ctx context.Context) error { return who.after(ctx, crs.Run) },
+		func(ctx context.Context) error {
+			return who.after(ctx, func(ctx context.Context) error {
+				plugin.Compare() // what it has not deleted before the machine was known
+				return crs.Run(ctx)
+			})
+		},
 		func(ctx context.Context) error { return who.after(ctx, automatic.Run) },
 		func(ctx context.Context) error {
 			changed := func() { crs.Wake(); automatic.Wake() }
@@ -69,7 +74,7 @@ func ready(ctx context.Context, client *nrd.Client, plugin *containers.Plugin, w
 	if !plugin.Connected() {
 		return errors.New("nrd's client is not connected to the container runtime on this node (NRI); see nrd-kube check")
 	}
-	if err := who.mismatch(); err != nil {
+	if err := who.Mismatch(); err != nil {
 		return err
 	}
 	_, err := client.Health(ctx)

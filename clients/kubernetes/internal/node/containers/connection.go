@@ -173,10 +173,14 @@ func (p *Plugin) compareAlways(ctx context.Context) {
 }
 
 // compareOnce makes nrd have what the runtime's containers asked for, and nothing else of this package. Without a
-// connection to the runtime nothing is known of its containers, so nothing is changed.
+// connection to the runtime nothing is known of its containers, so nothing is changed; nor at another node's nrd, whose
+// workloads would all be without a container.
 func (p *Plugin) compareOnce(ctx context.Context) error {
 	if !p.Connected() {
 		return nil
+	}
+	if err := p.machine.Mismatch(); err != nil {
+		return err
 	}
 	found, _, err := p.client.Workloads(ctx)
 	if err != nil {
@@ -205,7 +209,8 @@ func (p *Plugin) compareOnce(ctx context.Context) error {
 	return errors.Join(append(failures, p.confineAll(ctx, pool))...)
 }
 
-// dropExtra deletes a workload, unless its container has come back since the comparison.
+// dropExtra deletes a workload, unless its container has come back since the comparison. It waits until nrd is known to
+// be this node's; the grants of containers that are gone end with their cgroups meanwhile.
 func (p *Plugin) dropExtra(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, repairDeadline)
 	defer cancel()
@@ -213,7 +218,7 @@ func (p *Plugin) dropExtra(ctx context.Context, id string) error {
 		return err
 	}
 	defer p.leave()
-	if _, isWanted := p.book.wanted()[id]; isWanted || !p.Connected() {
+	if _, isWanted := p.book.wanted()[id]; isWanted || !p.Connected() || !p.machine.IsConfirmed() {
 		return nil
 	}
 	slog.Info("deleting a grant without a container", "workload", id)

@@ -2,6 +2,7 @@ package containers
 
 import (
 	"encoding/json"
+	"errors"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -86,9 +87,25 @@ func (f *fakeNRD) has(id string) bool {
 	return found
 }
 
+// thisMachine is that of the node.
+type thisMachine struct{}
+
+func (thisMachine) Mismatch() error   { return nil }
+func (thisMachine) IsConfirmed() bool { return true }
+
+// unknownMachine is what there is while the API server is away.
+type unknownMachine struct{ thisMachine }
+
+func (unknownMachine) IsConfirmed() bool { return false }
+
+// otherMachine is behind a wrong socket.
+type otherMachine struct{ unknownMachine }
+
+func (otherMachine) Mismatch() error { return errors.New("nrd's machine id is 2, that of node a is 1") }
+
 // connectedPlugin hands out CPUs of pools, and has a connection to a runtime without containers.
 func connectedPlugin(client *nrd.Client) *Plugin {
-	p := NewPlugin(client, nil, "nokia.k8s.io", true, &health.Metrics{})
+	p := NewPlugin(client, nil, thisMachine{}, "nokia.k8s.io", true, &health.Metrics{})
 	p.connected.Store(true)
 	return p
 }

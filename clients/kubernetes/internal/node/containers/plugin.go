@@ -36,10 +36,19 @@ const (
 	repairDeadline = 500 * time.Millisecond
 )
 
+// Machine tells whether nrd is that of this node, and not another one's behind a wrong socket.
+type Machine interface {
+	// Mismatch is an error once both machines are known and differ.
+	Mismatch() error
+	// IsConfirmed once they are known to be one.
+	IsConfirmed() bool
+}
+
 // Plugin answers the runtime's events. NRI calls its methods on any goroutine.
 type Plugin struct {
 	client  *nrd.Client
 	kubelet *Kubelet
+	machine Machine
 	base    string // of the names of CPU pools, "nokia.k8s.io"
 	// hasPools: this client hands out CPUs of pools; otherwise the annotation of CPUs is another program's.
 	hasPools bool
@@ -55,9 +64,9 @@ type Plugin struct {
 }
 
 // NewPlugin has no connection until Run; changed is called after grants have changed and must not block.
-func NewPlugin(client *nrd.Client, kubelet *Kubelet, resourceBase string, hasPools bool, metrics *health.Metrics) *Plugin {
+func NewPlugin(client *nrd.Client, kubelet *Kubelet, machine Machine, resourceBase string, hasPools bool, metrics *health.Metrics) *Plugin {
 	results := metrics.Counter("nrd_kube_containers_total", "Containers that asked for something, by result.", "result", "granted", "refused")
-	return &Plugin{client: client, kubelet: kubelet, base: resourceBase, hasPools: hasPools, results: results, changed: func() {},
+	return &Plugin{client: client, kubelet: kubelet, machine: machine, base: resourceBase, hasPools: hasPools, results: results, changed: func() {},
 		turn: make(chan struct{}, 1), book: newBook(), compare: make(chan struct{}, 1)}
 }
 
@@ -113,12 +122,11 @@ func (p *Plugin) CreateContainer(ctx context.Context, pod *api.PodSandbox, conta
 	ctx, cancel := context.WithTimeout(ctx, eventDeadline)
 	defer cancel()
 	if !hasDevices(container) {
-		if p.isListed(pod) {
-			if err := p.checkListed(ctx, pod, container.Name, nil); err != nil {
-				return nil, nil, p.refused(container, err)
-			}
-		}
-		return p.confine(ctx, container), nil, nil
+		change, err := p.createWithoutDevices(ctx, pod, container)
+		return change, nil, err
+	}
+	if err := p.machine.Mismatch(); err != nil {
+		return nil, nil, p.refused(container, err)
 	}
 	if err := p.enter(ctx); err != nil {
 		return nil, nil, err
@@ -149,6 +157,22 @@ func (p *Plugin) CreateContainer(ctx context.Context, pod *api.PodSandbox, conta
 	p.results.Add("granted")
 	slog.Info("granted", "workload", granted.ID, "class", granted.ClosName, "pod", pod.Name, "namespace", pod.Namespace)
 	return change, nil, nil
+}
+
+func (p *Plugin) createWithoutDevices(ctx context.Context, pod *api.PodSandbox, container *api.Container) (*api.ContainerAdjustment, error) {
+	mismatch := p.machine.Mismatch()
+	if p.isListed(pod) {
+		if mismatch != nil {
+			return nil, p.refused(container, mismatch)
+		}
+		if err := p.checkListed(ctx, pod, container.Name, nil); err != nil {
+			return nil, p.refused(container, err)
+		}
+	}
+	if mismatch != nil {
+		return nil, nil // the default pool is another node's
+	}
+	return p.confine(ctx, container), nil
 }
 
 // confirmed asks kubelet for the devices. Of an init container only the annotation tells them, which kubelet wrote as
@@ -183,6 +207,9 @@ func (p *Plugin) StartContainer(ctx context.Context, _ *api.PodSandbox, containe
 			return p.refused(container, fmt.Errorf("the container was created while nrd's client was away; it is created again"))
 		}
 		return nil
+	}
+	if err := p.machine.Mismatch(); err != nil {
+		return p.refused(container, err)
 	}
 	bound, err := p.bind(ctx, started.in(p.book.defaultPool), container.Pid)
 	if err != nil {

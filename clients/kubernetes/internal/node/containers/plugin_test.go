@@ -1,11 +1,13 @@
 package containers
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/containerd/nri/pkg/api"
 
 	"nrd.internal/kubernetes/internal/node/devices"
+	"nrd.internal/kubernetes/internal/nrd"
 )
 
 func TestTheEndOfAFormerSandboxKeepsTheGrantsOfTheNewerOne(t *testing.T) {
@@ -51,5 +53,43 @@ func TestAStartedContainerWinsOverOneThatWasOnlyCreated(t *testing.T) {
 		if e := found.wanted()["k8s.pod.c"]; len(found.entries) != 1 || e.container != row.counts || e.request.Cgroup != "/pod/"+row.counts {
 			t.Errorf("%s: %+v, want container %s alone", row.name, found.entries, row.counts)
 		}
+	}
+}
+
+func TestNothingIsDeletedAtTheNRDOfAnotherMachine(t *testing.T) {
+	for _, row := range []struct {
+		machine   Machine
+		isDeleted bool
+	}{{thisMachine{}, true}, {unknownMachine{}, false}, {otherMachine{}, false}} {
+		fake, client := newFakeNRD(t, "k8s.gone.c")
+		p := connectedPlugin(client)
+		p.machine = row.machine
+		if err := p.compareOnce(t.Context()); (err != nil) != (row.machine == otherMachine{}) {
+			t.Errorf("%T: %v", row.machine, err)
+		}
+		if fake.has("k8s.gone.c") == row.isDeleted {
+			t.Errorf("%T: deleted %v, want %v", row.machine, !row.isDeleted, row.isDeleted)
+		}
+	}
+}
+
+func TestTheNRDOfAnotherMachineGrantsNothing(t *testing.T) {
+	fake, client := newFakeNRD(t)
+	fake.node.Capacity.DefaultPool = "common"
+	fake.pools = []nrd.Pool{{Name: "common", Kind: "shared", CPUs: "0"}}
+	fake.node.CPUs.Online = "0-3"
+	p := connectedPlugin(client)
+	p.machine = otherMachine{}
+	pod, asks := &api.PodSandbox{Id: "sandbox", Uid: "pod"}, waysContainer("1", api.ContainerState_CONTAINER_CREATED, 1)
+	if _, _, err := p.CreateContainer(t.Context(), pod, asks); err == nil || !strings.Contains(err.Error(), "machine id") {
+		t.Errorf("creation: %v, want a refusal with the machine ids", err)
+	}
+	p.book.put(entry{identity: identity{podUID: "pod", container: "c"}, container: "1"})
+	if err := p.StartContainer(t.Context(), pod, asks); err == nil || !strings.Contains(err.Error(), "machine id") {
+		t.Errorf("start: %v, want a refusal with the machine ids", err)
+	}
+	change, _, err := p.CreateContainer(t.Context(), pod, &api.Container{Id: "2", Name: "plain"})
+	if err != nil || change != nil || len(fake.requests) != 0 {
+		t.Errorf("a container that asks for nothing: %v, %v, %v", change, err, fake.requests)
 	}
 }

@@ -22,19 +22,22 @@ const (
 
 // Set has the plugins of the node.
 type Set struct {
-	client  *nrd.Client
-	gate    Gate
-	inUse   func(resource string) map[string]bool
-	base    string   // of the names of CPU pools
-	kinds   []string // "ways", "onload", "pools"
-	plugins map[string]*Plugin
-	refresh chan struct{}
-	failed  chan error
+	client *nrd.Client
+	gate   Gate
+	// mismatch is an error if nrd is another machine's.
+	mismatch func() error
+	inUse    func(resource string) map[string]bool
+	base     string   // of the names of CPU pools
+	kinds    []string // "ways", "onload", "pools"
+	plugins  map[string]*Plugin
+	refresh  chan struct{}
+	failed   chan error
 }
 
-// NewSet makes no plugin yet; inUse tells which devices of a resource containers have.
-func NewSet(client *nrd.Client, gate Gate, inUse func(resource string) map[string]bool, base string, kinds []string) *Set {
-	return &Set{client: client, gate: gate, inUse: inUse, base: base, kinds: kinds,
+// NewSet makes no plugin yet; mismatch is an error if nrd is another machine's, and inUse tells which devices of a
+// resource containers have.
+func NewSet(client *nrd.Client, gate Gate, mismatch func() error, inUse func(resource string) map[string]bool, base string, kinds []string) *Set {
+	return &Set{client: client, gate: gate, mismatch: mismatch, inUse: inUse, base: base, kinds: kinds,
 		plugins: map[string]*Plugin{}, refresh: make(chan struct{}, 1), failed: make(chan error, 1)}
 }
 
@@ -111,6 +114,9 @@ func (s *Set) plugin(ctx context.Context, folder string, resource Resource) *Plu
 }
 
 func (s *Set) publish(ctx context.Context, folder string) error {
+	if err := s.mismatch(); err != nil {
+		return err
+	}
 	node, err := s.client.Node(ctx)
 	if err != nil {
 		return err
