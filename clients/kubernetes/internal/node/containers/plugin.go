@@ -12,21 +12,15 @@ package containers
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
-	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/containerd/nri/pkg/api"
 	"github.com/containerd/nri/pkg/stub"
 
-	"nrd.internal/kubernetes/internal/annotations"
 	"nrd.internal/kubernetes/internal/health"
-	"nrd.internal/kubernetes/internal/node/cpulist"
-	"nrd.internal/kubernetes/internal/node/devices"
 	"nrd.internal/kubernetes/internal/nrd"
 )
 
@@ -175,18 +169,6 @@ func (p *Plugin) createWithoutDevices(ctx context.Context, pod *api.PodSandbox, 
 	return p.confine(ctx, container), nil
 }
 
-// confirmed asks kubelet for the devices. Of an init container only the annotation tells them, which kubelet wrote as
-// well: the pod's author cannot set it.
-func (p *Plugin) confirmed(container *api.Container) func(context.Context, identity) (map[string][]string, error) {
-	return func(ctx context.Context, who identity) (map[string][]string, error) {
-		found, err := p.kubelet.Devices(ctx, who)
-		if err == nil && found == nil {
-			found = notedDevices(container)
-		}
-		return found, err
-	}
-}
-
 func (p *Plugin) refused(container *api.Container, err error) error {
 	p.results.Add("refused")
 	slog.Warn("container refused", "container", container.Name, "reason", err)
@@ -281,112 +263,4 @@ func (p *Plugin) release(ctx context.Context, container string) {
 	}
 	slog.Info("given back", "workload", workload)
 	p.changed()
-}
-
-// entryOf reads what a container asks for; ask tells its devices.
-func (p *Plugin) entryOf(ctx context.Context, pod *api.PodSandbox, container *api.Container,
-	ask func(context.Context, identity) (map[string][]string, error)) (entry, error) {
-	who := identityOf(pod, container)
-	found, err := ask(ctx, who)
-	if err != nil {
-		return entry{}, err
-	}
-	wanted, err := annotations.ReadRMD(container.Name, pod.Annotations)
-	if err != nil {
-		return entry{}, err
-	}
-	if err := p.checkListed(ctx, pod, container.Name, found); err != nil {
-		return entry{}, err
-	}
-	cgroup, err := cgroupPath(container.GetLinux().GetCgroupsPath())
-	if err != nil {
-		return entry{}, err
-	}
-	pools, err := p.pools(ctx, found)
-	if err != nil {
-		return entry{}, err
-	}
-	request, err := asked{identity: who, cgroup: cgroup, devices: found, wanted: wanted}.request(pools, p.base)
-	return entry{identity: who, container: container.Id, sandbox: pod.Id, request: request, devices: found}, err
-}
-
-func identityOf(pod *api.PodSandbox, container *api.Container) identity {
-	source := pod.Annotations["kubernetes.io/config.source"] // set by kubelet
-	return identity{podUID: pod.Uid, namespace: pod.Namespace, pod: pod.Name, container: container.Name, isStatic: source == "file" || source == "http"}
-}
-
-// pool with what a device of it stands for.
-type pool struct {
-	nrd.Pool
-	cores map[string]string // all CPUs of the core, by the number of one; only where a container gets whole cores
-}
-
-// asksForPools tells whether one of the devices is of a pool.
-func (p *Plugin) asksForPools(found map[string][]string) bool {
-	for resource := range found {
-		if strings.HasPrefix(resource, p.base+"/") {
-			return true
-		}
-	}
-	return false
-}
-
-// pools by name, if one of the devices is of a pool.
-func (p *Plugin) pools(ctx context.Context, found map[string][]string) (map[string]pool, error) {
-	if !p.asksForPools(found) {
-		return nil, nil
-	}
-	list, err := p.client.Pools(ctx)
-	if err != nil {
-		return nil, err
-	}
-	pools := map[string]pool{}
-	for _, each := range list {
-		known := pool{Pool: each}
-		if each.Threads == "all" && len(found[p.base+"/"+each.Name]) > 0 {
-			cpus, err := p.client.CPUs(ctx)
-			if err != nil {
-				return nil, err
-			}
-			known.cores = coresOf(cpus)
-		}
-		pools[each.Name] = known
-	}
-	return pools, nil
-}
-
-func coresOf(cpus nrd.CPUs) map[string]string {
-	cores := map[string]string{}
-	for _, zone := range cpus.Zones {
-		members, err := cpulist.Parse(zone.CPUs)
-		if zone.Level != "core" || err != nil {
-			continue
-		}
-		for _, cpu := range members {
-			cores[strconv.Itoa(cpu)] = zone.CPUs
-		}
-	}
-	return cores
-}
-
-// hasDevices tells whether kubelet gave the container devices of ours.
-func hasDevices(container *api.Container) bool {
-	for key := range container.GetAnnotations() {
-		if strings.HasPrefix(key, devices.AnnotationPrefix) {
-			return true
-		}
-	}
-	return false
-}
-
-// notedDevices are those of the annotations: what kubelet said when the container was created.
-func notedDevices(container *api.Container) map[string][]string {
-	found := map[string][]string{}
-	for key, text := range container.GetAnnotations() {
-		var note devices.Note
-		if strings.HasPrefix(key, devices.AnnotationPrefix) && json.Unmarshal([]byte(text), &note) == nil {
-			found[note.Resource] = note.IDs
-		}
-	}
-	return found
 }
