@@ -4,6 +4,8 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/containerd/nri/pkg/api"
+
 	"nrd.internal/kubernetes/internal/nrd"
 )
 
@@ -14,9 +16,18 @@ type entry struct {
 	sandbox   string // the runtime's id of its pod, another one after a restart of the pod
 	request   nrd.Request
 	devices   map[string][]string
-	// isKept: what it asks for cannot be read now. Its workload stays as it is.
-	isKept bool
+	// unread: what it asks for could not be read, and is tried again. Its workload stays as it is meanwhile.
+	unread *unread
 }
+
+// unread is what a container's request is read from.
+type unread struct {
+	pod       *api.PodSandbox
+	container *api.Container
+}
+
+// isKept tells whether its workload stays as it is.
+func (e entry) isKept() bool { return e.unread != nil }
 
 // book has the containers of the runtime that asked for something. It is filled by Synchronize at each connection and
 // by events in between, and never stored: the runtime, kubelet and nrd have it all. Not safe for concurrent use.
@@ -77,6 +88,17 @@ func (b *book) of(sandbox string) []string {
 	return found
 }
 
+// kept are those whose request could not be read.
+func (b *book) kept() []entry {
+	var kept []entry
+	for _, e := range b.entries {
+		if e.isKept() {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
 // wanted are the workloads that nrd should have of this package, by id.
 func (b *book) wanted() map[string]entry {
 	wanted := map[string]entry{}
@@ -112,12 +134,12 @@ func difference(wanted map[string]entry, found []nrd.Workload) (missing, extra [
 		e, isWanted := wanted[workload.ID]
 		if !isWanted { // another cgroup is that of the container before a restart
 			extra = append(extra, workload.ID)
-		} else if e.isKept || e.request.Cgroup == workload.Cgroup {
+		} else if e.isKept() || e.request.Cgroup == workload.Cgroup {
 			delete(left, workload.ID)
 		}
 	}
 	for id, e := range left {
-		if !e.isKept {
+		if !e.isKept() {
 			missing = append(missing, id)
 		}
 	}

@@ -37,7 +37,7 @@ func TestTheDifferenceIsWhatIsMissingAndWhatHasNoContainer(t *testing.T) {
 	b.put(entryFor("moved", "2", "/new"))
 	b.put(entryFor("lost", "3", "/lost"))
 	kept := entryFor("kept", "4", "")
-	kept.isKept = true
+	kept.unread = &unread{}
 	b.put(kept)
 	missing, extra := difference(b.wanted(), []nrd.Workload{
 		{ID: "k8s.same.c", Cgroup: "/same"}, {ID: "k8s.moved.c", Cgroup: "/old"}, {ID: "k8s.kept.c", Cgroup: "/any"},

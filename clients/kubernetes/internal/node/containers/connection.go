@@ -115,13 +115,12 @@ func (p *Plugin) bookOf(ctx context.Context, pods []*api.PodSandbox, containers 
 			next.confined[container.Id] = cpusOf(container)
 			continue
 		}
-		noted := func(context.Context, identity) (map[string][]string, error) { return notedDevices(container), nil }
-		found, err := p.entryOf(ctx, pod, container, noted)
+		found, err := p.readNoted(ctx, pod, container)
 		if err != nil {
 			slog.Warn("cannot read what a container asked for; its grant stays as it is", "pod", pod.Name,
 				"namespace", pod.Namespace, "container", container.Name, "reason", err)
 			found = entry{identity: identityOf(pod, container), container: container.Id, sandbox: pod.Id,
-				devices: notedDevices(container), isKept: true}
+				devices: notedDevices(container), unread: &unread{pod, container}}
 		}
 		next.put(found)
 	}
@@ -194,6 +193,13 @@ func (p *Plugin) compareOnce(ctx context.Context) error {
 		return err
 	}
 	p.book.defaultPool = pool.name
+	p.leave()
+	if err := p.readAgain(ctx); err != nil {
+		return err
+	}
+	if err := p.enter(ctx); err != nil {
+		return err
+	}
 	missing, extra := difference(p.book.wanted(), found)
 	p.leave()
 	var failures []error
@@ -234,7 +240,7 @@ func (p *Plugin) grantMissing(ctx context.Context, id string) error {
 	}
 	defer p.leave()
 	e, isWanted := p.book.wanted()[id]
-	if !isWanted {
+	if !isWanted || e.isKept() {
 		return nil
 	}
 	_, err := p.client.Put(ctx, id, e.request)

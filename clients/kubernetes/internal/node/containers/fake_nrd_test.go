@@ -80,6 +80,12 @@ func (f *fakeNRD) put(id string, request *http.Request) nrd.Workload {
 	return workload
 }
 
+func (f *fakeNRD) setAway(isAway bool) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.isAway = isAway
+}
+
 func (f *fakeNRD) has(id string) bool {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()

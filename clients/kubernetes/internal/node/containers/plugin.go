@@ -193,6 +193,12 @@ func (p *Plugin) StartContainer(ctx context.Context, _ *api.PodSandbox, containe
 	if err := p.machine.Mismatch(); err != nil {
 		return p.refused(container, err)
 	}
+	if started.isKept() {
+		var err error
+		if started, err = p.readNoted(ctx, started.unread.pod, started.unread.container); err != nil {
+			return p.refused(container, fmt.Errorf("cannot read what the container asks for, which is created again: %w", err))
+		}
+	}
 	bound, err := p.bind(ctx, started.in(p.book.defaultPool), container.Pid)
 	if err != nil {
 		return p.refused(container, err)

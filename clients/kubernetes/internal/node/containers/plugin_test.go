@@ -93,3 +93,46 @@ func TestTheNRDOfAnotherMachineGrantsNothing(t *testing.T) {
 		t.Errorf("a container that asks for nothing: %v, %v, %v", change, err, fake.requests)
 	}
 }
+
+// poolContainer of pod "pod" was given CPU 4 of pool "fast" by kubelet.
+func poolContainer() *api.Container {
+	container := waysContainer("1", api.ContainerState_CONTAINER_CREATED, 1)
+	container.Annotations = map[string]string{devices.AnnotationPrefix + "pool-fast": `{"resource": "nokia.k8s.io/fast", "ids": ["4"]}`}
+	return container
+}
+
+func TestAContainerThatCouldNotBeReadIsGrantedOnceItCanBe(t *testing.T) {
+	fake, client := newFakeNRD(t)
+	fake.pools = []nrd.Pool{{Name: "fast", Kind: "exclusive", CPUs: "4"}}
+	p := connectedPlugin(client)
+	pod, container := &api.PodSandbox{Id: "sandbox", Uid: "pod"}, poolContainer()
+	fake.setAway(true)
+	p.book = p.bookOf(t.Context(), []*api.PodSandbox{pod}, []*api.Container{container})
+	if err := p.StartContainer(t.Context(), pod, container); err == nil || !strings.Contains(err.Error(), "cannot read what the container asks for") {
+		t.Errorf("start: %v, want a refusal", err)
+	}
+	fake.setAway(false)
+	if err := p.compareOnce(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if cpus := fake.requests["k8s.pod.c"].CPU; len(cpus) != 1 || cpus[0].CPUs != "4" {
+		t.Errorf("requested %+v, want CPU 4", cpus)
+	}
+}
+
+func TestAContainerThatCannotBeReadIsNeitherGrantedNorStarted(t *testing.T) {
+	fake, client := newFakeNRD(t)
+	p := connectedPlugin(client)
+	pod := &api.PodSandbox{Id: "sandbox", Uid: "pod", Annotations: map[string]string{"c_cache_min": "1.5"}}
+	container := waysContainer("1", api.ContainerState_CONTAINER_CREATED, 1)
+	p.book = p.bookOf(t.Context(), []*api.PodSandbox{pod}, []*api.Container{container})
+	if err := p.compareOnce(t.Context()); err != nil || len(fake.requests) != 0 {
+		t.Errorf("%v, requests %v, want none", err, fake.requests)
+	}
+	if err := p.grantMissing(t.Context(), "k8s.pod.c"); err != nil || len(fake.requests) != 0 {
+		t.Errorf("%v, requests %v, want none", err, fake.requests)
+	}
+	if err := p.StartContainer(t.Context(), pod, container); err == nil || !strings.Contains(err.Error(), "c_cache_min") {
+		t.Errorf("start: %v, want a refusal with the annotation", err)
+	}
+}

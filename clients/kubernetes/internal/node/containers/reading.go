@@ -41,6 +41,36 @@ func (p *Plugin) entryOf(ctx context.Context, pod *api.PodSandbox, container *ap
 	return entry{identity: who, container: container.Id, sandbox: pod.Id, request: request, devices: found}, err
 }
 
+// readNoted reads it from the annotations of the container alone.
+func (p *Plugin) readNoted(ctx context.Context, pod *api.PodSandbox, container *api.Container) (entry, error) {
+	noted := func(context.Context, identity) (map[string][]string, error) { return notedDevices(container), nil }
+	return p.entryOf(ctx, pod, container, noted)
+}
+
+// readAgain tries what could not be read when the plugin connected, because nrd was away for example. What cannot be
+// read now either has been logged then.
+func (p *Plugin) readAgain(ctx context.Context) error {
+	if err := p.enter(ctx); err != nil {
+		return err
+	}
+	kept := p.book.kept()
+	p.leave()
+	for _, each := range kept {
+		found, err := p.readNoted(ctx, each.unread.pod, each.unread.container)
+		if err != nil {
+			continue
+		}
+		if err := p.enter(ctx); err != nil {
+			return err
+		}
+		if e, isThere := p.book.entries[each.container]; isThere && e.isKept() {
+			p.book.put(found)
+		}
+		p.leave()
+	}
+	return nil
+}
+
 func identityOf(pod *api.PodSandbox, container *api.Container) identity {
 	source := pod.Annotations["kubernetes.io/config.source"] // set by kubelet
 	return identity{podUID: pod.Uid, namespace: pod.Namespace, pod: pod.Name, container: container.Name, isStatic: source == "file" || source == "http"}
