@@ -221,3 +221,27 @@ def test_containers_start_without_nrd_and_move_into_the_default_pool_later(clust
         wait_for(lambda: allowed(before) == allowed(without) == "0", "the containers to be moved", 90)
     finally:
         ready.reconfigure(POOLS)
+
+
+def test_a_running_container_follows_the_cpus_of_its_shared_pool(cluster, default_pool):
+    """Both the container that asks for CPUs of the pool and the one that asks for ways alone."""
+    asks = process_of(cluster.run_pod("asks", limits={SHARED: 500}))
+    ways = process_of(cluster.run_pod("ways", limits={WAYS: 2}))
+    assert allowed(asks) == allowed(ways) == "0"
+    default_pool.reconfigure(DEFAULT_POOL.replace('cpus = "1"', 'cpus = "2"').replace('"2-15"', '"3-15"').replace('cpus = "0"', 'cpus = "0-1"'))
+    try:
+        wait_for(lambda: allowed(asks) == allowed(ways) == "0-1", "the containers to be moved", 90)
+    finally:
+        default_pool.reconfigure(DEFAULT_POOL)
+    wait_for(lambda: allowed(asks) == allowed(ways) == "0", "the containers to be moved back", 90)
+
+
+def test_a_container_with_ways_moves_into_another_default_pool(cluster, default_pool):
+    ways = process_of(cluster.run_pod("ways", limits={WAYS: 2}))
+    other = DEFAULT_POOL.replace('"fast"', '"other"').replace('"exclusive"\nthreads = "any"', '"shared"').replace('default_pool = "common"', 'default_pool = "other"')
+    default_pool.reconfigure(other)
+    try:
+        wait_for(lambda: allowed(ways) == "1", "the container to be moved", 90)
+        assert default_pool.workload_of("ways")["cpu"]["pool"] == "other"
+    finally:
+        default_pool.reconfigure(DEFAULT_POOL)

@@ -83,8 +83,10 @@ type Workload struct {
 	RDT      RDT               `json:"rdt"`
 	Plugins  *Plugins          `json:"plugins"`
 	CPU      CPUGrants         `json:"cpu"`
-	Ways     map[string]Ways   `json:"granted_ways"`
-	Onload   *OnloadGrant      `json:"onload"`
+	// CPURequest is the request of CPU.
+	CPURequest CPURequests     `json:"cpu_request"`
+	Ways       map[string]Ways `json:"granted_ways"`
+	Onload     *OnloadGrant    `json:"onload"`
 }
 
 // Ways of one cache, the mask in hexadecimal.

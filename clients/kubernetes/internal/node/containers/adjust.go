@@ -35,12 +35,11 @@ func adjustment(container *api.Container, granted nrd.Workload, asksForPools boo
 
 // adjustCPUs sets the cpuset. An empty set is never sent: to the runtime it means "unchanged".
 func adjustCPUs(change *api.ContainerAdjustment, grants nrd.CPUGrants) error {
-	var all, mems []string
+	mems := make([]string, 0, len(grants))
 	for _, grant := range grants {
-		all = append(all, grant.CPUs)
 		mems = append(mems, grant.Mems)
 	}
-	cpus, err := cpulist.Union(all...)
+	cpus, err := cpusGranted(grants)
 	if err != nil {
 		return err
 	}

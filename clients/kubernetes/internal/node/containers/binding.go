@@ -18,6 +18,6 @@ func (p *Plugin) bind(ctx context.Context, started entry, pid uint32) (entry, er
 	maps.Copy(labels, started.request.Labels)
 	labels[processLabel] = strconv.FormatUint(uint64(pid), 10)
 	started.request.Labels = labels
-	_, err := p.client.Put(ctx, started.workloadID(), started.request)
+	_, err := p.client.Put(ctx, started.workloadID(), started.in(p.book.defaultPool).request)
 	return started, err
 }

@@ -16,6 +16,7 @@ type entry struct {
 	sandbox   string // the runtime's id of its pod, another one after a restart of the pod
 	request   nrd.Request
 	devices   map[string][]string
+	cpus      string // of its cpuset, as last set; empty: never
 	// unread: what it asks for could not be read, and is tried again. Its workload stays as it is meanwhile.
 	unread *unread
 }
@@ -113,6 +114,34 @@ func (b *book) wanted() map[string]entry {
 	return wanted
 }
 
+// outdated has the CPUs that containers should have by their grants and do not have. Of grants that nrd enforces itself
+// the runtime knows nothing.
+func (b *book) outdated(granted []nrd.Workload) map[string]string {
+	wanted, outdated := b.wanted(), map[string]string{}
+	for _, workload := range granted {
+		e, isWanted := wanted[workload.ID]
+		if !isWanted || len(e.request.CPU) == 0 || e.request.CPU[0].Enforce != "runtime" || e.request.Cgroup != workload.Cgroup {
+			continue
+		}
+		// To the runtime an empty set means "unchanged".
+		if cpus, err := cpusGranted(workload.CPU); err == nil && cpus != "" && cpus != e.cpus {
+			outdated[e.container] = cpus
+		}
+	}
+	return outdated
+}
+
+// setCPUs notes what a container has now, unless it has ended.
+func (b *book) setCPUs(container, cpus string) {
+	if _, isThere := b.confined[container]; isThere {
+		b.confined[container] = cpus
+	}
+	if e, isThere := b.entries[container]; isThere {
+		e.cpus = cpus
+		b.entries[container] = e
+	}
+}
+
 // inUse has the devices of one resource that containers have.
 func (b *book) inUse(resource string) map[string]bool {
 	ids := map[string]bool{}
@@ -134,7 +163,7 @@ func difference(wanted map[string]entry, found []nrd.Workload) (missing, extra [
 		e, isWanted := wanted[workload.ID]
 		if !isWanted { // another cgroup is that of the container before a restart
 			extra = append(extra, workload.ID)
-		} else if e.isKept() || e.request.Cgroup == workload.Cgroup {
+		} else if e.isKept() || e.request.Cgroup == workload.Cgroup && hasSameCPUs(e.request.CPU, workload.CPURequest) {
 			delete(left, workload.ID)
 		}
 	}

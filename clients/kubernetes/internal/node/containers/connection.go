@@ -120,7 +120,7 @@ func (p *Plugin) bookOf(ctx context.Context, pods []*api.PodSandbox, containers 
 			slog.Warn("cannot read what a container asked for; its grant stays as it is", "pod", pod.Name,
 				"namespace", pod.Namespace, "container", container.Name, "reason", err)
 			found = entry{identity: identityOf(pod, container), container: container.Id, sandbox: pod.Id,
-				devices: notedDevices(container), unread: &unread{pod, container}}
+				devices: notedDevices(container), cpus: cpusOf(container), unread: &unread{pod, container}}
 		}
 		next.put(found)
 	}
@@ -207,12 +207,13 @@ func (p *Plugin) compareOnce(ctx context.Context) error {
 		failures = append(failures, p.dropExtra(ctx, id))
 	}
 	for _, id := range missing {
-		failures = append(failures, p.grantMissing(ctx, id))
+		granted, err := p.grantMissing(ctx, id)
+		found, failures = append(found, granted...), append(failures, err)
 	}
 	if len(extra)+len(missing) > 0 {
 		p.changed()
 	}
-	return errors.Join(append(failures, p.confineAll(ctx, pool))...)
+	return errors.Join(append(failures, p.followGrants(ctx, found), p.confineAll(ctx, pool))...)
 }
 
 // dropExtra deletes a workload, unless its container has come back since the comparison. It waits until nrd is known to
@@ -231,26 +232,27 @@ func (p *Plugin) dropExtra(ctx context.Context, id string) error {
 	return p.client.Delete(ctx, id)
 }
 
-// grantMissing repairs the grant of a container, unless it has ended since the comparison.
-func (p *Plugin) grantMissing(ctx context.Context, id string) error {
+// grantMissing repairs the grant of a container, unless it has ended since the comparison. It returns the workload if
+// nrd has granted it.
+func (p *Plugin) grantMissing(ctx context.Context, id string) ([]nrd.Workload, error) {
 	ctx, cancel := context.WithTimeout(ctx, repairDeadline)
 	defer cancel()
 	if err := p.enter(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	defer p.leave()
 	e, isWanted := p.book.wanted()[id]
 	if !isWanted || e.isKept() {
-		return nil
+		return nil, nil
 	}
-	_, err := p.client.Put(ctx, id, e.request)
+	granted, err := p.client.Put(ctx, id, e.request)
 	if e.isPause() && nrd.IsRefusal(err) {
 		p.leavePause(e, err)
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return fmt.Errorf("workload %s: %w", id, err)
+		return nil, fmt.Errorf("workload %s: %w", id, err)
 	}
 	slog.Info("granted again what a container has", "workload", id)
-	return nil
+	return []nrd.Workload{granted}, nil
 }

@@ -2,7 +2,6 @@ package containers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -67,10 +66,6 @@ func (p *Plugin) confine(ctx context.Context, container *api.Container) *api.Con
 	return change
 }
 
-func cpusOf(container *api.Container) string {
-	return container.GetLinux().GetResources().GetCpu().GetCpus()
-}
-
 // confineAll follows changes of the pool and of the CPUs that are online. Containers keep what they have if there is no
 // default pool: an empty set would mean "unchanged".
 func (p *Plugin) confineAll(ctx context.Context, pool defaultPool) error {
@@ -80,47 +75,14 @@ func (p *Plugin) confineAll(ctx context.Context, pool defaultPool) error {
 	if err := p.enter(ctx); err != nil {
 		return err
 	}
-	var updates []*api.ContainerUpdate
+	outside := map[string]string{}
 	for container, cpus := range p.book.confined {
 		if cpus != pool.cpus {
-			update := &api.ContainerUpdate{ContainerId: container, IgnoreFailure: true} // it may have ended
-			update.SetLinuxCPUSetCPUs(pool.cpus)
-			updates = append(updates, update)
+			outside[container] = pool.cpus
 		}
 	}
 	p.leave()
-	if len(updates) == 0 {
-		return nil
-	}
-	// Not while the turn is held: the runtime may be in an event that waits for it.
-	failed, err := p.update(updates)
-	if err != nil {
-		return err
-	}
-	if err := p.enter(ctx); err != nil {
-		return err
-	}
-	defer p.leave()
-	hasFailed := map[string]bool{} // and is tried again with the next comparison
-	for _, update := range failed {
-		hasFailed[update.ContainerId] = true
-	}
-	for _, update := range updates {
-		if _, isThere := p.book.confined[update.ContainerId]; isThere && !hasFailed[update.ContainerId] {
-			p.book.confined[update.ContainerId] = pool.cpus
-		}
-	}
-	slog.Info("moved containers that ask for no CPUs", "pool", pool.name, "cpus", pool.cpus, "containers", len(updates)-len(failed))
-	return nil
-}
-
-// update asks the runtime to change containers.
-func (p *Plugin) update(updates []*api.ContainerUpdate) ([]*api.ContainerUpdate, error) {
-	connection := p.connection.Load()
-	if connection == nil {
-		return nil, errors.New("there is no connection to the container runtime")
-	}
-	return (*connection).UpdateContainers(updates)
+	return p.move(ctx, outside)
 }
 
 // pauseOf asks for the default pool for the pod's own container. NRI has no way to change it, so nrd writes its cpuset;

@@ -1,6 +1,7 @@
 package containers
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net"
@@ -9,6 +10,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"google.golang.org/grpc"
+	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 
 	"nrd.internal/kubernetes/internal/health"
 	"nrd.internal/kubernetes/internal/nrd"
@@ -74,8 +78,14 @@ func (f *fakeNRD) ServeHTTP(answer http.ResponseWriter, request *http.Request) {
 func (f *fakeNRD) put(id string, request *http.Request) nrd.Workload {
 	var wanted nrd.Request
 	json.NewDecoder(request.Body).Decode(&wanted)
-	workload := f.workloads[id] // keeps the CPUs of before
-	workload.ID, workload.Cgroup, workload.Labels = id, wanted.Cgroup, wanted.Labels
+	workload := nrd.Workload{ID: id, Cgroup: wanted.Cgroup, Labels: wanted.Labels, CPURequest: wanted.CPU}
+	for _, request := range wanted.CPU {
+		for _, pool := range f.pools {
+			if pool.Name == request.Pool {
+				workload.CPU = append(workload.CPU, nrd.CPUGrant{Pool: pool.Name, CPUs: pool.CPUs})
+			}
+		}
+	}
 	f.workloads[id], f.requests[id] = workload, wanted
 	return workload
 }
@@ -113,5 +123,15 @@ func (otherMachine) Mismatch() error { return errors.New("nrd's machine id is 2,
 func connectedPlugin(client *nrd.Client) *Plugin {
 	p := NewPlugin(client, nil, thisMachine{}, "nokia.k8s.io", true, &health.Metrics{})
 	p.connected.Store(true)
+	connectTo(p, &fakeRuntime{cpus: map[string]string{}})
 	return p
+}
+
+// noKubelet lists no container, as of init containers.
+type noKubelet struct {
+	podresources.PodResourcesListerClient
+}
+
+func (noKubelet) Get(context.Context, *podresources.GetPodResourcesRequest, ...grpc.CallOption) (*podresources.GetPodResourcesResponse, error) {
+	return &podresources.GetPodResourcesResponse{}, nil
 }

@@ -136,10 +136,13 @@ func (p *Plugin) CreateContainer(ctx context.Context, pod *api.PodSandbox, conta
 		if err != nil {
 			return nil, nil, p.refused(container, err)
 		}
-		wanted = wanted.in(pool.name)
+		p.book.defaultPool = pool.name
 	}
-	granted, err := p.client.Put(ctx, wanted.workloadID(), wanted.request)
+	granted, err := p.client.Put(ctx, wanted.workloadID(), wanted.in(p.book.defaultPool).request)
 	if err != nil {
+		return nil, nil, p.refused(container, err)
+	}
+	if wanted.cpus, err = cpusGranted(granted.CPU); err != nil {
 		return nil, nil, p.refused(container, err)
 	}
 	p.book.put(wanted)
@@ -183,6 +186,7 @@ func (p *Plugin) StartContainer(ctx context.Context, _ *api.PodSandbox, containe
 		return err
 	}
 	defer p.leave()
+	p.book.setCPUs(container.Id, cpusOf(container)) // an update before the runtime had created it had no effect
 	started, found := p.book.entries[container.Id]
 	if !found {
 		if hasDevices(container) {
@@ -199,11 +203,11 @@ func (p *Plugin) StartContainer(ctx context.Context, _ *api.PodSandbox, containe
 			return p.refused(container, fmt.Errorf("cannot read what the container asks for, which is created again: %w", err))
 		}
 	}
-	bound, err := p.bind(ctx, started.in(p.book.defaultPool), container.Pid)
+	started, err := p.bind(ctx, started, container.Pid)
 	if err != nil {
 		return p.refused(container, err)
 	}
-	p.book.put(bound)
+	p.book.put(started)
 	p.changed()
 	return nil
 }

@@ -95,8 +95,8 @@ func TestTheNRDOfAnotherMachineGrantsNothing(t *testing.T) {
 }
 
 // poolContainer of pod "pod" was given CPU 4 of pool "fast" by kubelet.
-func poolContainer() *api.Container {
-	container := waysContainer("1", api.ContainerState_CONTAINER_CREATED, 1)
+func poolContainer(id string) *api.Container {
+	container := waysContainer(id, api.ContainerState_CONTAINER_CREATED, 1)
 	container.Annotations = map[string]string{devices.AnnotationPrefix + "pool-fast": `{"resource": "nokia.k8s.io/fast", "ids": ["4"]}`}
 	return container
 }
@@ -105,7 +105,7 @@ func TestAContainerThatCouldNotBeReadIsGrantedOnceItCanBe(t *testing.T) {
 	fake, client := newFakeNRD(t)
 	fake.pools = []nrd.Pool{{Name: "fast", Kind: "exclusive", CPUs: "4"}}
 	p := connectedPlugin(client)
-	pod, container := &api.PodSandbox{Id: "sandbox", Uid: "pod"}, poolContainer()
+	pod, container := &api.PodSandbox{Id: "sandbox", Uid: "pod"}, poolContainer("1")
 	fake.setAway(true)
 	p.book = p.bookOf(t.Context(), []*api.PodSandbox{pod}, []*api.Container{container})
 	if err := p.StartContainer(t.Context(), pod, container); err == nil || !strings.Contains(err.Error(), "cannot read what the container asks for") {
@@ -129,7 +129,7 @@ func TestAContainerThatCannotBeReadIsNeitherGrantedNorStarted(t *testing.T) {
 	if err := p.compareOnce(t.Context()); err != nil || len(fake.requests) != 0 {
 		t.Errorf("%v, requests %v, want none", err, fake.requests)
 	}
-	if err := p.grantMissing(t.Context(), "k8s.pod.c"); err != nil || len(fake.requests) != 0 {
+	if _, err := p.grantMissing(t.Context(), "k8s.pod.c"); err != nil || len(fake.requests) != 0 {
 		t.Errorf("%v, requests %v, want none", err, fake.requests)
 	}
 	if err := p.StartContainer(t.Context(), pod, container); err == nil || !strings.Contains(err.Error(), "c_cache_min") {

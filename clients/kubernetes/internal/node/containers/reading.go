@@ -38,7 +38,7 @@ func (p *Plugin) entryOf(ctx context.Context, pod *api.PodSandbox, container *ap
 		return entry{}, err
 	}
 	request, err := asked{identity: who, cgroup: cgroup, devices: found, wanted: wanted}.request(pools, p.base)
-	return entry{identity: who, container: container.Id, sandbox: pod.Id, request: request, devices: found}, err
+	return entry{identity: who, container: container.Id, sandbox: pod.Id, request: request, devices: found, cpus: cpusOf(container)}, err
 }
 
 // readNoted reads it from the annotations of the container alone.
@@ -64,6 +64,7 @@ func (p *Plugin) readAgain(ctx context.Context) error {
 			return err
 		}
 		if e, isThere := p.book.entries[each.container]; isThere && e.isKept() {
+			found.cpus = e.cpus
 			p.book.put(found)
 		}
 		p.leave()

@@ -1,0 +1,123 @@
+package containers
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/containerd/nri/pkg/api"
+	"github.com/containerd/nri/pkg/stub"
+
+	"nrd.internal/kubernetes/internal/nrd"
+)
+
+// fakeRuntime notes the cpusets that it is asked for.
+type fakeRuntime struct {
+	stub.Stub
+	cpus map[string]string
+	err  error
+}
+
+func (r *fakeRuntime) UpdateContainers(updates []*api.ContainerUpdate) ([]*api.ContainerUpdate, error) {
+	for _, update := range updates {
+		r.cpus[update.ContainerId] = update.GetLinux().GetResources().GetCpu().GetCpus()
+	}
+	return nil, r.err
+}
+
+func connectTo(p *Plugin, runtime *fakeRuntime) {
+	var connection stub.Stub = runtime
+	p.connection.Store(&connection)
+}
+
+func (r *fakeRuntime) expect(t *testing.T, moment string, cpus map[string]string) {
+	t.Helper()
+	if !maps.Equal(r.cpus, cpus) {
+		t.Errorf("%s: the runtime set %v, want %v", moment, r.cpus, cpus)
+	}
+	r.cpus = map[string]string{}
+}
+
+func TestRunningContainersFollowTheCPUsOfTheirGrants(t *testing.T) {
+	fake, client := newFakeNRD(t)
+	fake.node.Capacity.DefaultPool, fake.node.CPUs.Online = "common", "0-7"
+	fake.pools = []nrd.Pool{{Name: "common", Kind: "shared", CPUs: "0-1"}, {Name: "fast", Kind: "exclusive", CPUs: "4"}}
+	p, runtime := connectedPlugin(client), &fakeRuntime{cpus: map[string]string{}}
+	connectTo(p, runtime)
+	pod := &api.PodSandbox{Id: "sandbox", Uid: "pod"}
+	ways, exclusive := waysContainer("1", api.ContainerState_CONTAINER_RUNNING, 1), poolContainer("2")
+	ways.Linux.Resources = &api.LinuxResources{Cpu: &api.LinuxCPU{Cpus: "0-1"}}
+	exclusive.Name, exclusive.Linux.Resources = "d", &api.LinuxResources{Cpu: &api.LinuxCPU{Cpus: "4"}}
+	p.book = p.bookOf(t.Context(), []*api.PodSandbox{pod}, []*api.Container{ways, exclusive})
+	p.book.pauses = map[string]entry{}
+	compare := func(moment string, cpus map[string]string) {
+		t.Helper()
+		if err := p.compareOnce(t.Context()); err != nil && runtime.err == nil {
+			t.Errorf("%s: %v", moment, err)
+		}
+		runtime.expect(t, moment, cpus)
+	}
+	compare("without a change", map[string]string{})
+	grow := func(cpus string) {
+		workload := fake.workloads["k8s.pod.c"]
+		workload.CPU = nrd.CPUGrants{{Pool: "common", CPUs: cpus}}
+		fake.workloads["k8s.pod.c"] = workload
+	}
+	grow("0")
+	runtime.err = stub.ErrNoService
+	compare("the runtime fails", map[string]string{"1": "0"})
+	runtime.err = nil
+	compare("the pool has shrunk", map[string]string{"1": "0"})
+	compare("nothing is changed twice", map[string]string{})
+	grow("")
+	compare("an empty set means unchanged", map[string]string{})
+}
+
+func TestAnotherDefaultPoolIsAnotherRequest(t *testing.T) {
+	fake, client := newFakeNRD(t)
+	fake.node.Capacity.DefaultPool, fake.node.CPUs.Online = "common", "0-7"
+	fake.pools = []nrd.Pool{{Name: "common", Kind: "shared", CPUs: "0-1"}, {Name: "other", Kind: "shared", CPUs: "2-3"}}
+	p, runtime := connectedPlugin(client), &fakeRuntime{cpus: map[string]string{}}
+	connectTo(p, runtime)
+	pod := &api.PodSandbox{Id: "sandbox", Uid: "pod"}
+	ways := waysContainer("1", api.ContainerState_CONTAINER_CREATED, 1)
+	p.kubelet = &Kubelet{lister: noKubelet{}}
+	change, _, err := p.CreateContainer(t.Context(), pod, ways)
+	if err != nil || change.GetLinux().GetResources().GetCpu().GetCpus() != "0-1" {
+		t.Fatalf("%v, %v, want CPUs 0-1", change, err)
+	}
+	ways.Linux.Resources, ways.Pid = change.Linux.Resources, 7
+	if err := p.StartContainer(t.Context(), pod, ways); err != nil {
+		t.Fatal(err)
+	}
+	fake.node.Capacity.DefaultPool = "other"
+	if err := p.compareOnce(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	runtime.expect(t, "another default pool", map[string]string{"1": "2-3"})
+	request := fake.requests["k8s.pod.c"]
+	if request.CPU[0].Pool != "other" || request.Labels[processLabel] != "7" {
+		t.Errorf("%+v, want pool other and the process", request)
+	}
+}
+
+func TestRequestsForCPUsAreComparedByWhatTheyAskFor(t *testing.T) {
+	wanted := []nrd.CPURequest{{Pool: "fast", CPUs: "4,5", Enforce: "runtime"}, {Pool: "common", RequestMilli: 500}}
+	for _, row := range []struct {
+		name  string
+		found nrd.CPURequests
+		same  bool
+	}{
+		{"the same", nrd.CPURequests{{Pool: "fast", CPUs: "4-5", Enforce: "runtime"}, {Pool: "common", RequestMilli: 500}}, true},
+		{"other CPUs", nrd.CPURequests{{Pool: "fast", CPUs: "4-6", Enforce: "runtime"}, {Pool: "common", RequestMilli: 500}}, false},
+		{"another amount", nrd.CPURequests{{Pool: "fast", CPUs: "4-5", Enforce: "runtime"}, {Pool: "common", RequestMilli: 400}}, false},
+		{"fewer pools", nrd.CPURequests{{Pool: "fast", CPUs: "4-5", Enforce: "runtime"}}, false},
+		{"none", nil, false},
+	} {
+		if same := hasSameCPUs(wanted, row.found); same != row.same {
+			t.Errorf("%s: %v, want %v", row.name, same, row.same)
+		}
+	}
+	if !hasSameCPUs(nil, nrd.CPURequests{{Pool: "common"}}) {
+		t.Error("a request without CPUs has nrd's default pool: want the same")
+	}
+}
