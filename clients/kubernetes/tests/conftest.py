@@ -32,3 +32,12 @@ def worker(cluster, shared_worker):
 @pytest.fixture
 def devices(worker):
     worker.await_devices()
+
+
+@pytest.fixture(scope="module")
+def kinds(cluster, shared_worker):
+    cluster.deploy()
+    wait_for(lambda: cluster.api.list("RmdWorkload") == [], "the kinds to be served")
+    # One that has found no such kind looks again after up to a minute.
+    shared_worker.client.kill9()
+    shared_worker.client.start()

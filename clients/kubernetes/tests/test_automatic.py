@@ -11,15 +11,6 @@ from test_ways import WAYS, await_no_workloads
 NAME = "feed-rmd-workload-main"
 
 
-@pytest.fixture(scope="module")
-def kinds(cluster, shared_worker):
-    cluster.deploy()
-    wait_for(lambda: cluster.api.list("RmdWorkload") == [], "the kinds to be served")
-    # One that has found no such kind looks again after up to a minute.
-    shared_worker.client.kill9()
-    shared_worker.client.start()
-
-
 @pytest.fixture(autouse=True)
 def no_others(cluster, kinds, worker):
     worker.await_devices()

@@ -120,6 +120,19 @@ def test_ways_that_others_hold_are_not_offered(cluster, worker):
             worker.call("DELETE", f"/v1/workloads/{each['id']}")
 
 
+def test_ways_of_an_rmd_workload_are_not_offered(cluster, kinds, worker):
+    worker.await_devices()
+    cluster.api.create({"apiVersion": "intel.com/v1alpha1", "kind": "RmdWorkload", "metadata": {"name": "held"},
+                        "spec": {"nodes": [worker.name], "coreIds": ["4"], "cache": {"max": 2, "min": 2}}})
+    try:
+        worker.await_allocatable(WAYS, 3)
+        cluster.create_pod("big", limits={WAYS: 4})
+        cluster.await_event("big", f"Insufficient {WAYS}")
+    finally:
+        cluster.api.delete("RmdWorkload", "held")
+    cluster.await_running("big")
+
+
 def test_a_pod_that_asks_for_nothing_needs_none_of_this(cluster, worker):
     worker.client.kill9()
     try:

@@ -198,6 +198,7 @@ type CachePools struct {
 // WayOwner is a workload with ways of a cache.
 type WayOwner struct {
 	ID   string `json:"id"`
+	Pool string `json:"pool"` // "guarantee", "besteffort" or "shared"
 	Ways Ways   `json:"ways"`
 }
 

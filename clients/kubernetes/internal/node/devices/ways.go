@@ -40,8 +40,8 @@ func (Ways) HasPreference() bool { return false }
 func (Ways) Preferred(context.Context, []string, []string, int) []string { return nil }
 
 // WaysList lists the devices of the reserve. Those that no container has and that nrd could not grant now are
-// unhealthy, so that the scheduler places no pod that would be refused: ways that others took, or no class of service
-// left.
+// unhealthy, so that the scheduler places no pod that would be refused: ways that others or RmdWorkloads have, or no
+// class of service left.
 func WaysList(node nrd.Node, inUse map[string]bool) []*kubelet.Device {
 	total, usable := waysOf(node)
 	grantable := usable - len(inUse)
@@ -61,15 +61,23 @@ func WaysList(node nrd.Node, inUse map[string]bool) []*kubelet.Device {
 	return list
 }
 
-// waysOf has the reserve for Kubernetes and what of it is usable; without a reserve the guarantee pool.
+// waysOf has the reserve for Kubernetes and what of it is usable for containers; without a reserve the guarantee pool.
 func waysOf(node nrd.Node) (total, usable int) {
 	if reserve := node.Capacity.Kubernetes().Ways; reserve != nil {
-		return reserve.Reserved, reserve.Usable
+		// What RmdWorkloads have counts as usable, because they are of the same origin.
+		return reserve.Reserved, reserve.Usable - waysHeld(node, isGuaranteeOfCR)
 	}
 	if node.Layout == nil || len(node.Caches) == 0 {
 		return 0, 0
 	}
-	return node.Layout.Guarantee.Ways, waysGrantable(node) + waysHeld(node)
+	return node.Layout.Guarantee.Ways, waysGrantable(node) + waysHeld(node, isOfContainer)
+}
+
+func isOfContainer(owner nrd.WayOwner) bool { return strings.HasPrefix(owner.ID, "k8s.") }
+
+// isGuaranteeOfCR leaves out the other kinds of ways, which the reserve does not have.
+func isGuaranteeOfCR(owner nrd.WayOwner) bool {
+	return strings.HasPrefix(owner.ID, "cr.") && owner.Pool == "guarantee"
 }
 
 // waysGrantable is what the poorest cache could give one more workload.
@@ -84,13 +92,13 @@ func waysGrantable(node nrd.Node) int {
 	return least
 }
 
-// waysHeld are those of containers, on the cache where they have most.
-func waysHeld(node nrd.Node) int {
+// waysHeld are those of some owners, on the cache where they have most.
+func waysHeld(node nrd.Node, counts func(nrd.WayOwner) bool) int {
 	most := 0
 	for _, cache := range node.Caches {
 		held := 0
 		for _, owner := range cache.Workloads {
-			if strings.HasPrefix(owner.ID, "k8s.") {
+			if counts(owner) {
 				held += owner.Ways.Ways
 			}
 		}
