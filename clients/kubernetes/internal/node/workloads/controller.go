@@ -66,6 +66,9 @@ func (c *Controller) Wake() {
 
 // Run compares until the context ends.
 func (c *Controller) Run(ctx context.Context) error {
+	if err := c.workloads.SetTransform(c.withoutOthers); err != nil {
+		return err
+	}
 	for _, informer := range []cache.SharedIndexInformer{c.workloads, c.self} {
 		handler := cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(any) { c.Wake() },
