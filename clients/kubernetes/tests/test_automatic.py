@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 
 import pytest
 
@@ -78,3 +79,20 @@ def test_one_of_a_pod_that_ends_while_the_client_is_down_goes_when_it_is_back(cl
     assert cluster.api.find("RmdWorkload", NAME)
     worker.client.start()
     wait_for(lambda: cluster.api.find("RmdWorkload", NAME) is None, "the RmdWorkload to go")
+
+
+def test_one_of_a_pod_that_is_deleted_with_force_does_not_come_back(cluster, worker):
+    """Its container runs on while kubelet is away, and nrd still has the grant."""
+    cluster.run_pod("feed", limits={WAYS: 2})
+    await_shown(cluster, worker)
+    worker.kubelet.kill9()
+    try:
+        cluster.delete_pod("feed", grace=0)
+        wait_for(lambda: cluster.api.find("RmdWorkload", NAME) is None, "the garbage collector")
+        for _ in range(30):
+            time.sleep(0.1)
+            assert cluster.api.find("RmdWorkload", NAME) is None
+        assert worker.workload_of("feed")
+    finally:
+        worker.kubelet.start()
+    await_no_workloads(worker)

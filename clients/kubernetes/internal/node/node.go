@@ -47,7 +47,7 @@ func Run(ctx context.Context, options Options) error {
 	gate := func(ctx context.Context) error { return ready(ctx, client, plugin, who) }
 	set := devices.NewSet(client, gate, who.Mismatch, plugin.InUse, options.ResourceBase, options.Resources)
 	crs := workloads.New(client, api, options.Node)
-	automatic := workloads.NewAutomatic(client, api, options.Node, plugin.Containers)
+	automatic := workloads.NewAutomatic(client, api, options.Node, plugin.Containers, kubelet.Pods)
 	plugin.OnChange(func() { set.Refresh(); automatic.Wake() })
 	mirror := state.New(client, api, options.Node)
 	return parts.Run(ctx,

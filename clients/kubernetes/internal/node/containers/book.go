@@ -17,6 +17,7 @@ type entry struct {
 	request   nrd.Request
 	devices   map[string][]string
 	cpus      string // of its cpuset, as last set; empty: never
+	created   int64  // nanoseconds since 1970
 	// unread: what it asks for could not be read, and is tried again. Its workload stays as it is meanwhile.
 	unread *unread
 }

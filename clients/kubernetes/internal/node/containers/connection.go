@@ -120,7 +120,8 @@ func (p *Plugin) bookOf(ctx context.Context, pods []*api.PodSandbox, containers 
 			slog.Warn("cannot read what a container asked for; its grant stays as it is", "pod", pod.Name,
 				"namespace", pod.Namespace, "container", container.Name, "reason", err)
 			found = entry{identity: identityOf(pod, container), container: container.Id, sandbox: pod.Id,
-				devices: notedDevices(container), cpus: cpusOf(container), unread: &unread{pod, container}}
+				devices: notedDevices(container), cpus: cpusOf(container),
+				created: createdAt(container), unread: &unread{pod, container}}
 		}
 		next.put(found)
 	}

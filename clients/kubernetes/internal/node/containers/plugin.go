@@ -84,17 +84,23 @@ type Container struct {
 	IsStatic                     bool   // from a file of the node
 }
 
-// Containers of the node, one of each name in a pod.
+// Containers of the node, one of each name in a pod. Of two pods of one name it is the newer one's: the former was deleted
+// with force, and its container has not ended.
 func (p *Plugin) Containers() []Container {
 	p.turn <- struct{}{}
 	defer p.leave()
-	var list []Container
-	for id, e := range p.book.wanted() {
-		if e.isPause() {
-			continue
+	newest := map[identity]entry{}
+	for _, e := range p.book.wanted() {
+		name := e.identity
+		name.podUID = ""
+		if other, isThere := newest[name]; !e.isPause() && (!isThere || other.created < e.created) {
+			newest[name] = e
 		}
+	}
+	list := make([]Container, 0, len(newest))
+	for _, e := range newest {
 		list = append(list, Container{Namespace: e.namespace, Pod: e.pod, PodUID: e.podUID, Name: e.identity.container,
-			Workload: id, IsStatic: e.isStatic})
+			Workload: e.workloadID(), IsStatic: e.isStatic})
 	}
 	return list
 }

@@ -136,3 +136,18 @@ func TestAContainerThatCannotBeReadIsNeitherGrantedNorStarted(t *testing.T) {
 		t.Errorf("start: %v, want a refusal with the annotation", err)
 	}
 }
+
+func TestOfTwoPodsOfOneNameTheNewerOneIsListed(t *testing.T) {
+	p := connectedPlugin(nil)
+	for _, each := range []struct {
+		uid     string
+		created int64
+	}{{"former", 1}, {"newer", 2}} {
+		e := entryFor(each.uid, each.uid, "/"+each.uid)
+		e.namespace, e.pod, e.created = "default", "feed", each.created
+		p.book.put(e)
+	}
+	if list := p.Containers(); len(list) != 1 || list[0].PodUID != "newer" || list[0].Workload != "k8s.newer.c" {
+		t.Errorf("%+v, want the container of the newer pod", list)
+	}
+}

@@ -3,6 +3,7 @@ package containers
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -11,6 +12,9 @@ import (
 
 // mostPodResources bounds kubelet's answer: 1000 devices of a shared pool in each of 1000 containers.
 const mostPodResources = 64 << 20
+
+// podsDeadline of the list of pods, for which no event of the runtime waits.
+const podsDeadline = 5 * time.Second
 
 // Kubelet asks kubelet which devices it gave to a container. Environment variables say the same, but the pod's author
 // can set those.
@@ -44,6 +48,22 @@ func (k *Kubelet) Devices(ctx context.Context, who identity) (map[string][]strin
 		}
 	}
 	return nil, nil
+}
+
+// Pods that kubelet has, by namespace and name as in "default/feed". It has those of the API server, without the ones
+// that were deleted there with force and whose containers it still has to end, and its static ones.
+func (k *Kubelet) Pods(ctx context.Context) (map[string]bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, podsDeadline)
+	defer cancel()
+	answer, err := k.lister.List(ctx, &podresources.ListPodResourcesRequest{})
+	if err != nil {
+		return nil, fmt.Errorf("kubelet does not tell its pods: %w", err)
+	}
+	found := map[string]bool{}
+	for _, pod := range answer.GetPodResources() {
+		found[pod.Namespace+"/"+pod.Name] = true
+	}
+	return found, nil
 }
 
 // devicesOf joins what kubelet lists once for each NUMA node.

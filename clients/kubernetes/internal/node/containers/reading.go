@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/containerd/nri/pkg/api"
 
@@ -38,7 +39,16 @@ func (p *Plugin) entryOf(ctx context.Context, pod *api.PodSandbox, container *ap
 		return entry{}, err
 	}
 	request, err := asked{identity: who, cgroup: cgroup, devices: found, wanted: wanted}.request(pools, p.base)
-	return entry{identity: who, container: container.Id, sandbox: pod.Id, request: request, devices: found, cpus: cpusOf(container)}, err
+	return entry{identity: who, container: container.Id, sandbox: pod.Id, request: request, devices: found,
+		cpus: cpusOf(container), created: createdAt(container)}, err
+}
+
+// createdAt is now for a container that the runtime is about to create.
+func createdAt(container *api.Container) int64 {
+	if container.CreatedAt == 0 {
+		return time.Now().UnixNano()
+	}
+	return container.CreatedAt
 }
 
 // readNoted reads it from the annotations of the container alone.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"reflect"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +26,10 @@ import (
 const (
 	mostName  = 253 // characters of an object's name
 	mostLabel = 63
+	// mostCreations of one object in creationPause. The garbage collector deletes one whose pod the API server does not have,
+	// and nothing tells that from a deletion by a user.
+	mostCreations = 5
+	creationPause = 10 * time.Minute
 )
 
 // Automatic shows what each container of this node was granted as an RmdWorkload, as the RMD operator did. Its objects
@@ -33,13 +39,17 @@ type Automatic struct {
 	api        dynamic.Interface
 	node       string
 	containers func() []containers.Container
+	pods       func(context.Context) (map[string]bool, error) // that kubelet has, "default/feed"
+	creations  map[string]creations                           // by key of the object
 	wake       kube.Signal
 	shown      cache.SharedIndexInformer
 }
 
-// NewAutomatic watches from Run on; list tells the containers of the node that asked for something.
-func NewAutomatic(client *nrd.Client, api dynamic.Interface, node string, list func() []containers.Container) *Automatic {
-	a := &Automatic{client: client, api: api, node: node, containers: list, wake: kube.NewSignal()}
+// NewAutomatic watches from Run on; list tells the containers of the node that asked for something, and pods the pods that
+// kubelet has, by namespace and name.
+func NewAutomatic(client *nrd.Client, api dynamic.Interface, node string, list func() []containers.Container,
+	pods func(context.Context) (map[string]bool, error)) *Automatic {
+	a := &Automatic{client: client, api: api, node: node, containers: list, pods: pods, creations: map[string]creations{}, wake: kube.NewSignal()}
 	a.shown = dynamicinformer.NewFilteredDynamicInformer(api, intel.Workloads, metav1.NamespaceAll, 0, cache.Indexers{},
 		func(options *metav1.ListOptions) { options.LabelSelector = intel.AutomaticLabel + "=" + node }).Informer()
 	return a
@@ -71,18 +81,29 @@ func (a *Automatic) compare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return a.publish(ctx, wanted)
+}
+
+// publish makes the shown objects those that are wanted, by key.
+func (a *Automatic) publish(ctx context.Context, wanted map[string]grantObject) error {
 	var failures []error
 	for _, each := range a.shown.GetStore().List() {
 		object := each.(*unstructured.Unstructured)
 		// One with another content is created again once its deletion is seen.
-		if next, isWanted := wanted[keyOf(object)]; !isWanted || !hasContent(object, next) {
+		if next, isWanted := wanted[keyOf(object)]; !isWanted || !hasContent(object, next.Unstructured) {
 			failures = append(failures, a.drop(ctx, object))
 		}
 	}
-	for _, object := range wanted {
-		failures = append(failures, a.show(ctx, object))
+	var missing []grantObject
+	for key, object := range wanted {
+		if found, isThere, _ := a.shown.GetStore().GetByKey(key); isThere {
+			failures = append(failures, a.showState(ctx, found.(*unstructured.Unstructured), object.Unstructured))
+		} else {
+			missing = append(missing, object)
+		}
 	}
-	return errors.Join(failures...)
+	maps.DeleteFunc(a.creations, func(key string, _ creations) bool { return wanted[key].Unstructured == nil })
+	return errors.Join(append(failures, a.create(ctx, missing))...)
 }
 
 func keyOf(object *unstructured.Unstructured) string {
@@ -95,13 +116,19 @@ func hasContent(shown, next *unstructured.Unstructured) bool {
 		reflect.DeepEqual(shown.GetOwnerReferences(), next.GetOwnerReferences())
 }
 
+// grantObject is what is shown of a container.
+type grantObject struct {
+	*unstructured.Unstructured
+	pod string // "default/feed"
+}
+
 // objectsOf has an object, with its status, for each container that nrd has a workload of.
-func (a *Automatic) objectsOf(granted []nrd.Workload) (map[string]*unstructured.Unstructured, error) {
+func (a *Automatic) objectsOf(granted []nrd.Workload) (map[string]grantObject, error) {
 	byID := map[string]nrd.Workload{}
 	for _, workload := range granted {
 		byID[workload.ID] = workload
 	}
-	objects := map[string]*unstructured.Unstructured{}
+	objects := map[string]grantObject{}
 	for _, container := range a.containers() {
 		workload, isGranted := byID[container.Workload]
 		if !isGranted {
@@ -111,7 +138,7 @@ func (a *Automatic) objectsOf(granted []nrd.Workload) (map[string]*unstructured.
 		if err != nil {
 			return nil, err
 		}
-		objects[keyOf(object)] = object
+		objects[keyOf(object)] = grantObject{object, container.Namespace + "/" + container.Pod}
 	}
 	return objects, nil
 }
@@ -179,25 +206,54 @@ func (a *Automatic) drop(ctx context.Context, object *unstructured.Unstructured)
 	return err
 }
 
-// show creates the object, and writes its status if that has changed. It never writes to an object that it has not made.
-func (a *Automatic) show(ctx context.Context, wanted *unstructured.Unstructured) error {
-	found, isThere, err := a.shown.GetStore().GetByKey(keyOf(wanted))
+// creations of one object, up to the last.
+type creations struct {
+	number int
+	last   time.Time
+}
+
+// create makes the objects of containers whose pod kubelet has. The status follows once an object is seen.
+func (a *Automatic) create(ctx context.Context, missing []grantObject) error {
+	if len(missing) == 0 {
+		return nil
+	}
+	pods, err := a.pods(ctx)
 	if err != nil {
 		return err
 	}
-	if !isThere {
-		_, err := a.api.Resource(intel.Workloads).Namespace(wanted.GetNamespace()).Create(ctx, wanted,
+	var failures []error
+	for _, object := range missing {
+		before := a.creations[keyOf(object.Unstructured)].since(time.Now())
+		if !pods[object.pod] || before.number >= mostCreations {
+			continue
+		}
+		_, err := a.api.Resource(intel.Workloads).Namespace(object.GetNamespace()).Create(ctx, object.Unstructured,
 			metav1.CreateOptions{FieldManager: managerOf(a.node)})
 		if apierrors.IsAlreadyExists(err) {
-			return nil // made a moment ago, or by a user, who keeps it
+			continue // made a moment ago, or by a user, who keeps it
 		}
-		return err // the status follows once the object is seen
+		if err == nil {
+			a.creations[keyOf(object.Unstructured)] = creations{number: before.number + 1, last: time.Now()}
+		}
+		failures = append(failures, err)
 	}
-	object := found.(*unstructured.Unstructured)
+	return errors.Join(failures...)
+}
+
+// since forgets creations after a pause without one.
+func (c creations) since(now time.Time) creations {
+	if now.Sub(c.last) >= creationPause {
+		return creations{}
+	}
+	return c
+}
+
+// showState writes the status of the shown object if it has changed. It never writes to an object that it has not made.
+func (a *Automatic) showState(ctx context.Context, object, wanted *unstructured.Unstructured) error {
 	if !hasContent(object, wanted) || reflect.DeepEqual(object.Object["status"], wanted.Object["status"]) {
 		return nil
 	}
-	err = applyStatus(ctx, a.api, a.node, object, wanted.Object["status"].(map[string]any))
+	err := applyStatus(ctx, a.api, a.node, object, wanted.Object["status"].(map[string]any))
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
