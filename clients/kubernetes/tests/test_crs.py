@@ -212,6 +212,18 @@ def test_the_node_state_has_the_workloads_with_the_operators_texts(cluster, x):
     wait_for(lambda: not shown(), "the workload to leave the state")
 
 
+def test_a_deleted_node_state_is_made_again(cluster, x):
+    """With the next change; without one within six minutes."""
+    before = wait_for(lambda: cluster.api.find("RmdNodeState", "rmd-node-state-node-x"), "the node's state")
+    cluster.api.delete("RmdNodeState", "rmd-node-state-node-x")
+    cluster.api.create(cr("one", coreIds=["4"], rdt={"cache": GUARANTEE}))
+    def shown():
+        found = cluster.api.find("RmdNodeState", "rmd-node-state-node-x")
+        return found and "cr.default.one" in (found.get("status", {}).get("workloads") or {}) and found
+    after = wait_for(shown, "another state with the workload")
+    assert after["metadata"]["ownerReferences"] == before["metadata"]["ownerReferences"] and after["spec"] == before["spec"]
+
+
 def test_a_node_client_writes_of_its_own_node_only(cluster, x, y):
     cluster.api.create(cr("both", nodes=["node-x", "node-y"], coreIds=["4"], rdt={"cache": GUARANTEE}))
     await_state(cluster, "both", "node-x")

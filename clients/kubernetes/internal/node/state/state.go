@@ -5,12 +5,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"reflect"
 	"strconv"
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,18 +26,22 @@ const (
 	// pause after a failure, and between two writes, so that a thousand changes are a few writes.
 	failurePause = 5 * time.Second
 	writePause   = time.Second
+	// rewriteInterval of a status that has not changed, in case the object was deleted.
+	rewriteInterval = 5 * time.Minute
 	// mostShown bounds the object, which etcd limits to 1.5 MB; a workload has about 300 bytes.
 	mostShown = 2000
 	mostPools = 64 // the CRD's limit
 )
 
+var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+
 // Mirror of one node.
 type Mirror struct {
-	client  *nrd.Client
-	api     dynamic.Interface
-	node    string
-	nodeUID string
-	written map[string]any
+	client    *nrd.Client
+	api       dynamic.Interface
+	node      string
+	written   map[string]any // nil: nothing by this process
+	writtenAt time.Time
 }
 
 // New writes nothing before Run.
@@ -94,17 +98,31 @@ func (m *Mirror) write(ctx context.Context, list []nrd.Workload) error {
 	if err != nil {
 		return err
 	}
-	status := map[string]any{"workloads": shown, "pools": pools}
-	if m.written != nil && reflect.DeepEqual(m.written, status) {
+	return m.publish(ctx, map[string]any{"workloads": shown, "pools": pools})
+}
+
+// publish writes a status that is new or was written long ago. The object is made at first, and when it is gone.
+func (m *Mirror) publish(ctx context.Context, status map[string]any) error {
+	if m.written != nil && reflect.DeepEqual(m.written, status) && time.Since(m.writtenAt) < rewriteInterval {
 		return nil
 	}
-	if err := m.ensure(ctx); err != nil {
-		return err
+	isThere := m.written != nil
+	if isThere {
+		err := m.applyStatus(ctx, status)
+		isThere = !apierrors.IsNotFound(err)
+		if isThere && err != nil {
+			return err
+		}
 	}
-	if err := m.apply(ctx, map[string]any{"status": status}, true); err != nil {
-		return err
+	if !isThere {
+		if err := m.make(ctx); err != nil {
+			return err
+		}
+		if err := m.applyStatus(ctx, status); err != nil {
+			return err
+		}
 	}
-	m.written = status
+	m.written, m.writtenAt = status, time.Now()
 	return nil
 }
 
@@ -125,36 +143,41 @@ func (m *Mirror) pools(ctx context.Context) (map[string]any, error) {
 	return shown, nil
 }
 
-// ensure makes the object, which belongs to the Node and goes with it.
-func (m *Mirror) ensure(ctx context.Context) error {
-	if m.nodeUID == "" {
-		node, err := m.api.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}).Get(ctx, m.node, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		m.nodeUID = string(node.GetUID())
+// make makes the object, which belongs to the Node and goes with it. A Node that was deleted and registered again has
+// another uid.
+func (m *Mirror) make(ctx context.Context) error {
+	node, err := m.api.Resource(nodes).Get(ctx, m.node, metav1.GetOptions{})
+	if err != nil {
+		return err
 	}
-	return m.apply(ctx, map[string]any{"spec": map[string]any{"node": m.node, "nodeUid": m.nodeUID}}, false)
+	object := m.object()
+	object.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: m.node, UID: node.GetUID()}})
+	object.Object["spec"] = map[string]any{"node": m.node, "nodeUid": string(node.GetUID())}
+	_, err = m.states().Apply(ctx, object.GetName(), object, m.options())
+	return err
 }
 
-func (m *Mirror) apply(ctx context.Context, part map[string]any, isStatus bool) error {
-	name := intel.NodeStatePrefix + m.node
-	metadata := map[string]any{"namespace": intel.NodeStatesNamespace, "name": name}
-	if !isStatus {
-		metadata["ownerReferences"] = []any{map[string]any{"apiVersion": "v1", "kind": "Node", "name": m.node, "uid": m.nodeUID}}
-	}
-	content := map[string]any{"apiVersion": intel.Group + "/" + intel.Version, "kind": "RmdNodeState", "metadata": metadata}
-	maps.Copy(content, part)
-	object := &unstructured.Unstructured{Object: content}
-	states := m.api.Resource(intel.NodeStates).Namespace(intel.NodeStatesNamespace)
-	options := metav1.ApplyOptions{FieldManager: "nrd-node-" + m.node, Force: true}
-	var err error
-	if isStatus {
-		_, err = states.ApplyStatus(ctx, name, object, options)
-	} else {
-		_, err = states.Apply(ctx, name, object, options)
-	}
+// applyStatus does not make the object.
+func (m *Mirror) applyStatus(ctx context.Context, status map[string]any) error {
+	object := m.object()
+	object.Object["status"] = status
+	_, err := m.states().ApplyStatus(ctx, object.GetName(), object, m.options())
 	return err
+}
+
+func (m *Mirror) object() *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": intel.Group + "/" + intel.Version, "kind": "RmdNodeState"}}
+	object.SetNamespace(intel.NodeStatesNamespace)
+	object.SetName(intel.NodeStatePrefix + m.node)
+	return object
+}
+
+func (m *Mirror) states() dynamic.ResourceInterface {
+	return m.api.Resource(intel.NodeStates).Namespace(intel.NodeStatesNamespace)
+}
+
+func (m *Mirror) options() metav1.ApplyOptions {
+	return metav1.ApplyOptions{FieldManager: "nrd-node-" + m.node, Force: true}
 }
 
 // keyOf is the uuid, as the operator showed it. A workload without one has its id: under "" only one would be seen.
