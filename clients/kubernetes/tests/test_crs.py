@@ -212,14 +212,29 @@ def test_the_node_state_has_the_workloads_with_the_operators_texts(cluster, x):
     wait_for(lambda: not shown(), "the workload to leave the state")
 
 
+def test_the_node_state_follows_when_the_last_cpu_pool_goes(cluster, x):
+    """Pools are read with each answer about workloads, once a minute without a change."""
+    def pools():
+        return (cluster.api.find("RmdNodeState", "rmd-node-state-node-x") or {}).get("status", {}).get("pools")
+    before = x.config
+    x.reconfigure(before + '[[cpu.pools]]\nname = "common"\ncpus = "4-5"\nkind = "shared"\n')
+    try:
+        wait_for(lambda: (pools() or {}).get("common", {}).get("cpus") == 2, "the pool", 90)
+    finally:
+        x.reconfigure(before)
+    wait_for(lambda: not pools(), "the pool to go", 90)
+    cluster.api.create(cr("one", coreIds=["4"], rdt={"cache": GUARANTEE}))
+    wait_for(lambda: "cr.default.one" in (cluster.api.get("RmdNodeState", "rmd-node-state-node-x")["status"]["workloads"] or {}), "the next workload")
+
+
 def test_a_deleted_node_state_is_made_again(cluster, x):
     """With the next change; without one within six minutes."""
     before = wait_for(lambda: cluster.api.find("RmdNodeState", "rmd-node-state-node-x"), "the node's state")
     cluster.api.delete("RmdNodeState", "rmd-node-state-node-x")
-    cluster.api.create(cr("one", coreIds=["4"], rdt={"cache": GUARANTEE}))
+    cluster.api.create(cr("again", coreIds=["4"], rdt={"cache": GUARANTEE}))
     def shown():
         found = cluster.api.find("RmdNodeState", "rmd-node-state-node-x")
-        return found and "cr.default.one" in (found.get("status", {}).get("workloads") or {}) and found
+        return found and "cr.default.again" in (found.get("status", {}).get("workloads") or {}) and found
     after = wait_for(shown, "another state with the workload")
     assert after["metadata"]["ownerReferences"] == before["metadata"]["ownerReferences"] and after["spec"] == before["spec"]
 
