@@ -7,6 +7,7 @@ type Request struct {
 	CoreIDs []string          `json:"core_ids,omitempty"`
 	TaskIDs []string          `json:"task_ids,omitempty"`
 	Cgroup  string            `json:"cgroup,omitempty"`
+	Unit    string            `json:"unit,omitempty"`
 	Owner   *Owner            `json:"owner,omitempty"`
 	CPU     []CPURequest      `json:"cpu,omitempty"`
 	RDT     *RDT              `json:"rdt,omitempty"`
@@ -16,7 +17,7 @@ type Request struct {
 	Labels  map[string]string `json:"labels,omitempty"`
 }
 
-// Owner makes a workload end with its cgroup.
+// Owner makes a workload end with its cgroup, or the one of its unit.
 type Owner struct {
 	Cgroup        bool `json:"cgroup"`
 	WithinSeconds int  `json:"within_seconds,omitempty"`
@@ -79,6 +80,7 @@ type Workload struct {
 	CoreIDs  []string          `json:"core_ids"`
 	TaskIDs  []string          `json:"task_ids"`
 	Cgroup   string            `json:"cgroup"`
+	Unit     string            `json:"unit"`
 	Labels   map[string]string `json:"labels"`
 	RDT      RDT               `json:"rdt"`
 	Plugins  *Plugins          `json:"plugins"`
@@ -108,8 +110,17 @@ type CPUGrant struct {
 type OnloadGrant struct {
 	Version     string            `json:"version"`
 	Environment map[string]string `json:"environment"`
-	Devices     []string          `json:"devices"`
+	DeviceNodes []DeviceNode      `json:"device_nodes"`
 	Mounts      []Mount           `json:"mounts"`
+}
+
+// DeviceNode is a device of the node, with which one is made in the container.
+type DeviceNode struct {
+	Path  string `json:"path"`
+	Type  string `json:"type"` // "c"
+	Major int64  `json:"major"`
+	Minor int64  `json:"minor"`
+	Mode  uint32 `json:"mode"` // permission bits
 }
 
 // Mount is a file of the node that the container needs.

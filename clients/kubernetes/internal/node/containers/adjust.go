@@ -1,7 +1,8 @@
 package containers
 
 import (
-	"fmt"
+	"errors"
+	"os"
 	"strings"
 
 	"github.com/containerd/nri/pkg/api"
@@ -89,8 +90,8 @@ func addVariables(change *api.ContainerAdjustment, grants nrd.CPUGrants) error {
 	return nil
 }
 
-// adjustOnload adds variables, devices and files of Onload. Without one of the devices, which have to be visible to this
-// program, too, applications would run without Onload unnoticed.
+// adjustOnload adds variables, devices and files of Onload. Without devices applications would run without Onload
+// unnoticed.
 func adjustOnload(change *api.ContainerAdjustment, container *api.Container, grant nrd.OnloadGrant) error {
 	for name, value := range grant.Environment {
 		if name == "LD_PRELOAD" {
@@ -105,12 +106,14 @@ func adjustOnload(change *api.ContainerAdjustment, container *api.Container, gra
 		}
 		change.AddMount(&api.Mount{Source: mount.Source, Destination: mount.Target, Type: "bind", Options: options})
 	}
-	for _, path := range grant.Devices {
-		device, err := characterDevice(path)
-		if err != nil {
-			return fmt.Errorf("nrd-kube cannot see a device of Onload: %w", err)
-		}
-		change.AddDevice(device)
+	if len(grant.DeviceNodes) == 0 {
+		return errors.New("nrd names no device of Onload for the container")
+	}
+	for _, device := range grant.DeviceNodes {
+		mode := os.FileMode(device.Mode)
+		change.AddDevice(&api.LinuxDevice{
+			Path: device.Path, Type: device.Type, Major: device.Major, Minor: device.Minor, FileMode: api.FileMode(&mode),
+		})
 	}
 	return nil
 }
