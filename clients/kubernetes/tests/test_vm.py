@@ -53,10 +53,14 @@ def effective(worker, cgroup):
     return worker.place.read(f"/sys/fs/cgroup{cgroup}/cpuset.cpus.effective").strip()
 
 
+def cgroup_named(worker, pattern):
+    return worker.place.run("find", "/sys/fs/cgroup", "-name", pattern).stdout.strip().removeprefix("/sys/fs/cgroup")
+
+
 def cgroup_of(worker, pod):
     """Of its only container, which may have no workload."""
     container = pod["status"]["containerStatuses"][0]["containerID"].split("//")[1]
-    return worker.place.run("find", "/sys/fs/cgroup", "-name", f"*{container}*").stdout.strip().removeprefix("/sys/fs/cgroup")
+    return cgroup_named(worker, f"*{container}*")
 
 
 def online(worker, cpu, is_online):
@@ -141,11 +145,11 @@ def test_the_topology_manager_keeps_cpus_of_a_container_on_one_node(cluster, rea
         ready.reconfigure(POOLS)
 
 
-@pytest.mark.skipif(os.environ["NRD_KUBE_VM"] == "systemd", reason="the scopes of pods are systemd's: docs/kubernetes.md")
 def test_a_pause_container_is_in_the_default_pool(cluster, ready):
     pod = cluster.run_pod("plain")
     name = f"k8s.{pod['metadata']['uid']}"
     grant = wait_for(lambda: next((each for each in ready.workloads() if each["id"] == name), None), "the pause container's workload")
-    assert ready.processes_of(grant) and effective(ready, grant["cgroup"]) == "2-3"
+    cgroup = grant.get("cgroup") or cgroup_named(ready, grant["unit"])  # a scope, with the driver systemd
+    assert ready.place.processes_of(cgroup) and effective(ready, cgroup) == "2-3"
     cluster.delete_pod("plain")
     await_no_workloads(ready)

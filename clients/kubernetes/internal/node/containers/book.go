@@ -42,6 +42,11 @@ type book struct {
 	defaultPool string
 }
 
+// isAt tells whether a workload is of this container, not of the one before a restart.
+func (e entry) isAt(workload nrd.Workload) bool {
+	return e.request.Cgroup == workload.Cgroup && e.request.Unit == workload.Unit
+}
+
 func newBook() *book {
 	return &book{entries: map[string]entry{}, confined: map[string]string{}, pauses: map[string]entry{}}
 }
@@ -121,7 +126,7 @@ func (b *book) outdated(granted []nrd.Workload) map[string]string {
 	wanted, outdated := b.wanted(), map[string]string{}
 	for _, workload := range granted {
 		e, isWanted := wanted[workload.ID]
-		if !isWanted || len(e.request.CPU) == 0 || e.request.CPU[0].Enforce != "runtime" || e.request.Cgroup != workload.Cgroup {
+		if !isWanted || len(e.request.CPU) == 0 || e.request.CPU[0].Enforce != "runtime" || !e.isAt(workload) {
 			continue
 		}
 		// To the runtime an empty set means "unchanged".
@@ -164,7 +169,7 @@ func difference(wanted map[string]entry, found []nrd.Workload) (missing, extra [
 		e, isWanted := wanted[workload.ID]
 		if !isWanted { // another cgroup is that of the container before a restart
 			extra = append(extra, workload.ID)
-		} else if e.isKept() || e.request.Cgroup == workload.Cgroup && hasSameCPUs(e.request.CPU, workload.CPURequest) {
+		} else if e.isKept() || e.isAt(workload) && hasSameCPUs(e.request.CPU, workload.CPURequest) {
 			delete(left, workload.ID)
 		}
 	}

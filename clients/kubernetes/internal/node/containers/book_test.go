@@ -62,13 +62,13 @@ func TestPauseContainersAreWantedWhileThereIsADefaultPool(t *testing.T) {
 	}
 }
 
-func TestAPauseContainerInAScopeOfSystemdIsLeftAlone(t *testing.T) {
-	for specified, cgroup := range map[string]string{
-		"/kubepods/besteffort/pod1/abc":                     "/kubepods/besteffort/pod1/abc",
-		"kubepods-besteffort-pod1.slice:cri-containerd:abc": "",
+func TestAPauseContainerIsACgroupOrAScopeOfSystemd(t *testing.T) {
+	for specified, expected := range map[string]nrd.Request{
+		"/kubepods/besteffort/pod1/abc":                     {Cgroup: "/kubepods/besteffort/pod1/abc"},
+		"kubepods-besteffort-pod1.slice:cri-containerd:abc": {Unit: "cri-containerd-abc.scope"},
 	} {
 		found, err := pauseOf(&api.PodSandbox{Id: "abc", Uid: "1", Linux: &api.LinuxPodSandbox{CgroupsPath: specified}})
-		if (err == nil) != (cgroup != "") || found.request.Cgroup != cgroup {
+		if err != nil || found.request.Cgroup != expected.Cgroup || found.request.Unit != expected.Unit {
 			t.Errorf("%s: %+v, %v", specified, found.request, err)
 		}
 	}

@@ -2,8 +2,8 @@ package containers
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
+	"path"
 	"strings"
 	"time"
 
@@ -85,17 +85,21 @@ func (p *Plugin) confineAll(ctx context.Context, pool defaultPool) error {
 	return p.move(ctx, outside)
 }
 
-// pauseOf asks for the default pool for the pod's own container. NRI has no way to change it, so nrd writes its cpuset;
-// not that of a scope, which systemd would overwrite.
+// pauseOf asks for the default pool for the pod's own container. NRI has no way to change it, so nrd writes its cpuset,
+// or has systemd do so for a scope.
 func pauseOf(pod *api.PodSandbox) (entry, error) {
 	cgroup, err := cgroupPath(pod.GetLinux().GetCgroupsPath())
-	if strings.HasSuffix(cgroup, ".scope") {
-		return entry{}, fmt.Errorf("the cgroup %q is systemd's", cgroup)
+	if err != nil {
+		return entry{}, err
 	}
 	who := identity{podUID: pod.Uid, namespace: pod.Namespace, pod: pod.Name}
-	return entry{identity: who, container: pod.Id, request: nrd.Request{
-		Cgroup: cgroup, Owner: &nrd.Owner{Cgroup: true, WithinSeconds: graceSeconds}, Labels: labelsOf(who),
-	}}, err
+	request := nrd.Request{Owner: &nrd.Owner{Cgroup: true, WithinSeconds: graceSeconds}, Labels: labelsOf(who)}
+	if strings.HasSuffix(cgroup, ".scope") {
+		request.Unit = path.Base(cgroup)
+	} else {
+		request.Cgroup = cgroup
+	}
+	return entry{identity: who, container: pod.Id, request: request}, nil
 }
 
 // notePause leaves the grant to the next comparison: a pod never waits for its pause container's.
