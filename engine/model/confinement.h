@@ -25,8 +25,8 @@ Result<void> check_confinement(const NodeConfig& config, const NodeFacts& facts)
 // BadRequest with the units that could not start any more: all their CPUs would be out of reach.
 Result<void> check_pinned_units(const NodeConfig& config, const NodeFacts& facts,
                                 const std::map<std::string, CpuSet>& pinned);
-// True if a start must not be refused for such units: workloads have to come back, or the host is confined already. Who
-// has installed one since then is told by the conflicts.
+// True if a start must not be refused for such units: workloads have to come back, or the host is confined already.
+// Such a unit is a conflict then.
 bool must_confine(const NodeState& state);
 // Conflict with what workloads limit and `next` would confine: it would lose its CPUs. It is not confined now.
 Result<void> check_limited_targets(const NodeState& state, Confinement next);

@@ -129,9 +129,8 @@ Result<CpuGrant> join(const Planning& planning, const CpuPool& pool, const CpuRe
                    "the tasks that run in the pool");
   }
   TRY(check_share(planning.state, pool, planning.workload, request, planning.has_scope));
-  return CpuGrant{.pool = pool.name,
-                  .memory_nodes = memory_near(planning.state, pool.cpus),
-                  .reason = "the pool is shared"};
+  return CpuGrant{
+      .pool = pool.name, .memory_nodes = memory_near(planning.state, pool.cpus), .reason = "the pool is shared"};
 }
 
 // Decided once for an owner: a process does not leave its scope.

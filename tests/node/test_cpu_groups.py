@@ -73,7 +73,7 @@ def test_a_unit_that_is_unknown_for_a_while_gets_back_what_it_had(host):
 @pytest.mark.parametrize("first, second", [
     ({"cgroup": "/jobs"}, {"cgroup": "/jobs/box"}), ({"cgroup": "/jobs/box"}, {"cgroup": "/jobs"}),
     ({"unit": "feed.service"}, {"cgroup": FEED + "/box"}), ({"cgroup": FEED + "/box"}, {"unit": "feed.service"})])
-def test_what_is_inside_the_target_of_a_workload_is_not_anothers(host, first, second):
+def test_a_group_inside_that_of_another_workload_is_refused(host, first, second):
     for path in (FEED, "/jobs"):
         os.mkdir(host.cgroup(path + "/box"))
     ways = {"cache": {"max": 2, "min": 2}}
