@@ -224,11 +224,9 @@ class AllocationsThread final : public Allocations {
 
   Result<Allocated> allocate_now(const AllocationRequest& request) {
     LaunchEnvironment launch = TRY(launch_now(request.what, request.preload, Place::New, request.origin));
-    Allocated allocated{
-        .allocation = {next_id_, request.owner, launch.generation, launch.version, now(), request.origin},
-        .launch = std::move(launch)};
-    TRY(store(allocated.allocation));
-    return allocated;
+    Allocation made{next_id_, request.owner, launch.generation, launch.version, now(), request.origin};
+    TRY(store(made));
+    return Allocated{.allocation = std::move(made), .launch = std::move(launch)};
   }
 
   Result<void> store(const Allocation& allocation) {

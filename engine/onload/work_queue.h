@@ -67,7 +67,7 @@ class WorkQueue {
   // Any thread. `done` is called by the thread that runs the task, or here if the queue is full.
   template <typename T, typename Work>
   void change(Callback<T> done, Work work) {
-    const Client client = done.client();
+    const Client& client = done.client();
     const bool is_queued = add(changes_, client, [done, work = std::move(work)](Turn turn) {
       done(turn == Turn::Work ? work() : stopped<T>());
     });
