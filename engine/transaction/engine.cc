@@ -28,7 +28,7 @@ constexpr size_t kBatchLimit = 64;
 // Those that would begin later go back to their lines, so that others and administrators have their turn.
 constexpr std::chrono::seconds kBatchTime{1};
 constexpr std::chrono::milliseconds kPartitionInterval{500};  // reads one file
-constexpr std::chrono::seconds kPartitionRetry{5};  // a repair takes a second or two on a busy host
+constexpr std::chrono::seconds kPartitionRetry{5};            // a repair takes a second or two on a busy host
 // At the end, for the memory of workloads that have been deleted.
 constexpr std::chrono::seconds kReleaseTime{2};
 
