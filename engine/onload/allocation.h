@@ -49,8 +49,8 @@ struct LaunchEnvironment {
   uint64_t generation = 0;
   std::string version;
   profiles::Environment environment;  // variables to set
-  std::vector<DeviceNode> devices;  // that lead to their device
-  std::vector<Mount> mounts;  // library files, for a container
+  std::vector<DeviceNode> devices;    // that lead to their device
+  std::vector<Mount> mounts;          // library files, for a container
   std::vector<std::string> warnings;
 };
 
