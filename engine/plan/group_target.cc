@@ -5,6 +5,7 @@
 
 #include "engine/model/cpu_sets.h"
 #include "engine/model/cpu_shares.h"
+#include "hw/cpuset/cgroup_path.h"
 
 namespace nrd::plan {
 namespace {
@@ -53,8 +54,9 @@ std::string cgroup_of(const NodeState& state, const Target& target) {
   return group == state.observed.cpuset.groups.end() ? std::string() : group->second.cgroup;
 }
 
-bool is_inside(const std::string& cgroup, const std::string& other) {
-  return !cgroup.empty() && !other.empty() && (cgroup + "/").starts_with(other + "/");
+// True if one is the other, or below it.
+bool overlap(const std::string& a, const std::string& b) {
+  return !a.empty() && !b.empty() && (cpuset::is_within(a, b) || cpuset::is_within(b, a));
 }
 
 // Processes have one class of service and one set of CPUs.
@@ -63,8 +65,7 @@ Result<void> check_free(const NodeState& state, const Target& target, std::optio
   for (const auto& [id, other] : state.workloads) {
     const std::optional<Target> taken = group_target(other.spec);
     if (id == self || !taken) continue;
-    const std::string their = cgroup_of(state, *taken);
-    if (*taken != target && !is_inside(cgroup, their) && !is_inside(their, cgroup)) continue;
+    if (*taken != target && !overlap(cgroup, cgroup_of(state, *taken))) continue;
     const std::string name = target.name + (*taken == target ? "" : " (" + taken->name + ")");
     return refused(target, ErrorCode::Conflict, name + " belongs to workload " + id_text(other),
                    "what no other workload has");

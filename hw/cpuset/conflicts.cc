@@ -13,6 +13,7 @@
 #include "base/number.h"
 #include "base/unique_fd.h"
 #include "hw/cpuset/cgroup.h"
+#include "hw/cpuset/cgroup_path.h"
 #include "hw/cpuset/neighbours.h"
 #include "hw/cpuset/units.h"
 
@@ -29,10 +30,7 @@ std::string_view unit_in_slice(std::string_view path) {
   return path.substr(0, path.find('/'));
 }
 
-bool is_in_slice(std::string_view path) {
-  const std::string slice = std::string("/") + kSlice;
-  return path == slice || path.starts_with(slice + "/");
-}
+bool is_in_slice(std::string_view path) { return is_within(path, std::string("/") + kSlice); }
 
 // A slice without processes that keeps the cpuset controller enabled in its parent, such as "system-nrd.slice"
 // (controller.cc).
@@ -49,7 +47,7 @@ std::set<std::string> names_of(const PoolUse& use) {
 // The cgroup that limits a target, or one below: "feed.service" and "/x/y" are names of targets.
 bool is_of(const Target& target, const std::string& path) {
   if (target.name.empty()) return false;
-  if (target.name.starts_with('/')) return (path + "/").starts_with(target.name + "/");
+  if (target.name.starts_with('/')) return is_within(path, target.name);
   return (path + "/").find("/" + target.name + "/") != std::string::npos;
 }
 

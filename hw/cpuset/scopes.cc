@@ -5,6 +5,7 @@
 
 #include "hw/cpuset/affinity.h"
 #include "hw/cpuset/cgroup.h"
+#include "hw/cpuset/cgroup_path.h"
 #include "hw/cpuset/controller.h"
 #include "hw/cpuset/topology.h"
 
@@ -22,7 +23,7 @@ Result<std::optional<bool>> is_inside(const Target& scope) {
   if (TRY(threads_of(scope.task)).empty()) return std::nullopt;
   const std::optional<std::string> cgroup = TRY(cgroup_of(scope.task.process));
   if (!cgroup) return std::nullopt;
-  return (*cgroup + "/").starts_with(cgroup_of_scope(scope) + "/");
+  return is_within(*cgroup, cgroup_of_scope(scope));
 }
 
 // Where a process outside its scope may run by its own choice: everywhere, if it has what its cgroup has. It leaves
