@@ -47,6 +47,10 @@ Result<CpuSet> cpus_above(const Unit& unit) {
   return cpus.value_or(CpuSet());
 }
 
+bool has(const Unit& unit, const std::optional<CpuSet>& effective, const Groups::Limit& limit) {
+  return unit.allowed == limit.own && effective.value_or(limit.effective) == limit.effective;
+}
+
 // What remains of a list of before, which may name CPUs that are offline or that the parent does not have: the kernel
 // gives all of the parent's if none remains.
 Groups::Limit limit_within(const CpuSet& own, const CpuSet& above) {
@@ -148,19 +152,20 @@ Result<void> Groups::limit(const Target& target, const CpuSet& cpus, Deadline de
 Result<void> Groups::limit_unit(const Target& target, const CpuSet& cpus, Deadline deadline) {
   const std::optional<Unit> unit = TRY(units_.find(target.name, deadline));
   if (!unit) return {};
+  const Limit wanted{.own = cpus, .effective = cpus};
   const std::optional<CpuSet> effective = TRY(effective_of(*unit));
-  if (unit->allowed == cpus && effective.value_or(cpus) == cpus) return {};
+  if (has(*unit, effective, wanted)) return {};
   // Slices are limited to CPUs that are not isolated.
   if (const std::string why = why_not_enabled(); !why.empty() && !confines(target))
     return fail(ErrorCode::Unsupported, "the CPUs of " + target.name + " cannot be limited: " + why);
   TRY(enable_controller(units_, unit->slice, deadline));
-  TRY(set_unit(target, *unit, {.own = cpus, .effective = cpus}, deadline));
+  TRY(set_unit(target, *unit, wanted, deadline));
   return effective && target.kind == Target::Kind::Unit ? check_inner(unit->cgroup, cpus) : Result<void>();
 }
 
 Result<void> Groups::set_unit(const Target& target, const Unit& unit, const Limit& limit, Deadline deadline) {
   const std::optional<CpuSet> effective = TRY(effective_of(unit));
-  if (unit.allowed == limit.own && effective.value_or(limit.effective) == limit.effective) return {};
+  if (has(unit, effective, limit)) return {};
   const KeptMasks masks = TRY(KeptMasks::of(unit.cgroup, effective.value_or(CpuSet())));
   const Result<void> set = units_.set_allowed_cpus(target.name, limit.own, deadline);
   masks.restore_within(limit.effective);
@@ -198,7 +203,7 @@ Result<void> Groups::release_unit(const Target& target, const CpuSet& own, Deadl
   if (!unit) return {};
   const CpuSet all = TRY(cpus_above(*unit));
   if (!own.empty()) return set_unit(target, *unit, limit_within(own, all), deadline);
-  if (unit->allowed.empty() && TRY(effective_of(*unit)).value_or(all) == all) return {};
+  if (has(*unit, TRY(effective_of(*unit)), {.own = {}, .effective = all})) return {};
   // Clearing alone would have no effect on a unit that runs (systemd issue 43846).
   TRY(set_unit(target, *unit, {.own = all, .effective = all}, deadline));
   return units_.set_allowed_cpus(target.name, {}, deadline);
