@@ -319,11 +319,9 @@ class ThreadedEngine final : public Engine {
     });
     std::vector<Command> commands;
     for (auto waiting = batch.begin(); waiting != questions; ++waiting)
-      commands.push_back(std::get<Command>(waiting->request));
-    const auto may_begin = [this, until = begun + kBatchTime] {
-      busy_since_ = clock_.steady();
-      return busy_since_.load() < until;
-    };
+      commands.push_back(std::get<Command>(std::move(waiting->request)));
+    // Also the sign of life for the watchdog.
+    const auto may_begin = [this, until = begun + kBatchTime] { return (busy_since_ = clock_.steady()) < until; };
     std::vector<Result<Applied>> outcomes = writer_.apply(commands, may_begin);
     for (size_t i = commands.size(); i < batch.size() && i == outcomes.size(); ++i) {
       if (!may_begin() && i > 0) break;
@@ -331,6 +329,7 @@ class ThreadedEngine final : public Engine {
       outcomes.push_back(dry ? writer_.dry_run(dry->command)
                              : writer_.find_created(std::get<IdempotencyKey>(batch[i].request)));
     }
+    for (size_t i = outcomes.size(); i < commands.size(); ++i) batch[i].request = std::move(commands[i]);
     put_back(batch, outcomes.size());
     const std::shared_ptr<const NodeState> state = publish();
     for (size_t i = 0; i < batch.size(); ++i) {
@@ -346,9 +345,9 @@ class ThreadedEngine final : public Engine {
 
   void put_back(std::vector<Waiting>& batch, size_t served) {
     const std::lock_guard hold(lock_);
-    for (auto waiting = batch.begin() + static_cast<ptrdiff_t>(served); waiting != batch.end(); ++waiting) {
-      const Client client = waiting->done.client();
-      waiting_.push(client, std::move(*waiting));
+    for (Waiting& waiting : std::span(batch).subspan(served)) {
+      const Client client = waiting.done.client();
+      waiting_.push(client, std::move(waiting));
     }
     batch.erase(batch.begin() + static_cast<ptrdiff_t>(served), batch.end());
   }
