@@ -31,6 +31,10 @@ const CpuPool* pool_of(const NodeState& state, const CpuGrant& grant) {
 
 namespace {
 
+bool is_absent_unit(const NodeState& state, const Target& target) {
+  return target.kind == Target::Kind::Unit && is_gone(state, target);
+}
+
 Target target_of(const Workload& workload, const Task& task) {
   const auto& owner = workload.spec.owner;
   const bool is_owner = owner && task.is_process() && task.id == owner->pid && task.start == owner->start;
@@ -136,8 +140,7 @@ cpuset::Query query_of(const NodeState& state) {
 std::set<Target> unobserved_targets(const NodeState& state) {
   std::set<Target> targets = known_targets(state);
   std::erase_if(targets, [&state](const Target& target) {
-    const bool may_be_back = target.kind == Target::Kind::Unit && is_gone(state, target);
-    return state.observed.cpuset.targets.contains(target) && !may_be_back;
+    return state.observed.cpuset.targets.contains(target) && !is_absent_unit(state, target);
   });
   return targets;
 }
@@ -163,9 +166,8 @@ std::set<Target> waiting_targets(const NodeState& state) {
 std::set<Target> absent_units(const NodeState& state) {
   std::set<Target> absent;
   for (const auto& [id, workload] : state.workloads) {
-    for (const Target& target : targets_of(workload)) {
-      if (target.kind == Target::Kind::Unit && is_gone(state, target)) absent.insert(target);
-    }
+    const std::optional<Target> target = workload.grant.cpu ? group_target(workload.spec) : std::nullopt;
+    if (target && is_absent_unit(state, *target)) absent.insert(*target);
   }
   return absent;
 }
