@@ -86,12 +86,12 @@ Outcome<> run_processes(const Client& client, RunProcesses wanted) {
   const std::vector<ListedProcess> processes = TRY(or_stop(parse_processes(*text, wanted.container), kUsage));
   GrantedCpus granted;
   const bool asks_nrd = !has_cpus(environment);
-  if (!asks_nrd) {
-    granted = TRY(or_stop(cpus_of_container(environment, processes)));
-  } else {
+  if (asks_nrd) {
     granted = TRY(granted_by_nrd(client, std::move(wanted.workload), processes));
     set_variables(environment, granted);
     if (granted.has_scope) run_anywhere_within();
+  } else {
+    granted = TRY(or_stop(cpus_of_container(environment, processes)));
   }
   std::vector<Started> started = TRY(on_their_cpus(processes, granted));
   // Without a scope nrd keeps this process on all CPUs of the workload.

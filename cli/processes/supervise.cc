@@ -108,7 +108,7 @@ class Children {
   }
 
   void end() {
-    end_others();
+    end_by(SIGTERM);
     wait();
   }
 
@@ -122,7 +122,7 @@ class Children {
       const timespec patience{.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1'000'000};
       siginfo_t info{};
       const int signal = ::sigtimedwait(&signals, &info, &patience);
-      if (kill_at_ && Clock::now() >= *kill_at_) kill();
+      if (kill_at_ && Clock::now() >= *kill_at_) end_by(SIGKILL);
       // Of the terminal (SI_KERNEL), which sends them to the whole group.
       if (signal > 0 && signal != SIGCHLD && info.si_code <= 0) send(signal);
     }
@@ -134,13 +134,8 @@ class Children {
     for (const pid_t child : running_) ::kill(child, signal);
   }
 
-  void kill() {
-    send(SIGKILL);
-    kill_at_ = Clock::now() + kGrace;
-  }
-
-  void end_others() {
-    send(SIGTERM);
+  void end_by(int signal) {
+    send(signal);
     kill_at_ = Clock::now() + kGrace;
   }
 
@@ -149,7 +144,7 @@ class Children {
     for (pid_t child = 0; (child = ::waitpid(-1, &status, WNOHANG)) > 0;) {
       if (running_.erase(child) == 0 || status == 0) continue;  // an orphan, or one that is done
       if (status_ == 0) status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-      if (!kill_at_) end_others();
+      if (!kill_at_) end_by(SIGTERM);
     }
   }
 
