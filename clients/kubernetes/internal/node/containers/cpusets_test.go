@@ -37,12 +37,19 @@ func (r *fakeRuntime) expect(t *testing.T, moment string, cpus map[string]string
 	r.cpus = map[string]string{}
 }
 
-func TestRunningContainersFollowTheCPUsOfTheirGrants(t *testing.T) {
+// beside has a default pool, "common" with CPUs 0-1, and another pool.
+func beside(t *testing.T, other nrd.Pool) (*fakeNRD, *Plugin, *fakeRuntime) {
+	t.Helper()
 	fake, client := newFakeNRD(t)
 	fake.node.Capacity.DefaultPool, fake.node.CPUs.Online = "common", "0-7"
-	fake.pools = []nrd.Pool{{Name: "common", Kind: "shared", CPUs: "0-1"}, {Name: "fast", Kind: "exclusive", CPUs: "4"}}
+	fake.pools = []nrd.Pool{{Name: "common", Kind: "shared", CPUs: "0-1"}, other}
 	p, runtime := connectedPlugin(client), &fakeRuntime{cpus: map[string]string{}}
 	connectTo(p, runtime)
+	return fake, p, runtime
+}
+
+func TestRunningContainersFollowTheCPUsOfTheirGrants(t *testing.T) {
+	fake, p, runtime := beside(t, nrd.Pool{Name: "fast", Kind: "exclusive", CPUs: "4"})
 	pod := &api.PodSandbox{Id: "sandbox", Uid: "pod"}
 	ways, exclusive := waysContainer("1", api.ContainerState_CONTAINER_RUNNING, 1), poolContainer("2")
 	ways.Linux.Resources = &api.LinuxResources{Cpu: &api.LinuxCPU{Cpus: "0-1"}}
@@ -73,11 +80,7 @@ func TestRunningContainersFollowTheCPUsOfTheirGrants(t *testing.T) {
 }
 
 func TestAnotherDefaultPoolIsAnotherRequest(t *testing.T) {
-	fake, client := newFakeNRD(t)
-	fake.node.Capacity.DefaultPool, fake.node.CPUs.Online = "common", "0-7"
-	fake.pools = []nrd.Pool{{Name: "common", Kind: "shared", CPUs: "0-1"}, {Name: "other", Kind: "shared", CPUs: "2-3"}}
-	p, runtime := connectedPlugin(client), &fakeRuntime{cpus: map[string]string{}}
-	connectTo(p, runtime)
+	fake, p, runtime := beside(t, nrd.Pool{Name: "other", Kind: "shared", CPUs: "2-3"})
 	pod := &api.PodSandbox{Id: "sandbox", Uid: "pod"}
 	ways := waysContainer("1", api.ContainerState_CONTAINER_CREATED, 1)
 	p.kubelet = &Kubelet{lister: noKubelet{}}
