@@ -25,7 +25,7 @@ def blocks():
 
 
 def test_the_drawings_of_the_main_example_are_real():
-    command = next(block for block in blocks() if block.startswith("nrdctl run --pool"))
+    command = next(block for block in blocks() if block.startswith("nrdctl run "))
     drawing = next(block for block in blocks() if block.startswith("package 0"))
     options = shlex.split(command)[2:]
     with Node(CONFIG, start=False, sockets=2, cpus=16, ways=11) as node:
@@ -34,5 +34,5 @@ def test_the_drawings_of_the_main_example_are_real():
         put(node, "/sys/class/net/eth1/local_cpulist", "0-7\n")
         node.start()
         nrdctl = lambda *words: subprocess.run([NRDCTL, "--socket", node.socket, *words], capture_output=True, text=True, timeout=DEADLINE, env=CLEAN, check=True).stdout
-        nrdctl("workload", "create", "--name", "feed", *options[:options.index("--")])
+        nrdctl("workload", "create", *options[:options.index("--")])
         assert nrdctl("cpus") + "\n" + nrdctl("ways") == drawing

@@ -91,7 +91,9 @@ def test_a_signal_ends_the_command_and_its_workload(host, number):
 
 
 def test_a_signal_reaches_the_commands_own_handler(host):
-    with command(host, "/bin/sh", "-c", "trap 'exit 5' TERM; while :; do sleep 0.01; done") as process:
+    script = "trap 'exit 5' TERM; echo ready; while :; do sleep 0.01; done"
+    with command(host, "/bin/sh", "-c", script, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGTERM)
         assert process.wait(DEADLINE) == 5
 
