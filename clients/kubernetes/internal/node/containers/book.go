@@ -120,13 +120,19 @@ func (b *book) wanted() map[string]entry {
 	return wanted
 }
 
-// outdated has the CPUs that containers should have by their grants and do not have. Of grants that nrd enforces itself
-// the runtime knows nothing.
-func (b *book) outdated(granted []nrd.Workload) map[string]string {
-	wanted, outdated := b.wanted(), map[string]string{}
+func asksForCPUs(e entry) bool   { return len(e.request.CPU) > 0 }
+func asksForNoCPUs(e entry) bool { return len(e.request.CPU) == 0 }
+
+// outdated has the CPUs that the selected containers should have by their grants and do not have.
+func (b *book) outdated(granted []nrd.Workload, isSelected func(entry) bool) map[string]string {
+	byID := map[string]nrd.Workload{}
 	for _, workload := range granted {
-		e, isWanted := wanted[workload.ID]
-		if !isWanted || len(e.request.CPU) == 0 || e.request.CPU[0].Enforce != "runtime" || !e.isAt(workload) {
+		byID[workload.ID] = workload
+	}
+	outdated := map[string]string{}
+	for _, e := range b.entries {
+		workload, isGranted := byID[e.workloadID()]
+		if !isGranted || !isSelected(e) || !e.isAt(workload) {
 			continue
 		}
 		// To the runtime an empty set means "unchanged".

@@ -214,7 +214,7 @@ func (p *Plugin) compareOnce(ctx context.Context) error {
 	if len(extra)+len(missing) > 0 {
 		p.changed()
 	}
-	return errors.Join(append(failures, p.followGrants(ctx, found), p.confineAll(ctx, pool))...)
+	return errors.Join(append(failures, p.followGrants(ctx, found), p.confineAll(ctx, pool, found))...)
 }
 
 // dropExtra deletes a workload, unless its container has come back since the comparison. It waits until nrd is known to

@@ -49,14 +49,14 @@ func isSameRequest(a, b nrd.CPURequest) bool {
 	return firstErr == nil && secondErr == nil && first == second && a == b
 }
 
-// followGrants changes the cpusets of running containers after nrd has changed what their grants have: CPUs of shared
-// pools come and go with the configuration and with CPUs that go offline. The memory stays where it is, because the
-// kernel would move it inside the write.
+// followGrants changes the cpusets of running containers that asked for CPUs, after nrd has changed what their grants have:
+// CPUs of shared pools come and go with the configuration and with CPUs that go offline. The memory stays where it is,
+// because the kernel would move it inside the write.
 func (p *Plugin) followGrants(ctx context.Context, granted []nrd.Workload) error {
 	if err := p.enter(ctx); err != nil {
 		return err
 	}
-	wanted := p.book.outdated(granted)
+	wanted := p.book.outdated(granted, asksForCPUs)
 	p.leave()
 	return p.move(ctx, wanted)
 }

@@ -1,6 +1,7 @@
 package containers
 
 import (
+	"errors"
 	"maps"
 	"testing"
 
@@ -52,9 +53,8 @@ func TestRunningContainersFollowTheCPUsOfTheirGrants(t *testing.T) {
 	fake, p, runtime := beside(t, nrd.Pool{Name: "fast", Kind: "exclusive", CPUs: "4"})
 	pod := &api.PodSandbox{Id: "sandbox", Uid: "pod"}
 	ways, exclusive := waysContainer("1", api.ContainerState_CONTAINER_RUNNING, 1), poolContainer("2")
-	ways.Linux.Resources = &api.LinuxResources{Cpu: &api.LinuxCPU{Cpus: "0-1"}}
-	exclusive.Name, exclusive.Linux.Resources = "d", &api.LinuxResources{Cpu: &api.LinuxCPU{Cpus: "4"}}
-	p.book = p.bookOf(t.Context(), []*api.PodSandbox{pod}, []*api.Container{ways, exclusive})
+	exclusive.Name = "d"
+	p.book = p.bookOf(t.Context(), []*api.PodSandbox{pod}, []*api.Container{withCPUs(ways, "0-1"), withCPUs(exclusive, "4")})
 	p.book.pauses = map[string]entry{}
 	compare := func(moment string, cpus map[string]string) {
 		t.Helper()
@@ -83,7 +83,6 @@ func TestAnotherDefaultPoolIsAnotherRequest(t *testing.T) {
 	fake, p, runtime := beside(t, nrd.Pool{Name: "other", Kind: "shared", CPUs: "2-3"})
 	pod := &api.PodSandbox{Id: "sandbox", Uid: "pod"}
 	ways := waysContainer("1", api.ContainerState_CONTAINER_CREATED, 1)
-	p.kubelet = &Kubelet{lister: noKubelet{}}
 	change, _, err := p.CreateContainer(t.Context(), pod, ways)
 	if err != nil || change.GetLinux().GetResources().GetCpu().GetCpus() != "0-1" {
 		t.Fatalf("%v, %v, want CPUs 0-1", change, err)
@@ -100,6 +99,62 @@ func TestAnotherDefaultPoolIsAnotherRequest(t *testing.T) {
 	request := fake.requests["k8s.pod.c"]
 	if request.CPU[0].Pool != "other" || request.Labels[processLabel] != "7" {
 		t.Errorf("%+v, want pool other and the process", request)
+	}
+}
+
+// withCPUs is what the runtime has of a container with a cpuset.
+func withCPUs(container *api.Container, cpus string) *api.Container {
+	container.Linux.Resources = &api.LinuxResources{Cpu: &api.LinuxCPU{Cpus: cpus}}
+	return container
+}
+
+// plainContainer of pod "pod" asks for nothing.
+func plainContainer(id string) *api.Container {
+	return &api.Container{Id: id, PodSandboxId: "sandbox", Name: "plain", State: api.ContainerState_CONTAINER_RUNNING, Linux: &api.LinuxContainer{}}
+}
+
+func TestContainersKeepTheCPUsOfKubeletsCPUManager(t *testing.T) {
+	pod := &api.PodSandbox{Id: "sandbox", Uid: "pod"}
+	for _, row := range []struct {
+		name    string
+		kubelet noContainers
+		cpus    map[string]string
+	}{
+		{"policy none", noContainers{}, map[string]string{"1": "0-1", "2": "0-1"}},
+		{"another policy", noContainers{cpus: []int64{1, 2, 3}}, map[string]string{}},
+		{"kubelet is away", noContainers{err: errors.New("away")}, map[string]string{}},
+	} {
+		_, p, runtime := beside(t, nrd.Pool{Name: "fast", Kind: "exclusive", CPUs: "4"})
+		p.kubelet = &Kubelet{lister: row.kubelet}
+		ways := withCPUs(waysContainer("1", api.ContainerState_CONTAINER_RUNNING, 1), "3")
+		p.book = p.bookOf(t.Context(), []*api.PodSandbox{pod}, []*api.Container{ways, withCPUs(plainContainer("2"), "2")})
+		if err := p.compareOnce(t.Context()); !errors.Is(err, row.kubelet.err) {
+			t.Errorf("%s: %v", row.name, err)
+		}
+		runtime.expect(t, row.name, row.cpus)
+	}
+}
+
+func TestACreatedContainerKeepsTheCPUsOfKubeletsCPUManager(t *testing.T) {
+	fake, p, runtime := beside(t, nrd.Pool{Name: "fast", Kind: "exclusive", CPUs: "4"})
+	p.kubelet = &Kubelet{lister: noContainers{cpus: []int64{1, 2, 3}}}
+	pod := &api.PodSandbox{Id: "sandbox", Uid: "pod"}
+	ways := withCPUs(waysContainer("1", api.ContainerState_CONTAINER_CREATED, 1), "3")
+	for _, container := range []*api.Container{ways, withCPUs(plainContainer("2"), "2")} {
+		change, _, err := p.CreateContainer(t.Context(), pod, container)
+		if err != nil || change.GetLinux().GetResources().GetCpu() != nil {
+			t.Errorf("%s: %v, %v, want no CPUs", container.Name, change, err)
+		}
+	}
+	if err := p.StartContainer(t.Context(), pod, ways); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.compareOnce(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	runtime.expect(t, "the comparison", map[string]string{})
+	if request := fake.requests["k8s.pod.c"]; request.RDT == nil {
+		t.Errorf("requested %+v, want its way", request)
 	}
 }
 

@@ -47,7 +47,7 @@ func (p *Plugin) defaultPool(ctx context.Context) (defaultPool, error) {
 // confine keeps a container that asks for nothing on the CPUs of the default pool. If they are not known now, the
 // comparison does it later.
 func (p *Plugin) confine(ctx context.Context, container *api.Container) *api.ContainerAdjustment {
-	if !p.hasPools || cpusOf(container) != "" { // kubelet's CPU manager has chosen them
+	if !p.hasPools || isPlaced(container) {
 		return nil
 	}
 	asking, cancel := context.WithTimeout(ctx, defaultPoolDeadline)
@@ -66,22 +66,32 @@ func (p *Plugin) confine(ctx context.Context, container *api.Container) *api.Con
 	return change
 }
 
+// isPlaced tells whether kubelet's CPU manager has chosen the CPUs of a container that is about to be created.
+func isPlaced(container *api.Container) bool { return cpusOf(container) != "" }
+
 // confineAll follows changes of the pool and of the CPUs that are online. Containers keep what they have if there is no
-// default pool: an empty set would mean "unchanged".
-func (p *Plugin) confineAll(ctx context.Context, pool defaultPool) error {
+// default pool: an empty set would mean "unchanged". They do so, too, where kubelet's CPU manager has chosen their CPUs: of a
+// container that runs, the cpuset does not tell who did.
+func (p *Plugin) confineAll(ctx context.Context, pool defaultPool, granted []nrd.Workload) error {
 	if pool.cpus == "" {
 		return nil
 	}
 	if err := p.enter(ctx); err != nil {
 		return err
 	}
-	outside := map[string]string{}
+	outside := p.book.outdated(granted, asksForNoCPUs)
 	for container, cpus := range p.book.confined {
 		if cpus != pool.cpus {
 			outside[container] = pool.cpus
 		}
 	}
 	p.leave()
+	if len(outside) == 0 {
+		return nil
+	}
+	if places, err := p.kubelet.PlacesContainers(ctx); err != nil || places {
+		return err
+	}
 	return p.move(ctx, outside)
 }
 

@@ -121,17 +121,23 @@ func (otherMachine) Mismatch() error { return errors.New("nrd's machine id is 2,
 
 // connectedPlugin hands out CPUs of pools, and has a connection to a runtime without containers.
 func connectedPlugin(client *nrd.Client) *Plugin {
-	p := NewPlugin(client, nil, thisMachine{}, "nokia.k8s.io", true, &health.Metrics{})
+	p := NewPlugin(client, &Kubelet{lister: noContainers{}}, thisMachine{}, "nokia.k8s.io", true, &health.Metrics{})
 	p.connected.Store(true)
 	connectTo(p, &fakeRuntime{cpus: map[string]string{}})
 	return p
 }
 
-// noKubelet lists no container, as of init containers.
-type noKubelet struct {
+// noContainers is a kubelet that lists no container, as of init containers. Its CPU manager may place them on cpus.
+type noContainers struct {
 	podresources.PodResourcesListerClient
+	cpus []int64
+	err  error
 }
 
-func (noKubelet) Get(context.Context, *podresources.GetPodResourcesRequest, ...grpc.CallOption) (*podresources.GetPodResourcesResponse, error) {
+func (k noContainers) GetAllocatableResources(context.Context, *podresources.AllocatableResourcesRequest, ...grpc.CallOption) (*podresources.AllocatableResourcesResponse, error) {
+	return &podresources.AllocatableResourcesResponse{CpuIds: k.cpus}, k.err
+}
+
+func (noContainers) Get(context.Context, *podresources.GetPodResourcesRequest, ...grpc.CallOption) (*podresources.GetPodResourcesResponse, error) {
 	return &podresources.GetPodResourcesResponse{}, nil
 }

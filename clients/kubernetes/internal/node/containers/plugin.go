@@ -148,6 +148,9 @@ func (p *Plugin) CreateContainer(ctx context.Context, pod *api.PodSandbox, conta
 	if err != nil {
 		return nil, nil, p.refused(container, err)
 	}
+	if !asksForPools && isPlaced(container) {
+		granted.CPU = nil // the runtime writes what kubelet says, and nrd only reads it back
+	}
 	if wanted.cpus, err = cpusGranted(granted.CPU); err != nil {
 		return nil, nil, p.refused(container, err)
 	}

@@ -13,7 +13,7 @@ import (
 // mostPodResources bounds kubelet's answer: 1000 devices of a shared pool in each of 1000 containers.
 const mostPodResources = 64 << 20
 
-// podsDeadline of the list of pods, for which no event of the runtime waits.
+// podsDeadline of questions about the whole node, for which no event of the runtime waits.
 const podsDeadline = 5 * time.Second
 
 // Kubelet asks kubelet which devices it gave to a container. Environment variables say the same, but the pod's author
@@ -64,6 +64,18 @@ func (k *Kubelet) Pods(ctx context.Context) (map[string]bool, error) {
 		found[pod.Namespace+"/"+pod.Name] = true
 	}
 	return found, nil
+}
+
+// PlacesContainers tells whether kubelet's CPU manager chooses the CPUs of containers: of one each, or of the CPUs that
+// are left. Its policy none does not, and lists no CPUs that it could give.
+func (k *Kubelet) PlacesContainers(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, podsDeadline)
+	defer cancel()
+	answer, err := k.lister.GetAllocatableResources(ctx, &podresources.AllocatableResourcesRequest{})
+	if err != nil {
+		return false, fmt.Errorf("kubelet does not tell whether its CPU manager places containers: %w", err)
+	}
+	return len(answer.GetCpuIds()) > 0, nil
 }
 
 // devicesOf joins what kubelet lists once for each NUMA node.
