@@ -114,8 +114,11 @@ func (s *Set) plugin(ctx context.Context, folder string, resource Resource) *Plu
 }
 
 func (s *Set) publish(ctx context.Context, folder string) error {
-	if err := s.mismatch(); err != nil {
-		return err
+	if s.mismatch() != nil { // it is in the log
+		for _, plugin := range s.plugins {
+			plugin.Publish(nil)
+		}
+		return nil
 	}
 	node, err := s.client.Node(ctx)
 	if err != nil {
