@@ -212,17 +212,14 @@ def test_the_node_state_has_the_workloads_with_the_operators_texts(cluster, x):
     wait_for(lambda: not shown(), "the workload to leave the state")
 
 
-def test_the_node_state_follows_when_the_last_cpu_pool_goes(cluster, x):
-    """Pools are read with each answer about workloads, once a minute without a change."""
-    def pools():
-        return (cluster.api.find("RmdNodeState", "rmd-node-state-node-x") or {}).get("status", {}).get("pools")
+def test_the_node_state_follows_cpu_pools_until_the_last_has_gone(cluster, x):
+    def sizes():
+        status = (cluster.api.find("RmdNodeState", "rmd-node-state-node-x") or {}).get("status", {})
+        return {name: pool["cpus"] for name, pool in (status.get("pools") or {}).items()}
     before = x.config
-    x.reconfigure(before + '[[cpu.pools]]\nname = "common"\ncpus = "4-5"\nkind = "shared"\n')
-    try:
-        wait_for(lambda: (pools() or {}).get("common", {}).get("cpus") == 2, "the pool", 90)
-    finally:
-        x.reconfigure(before)
-    wait_for(lambda: not pools(), "the pool to go", 90)
+    for text, expected in (("4-5", {"common": 2}), ("4-7", {"common": 4}), ("", {})):
+        x.reload(before + (f'[[cpu.pools]]\nname = "common"\ncpus = "{text}"\nkind = "shared"\n' if text else ""))
+        wait_for(lambda expected=expected: sizes() == expected, f"the pools {expected}", 15)
     cluster.api.create(cr("one", coreIds=["4"], rdt={"cache": GUARANTEE}))
     wait_for(lambda: "cr.default.one" in (cluster.api.get("RmdNodeState", "rmd-node-state-node-x")["status"]["workloads"] or {}), "the next workload")
 

@@ -69,8 +69,11 @@ allow = ["workloads", "node", "onload.read", "onload.allocations"]
 
     # nrd
 
-    def make_nrd(self):
+    def write_config(self):
         self.place.write(f"{self.folder}/nrd.toml", self.CONFIG.format(folder=self.folder) + self.config)
+
+    def make_nrd(self):
+        self.write_config()
         command = self.place.of_nrd(NRD, "--config", f"{self.folder}/nrd.toml", "--state-dir", f"{self.folder}/state")
         self.nrd = self.place.process("nrd", command)
 
@@ -81,6 +84,12 @@ allow = ["workloads", "node", "onload.read", "onload.allocations"]
         self.make_nrd()
         self.nrd.start()
         self.await_nrd()
+
+    def reload(self, config):
+        """Makes nrd that runs take this in addition to what every worker has."""
+        self.config = config
+        self.write_config()
+        self.call("POST", "/v1/config/reload")
 
     def await_nrd(self):
         self.nrd.await_start(lambda: self.call("GET", "/v1/health"), "nrd")

@@ -43,14 +43,17 @@ type Pauses struct {
 }
 
 // Repeat takes a step at each signal and after a pause, until the context ends. failure begins the line of the log about a
-// step that fails.
+// step that fails; there is one until it succeeds or fails for another reason.
 func Repeat(ctx context.Context, changed Signal, pauses Pauses, failure string, step func(context.Context) error) error {
-	for {
-		next := pauses.Usual
-		if err := step(ctx); err != nil && ctx.Err() == nil {
-			slog.Warn(failure+"; trying again", "reason", err)
-			next = pauses.AfterFailure
+	for last := ""; ; {
+		next, reason := pauses.Usual, ""
+		if err := step(ctx); err != nil {
+			next, reason = pauses.AfterFailure, err.Error()
 		}
+		if reason != "" && reason != last && ctx.Err() == nil {
+			slog.Warn(failure+"; trying again", "reason", reason)
+		}
+		last = reason
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

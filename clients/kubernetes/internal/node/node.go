@@ -60,9 +60,12 @@ func Run(ctx context.Context, options Options) error {
 			})
 		},
 		func(ctx context.Context) error { return who.after(ctx, automatic.Run) },
+		func(ctx context.Context) error { return who.after(ctx, mirror.Run) },
 		func(ctx context.Context) error {
-			changed := func() { crs.Wake(); automatic.Wake() }
-			return who.after(ctx, func(ctx context.Context) error { return mirror.Run(ctx, changed) })
+			return client.WatchWorkloads(ctx, func() { crs.Wake(); automatic.Wake(); mirror.Wake() })
+		},
+		func(ctx context.Context) error {
+			return client.WatchCapacity(ctx, func() { set.Refresh(); plugin.Compare(); crs.Wake(); mirror.Wake() })
 		},
 		func(ctx context.Context) error { return health.Serve(ctx, options.Health, gate, metrics) },
 	)

@@ -191,11 +191,6 @@ func (c *Client) Workloads(ctx context.Context) ([]Workload, string, error) {
 	return c.list(ctx, nil)
 }
 
-// WaitWorkloads answers when the list is no longer that of the revision, or after the time, of whole seconds up to 60.
-func (c *Client) WaitWorkloads(ctx context.Context, revision string, wait time.Duration) ([]Workload, string, error) {
-	return c.list(ctx, url.Values{"since": {revision}, "wait": {strconv.Itoa(int(wait.Seconds()))}})
-}
-
 func (c *Client) list(ctx context.Context, query url.Values) ([]Workload, string, error) {
 	var found []Workload
 	header, err := c.call(ctx, http.MethodGet, "/v1/workloads", query, nil, &found)
@@ -209,14 +204,6 @@ func (c *Client) list(ctx context.Context, query url.Values) ([]Workload, string
 func (c *Client) Node(ctx context.Context) (Node, error) {
 	var node Node
 	_, err := c.call(ctx, http.MethodGet, "/v1/node", nil, nil, &node)
-	return node, err
-}
-
-// WaitCapacity answers when the node's capacity no longer has the revision, or after the time, of whole seconds up to 60.
-func (c *Client) WaitCapacity(ctx context.Context, revision int64, wait time.Duration) (Node, error) {
-	var node Node
-	query := url.Values{"since": {strconv.FormatInt(revision, 10)}, "wait": {strconv.Itoa(int(wait.Seconds()))}}
-	_, err := c.call(ctx, http.MethodGet, "/v1/node", query, nil, &node)
 	return node, err
 }
 

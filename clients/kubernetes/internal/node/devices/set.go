@@ -13,12 +13,8 @@ import (
 	"nrd.internal/kubernetes/internal/nrd"
 )
 
-const (
-	// refreshInterval is the time after which the lists follow what no event announced, such as the state of Onload.
-	refreshInterval = 10 * time.Second
-	// pollTime of one request for a change of the capacity.
-	pollTime = 60 * time.Second
-)
+// refreshInterval is the time after which the lists follow what no event announced, such as the state of Onload.
+const refreshInterval = 10 * time.Second
 
 // Set has the plugins of the node.
 type Set struct {
@@ -58,7 +54,6 @@ func (s *Set) Run(ctx context.Context, kubeletDir string) error {
 	if s.has("onload") {
 		s.plugin(ctx, folder, Onload{})
 	}
-	go s.watchCapacity(ctx)
 	answers := true
 	for {
 		err := s.publish(ctx, folder)
@@ -73,23 +68,6 @@ func (s *Set) Run(ctx context.Context, kubeletDir string) error {
 			return ctx.Err()
 		case <-s.refresh:
 		case <-time.After(refreshInterval):
-		}
-	}
-}
-
-// watchCapacity refreshes the lists as soon as the capacity changes.
-func (s *Set) watchCapacity(ctx context.Context) {
-	revision := int64(0)
-	for ctx.Err() == nil {
-		node, err := s.client.WaitCapacity(ctx, revision, pollTime)
-		if err == nil && node.Capacity.Revision != revision {
-			revision = node.Capacity.Revision
-			s.Refresh()
-			continue
-		}
-		select { // nrd is away, or answers at once because it has too many polls
-		case <-ctx.Done():
-		case <-time.After(time.Second):
 		}
 	}
 }

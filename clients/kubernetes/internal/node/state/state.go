@@ -4,7 +4,6 @@ package state
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"reflect"
 	"strconv"
 	"strings"
@@ -17,15 +16,14 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"nrd.internal/kubernetes/api/intel"
+	"nrd.internal/kubernetes/internal/kube"
 	"nrd.internal/kubernetes/internal/node/cpulist"
 	"nrd.internal/kubernetes/internal/nrd"
 )
 
 const (
-	pollTime = 60 * time.Second
-	// pause after a failure, and between two writes, so that a thousand changes are a few writes.
+	interval     = time.Minute
 	failurePause = 5 * time.Second
-	writePause   = time.Second
 	// rewriteInterval of a status that has not changed, in case the object was deleted.
 	rewriteInterval = 5 * time.Minute
 	// mostShown bounds the object, which etcd limits to 1.5 MB; a workload has about 300 bytes.
@@ -40,53 +38,31 @@ type Mirror struct {
 	client    *nrd.Client
 	api       dynamic.Interface
 	node      string
+	wake      kube.Signal
 	written   map[string]any // nil: nothing by this process
 	writtenAt time.Time
 }
 
 // New writes nothing before Run.
 func New(client *nrd.Client, api dynamic.Interface, node string) *Mirror {
-	return &Mirror{client: client, api: api, node: node}
+	return &Mirror{client: client, api: api, node: node, wake: kube.NewSignal()}
 }
 
-// Run writes each change of the list until the context ends. changed is called after each, also after the first.
-func (m *Mirror) Run(ctx context.Context, changed func()) error {
-	revision, last := "", ""
-	for ctx.Err() == nil {
-		next, err := m.step(ctx, revision, changed)
-		if text := fmt.Sprint(err); err != nil && text != last && ctx.Err() == nil {
-			slog.Warn("cannot mirror nrd's workloads; trying again", "reason", err)
-			last = text
-		}
-		pause := writePause
-		if err != nil {
-			next, pause = "", failurePause
-		}
-		revision = next
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
-	}
-	return ctx.Err()
+// Wake asks for a comparison soon, such as when workloads or pools have changed. Never blocks.
+func (m *Mirror) Wake() { m.wake.Raise() }
+
+// Run writes each change until the context ends.
+func (m *Mirror) Run(ctx context.Context) error {
+	pauses := kube.Pauses{Usual: interval, AfterFailure: failurePause}
+	return kube.Repeat(ctx, m.wake, pauses, "cannot mirror nrd's workloads", m.step)
 }
 
-func (m *Mirror) step(ctx context.Context, revision string, changed func()) (string, error) {
-	list, next, err := m.poll(ctx, revision)
+func (m *Mirror) step(ctx context.Context) error {
+	list, _, err := m.client.Workloads(ctx)
 	if err != nil {
-		return "", err
+		return err
 	}
-	if next != revision {
-		changed()
-	}
-	return next, m.write(ctx, list)
-}
-
-func (m *Mirror) poll(ctx context.Context, revision string) ([]nrd.Workload, string, error) {
-	if revision == "" {
-		return m.client.Workloads(ctx)
-	}
-	return m.client.WaitWorkloads(ctx, revision, pollTime)
+	return m.write(ctx, list)
 }
 
 func (m *Mirror) write(ctx context.Context, list []nrd.Workload) error {
