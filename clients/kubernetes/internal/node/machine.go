@@ -15,8 +15,12 @@ import (
 	"nrd.internal/kubernetes/internal/nrd"
 )
 
-// askInterval between questions until both have told the machine's id.
-const askInterval = 2 * time.Second
+const (
+	// askInterval between questions until both have told the machine's id.
+	askInterval = 2 * time.Second
+	// firstDeadline of the first question, for which everything else waits.
+	firstDeadline = 2 * time.Second
+)
 
 // machine compares the machine of nrd with that of the Node object: a wrong socket or a wrong --node would put
 // containers into classes of another machine's books.
@@ -28,8 +32,7 @@ type machine struct {
 	verdict atomic.Pointer[string]
 }
 
-// Mismatch is an error once both machines are known and differ. While the API server is away it is none: containers of
-// before have to be repaired.
+// Mismatch is an error once both machines are known and differ.
 func (m *machine) Mismatch() error {
 	if text := m.verdict.Load(); text != nil && *text != "" {
 		return fmt.Errorf("%s", *text)
@@ -41,6 +44,14 @@ func (m *machine) Mismatch() error {
 func (m *machine) IsConfirmed() bool {
 	text := m.verdict.Load()
 	return text != nil && *text == ""
+}
+
+// askFirst asks before anything is compared or offered. Without an answer those begin all the same: while the API server is
+// away, containers of before have to be repaired.
+func (m *machine) askFirst(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, firstDeadline)
+	defer cancel()
+	m.ask(ctx)
 }
 
 // after runs what writes to the API server, once both are known to be one machine. It waits as long as they are not.

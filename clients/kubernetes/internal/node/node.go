@@ -50,6 +50,7 @@ func Run(ctx context.Context, options Options) error {
 	automatic := workloads.NewAutomatic(client, api, options.Node, plugin.Containers, kubelet.Pods)
 	plugin.OnChange(func() { set.Refresh(); automatic.Wake() })
 	mirror := state.New(client, api, options.Node)
+	who.askFirst(ctx)
 	return parts.Run(ctx,
 		func(ctx context.Context) error { return set.Run(ctx, options.KubeletDir) },
 		func(ctx context.Context) error { return plugin.Run(ctx, options.NRISocket) },
