@@ -17,7 +17,7 @@ type entry struct {
 	request   nrd.Request
 	devices   map[string][]string
 	cpus      string // of its cpuset, as last set; empty: never
-	created   int64  // nanoseconds since 1970
+	created   int64  // nanoseconds since 1970; 0: a pause container of before the connection, whose age the runtime does not tell
 	// unread: what it asks for could not be read, and is tried again. Its workload stays as it is meanwhile.
 	unread *unread
 }
@@ -93,6 +93,20 @@ func (b *book) of(sandbox string) []string {
 		}
 	}
 	return found
+}
+
+// newestPods has an entry of the newest pod of each name, as in "default/feed".
+func (b *book) newestPods() map[string]entry {
+	newest := map[string]entry{}
+	for _, entries := range []map[string]entry{b.entries, b.pauses} {
+		for _, e := range entries {
+			name := e.namespace + "/" + e.pod
+			if other, isThere := newest[name]; !isThere || other.created < e.created {
+				newest[name] = e
+			}
+		}
+	}
+	return newest
 }
 
 // kept are those whose request could not be read.

@@ -119,6 +119,7 @@ func (p *Plugin) notePause(ctx context.Context, pod *api.PodSandbox) {
 		return
 	}
 	defer p.leave()
+	e.created = time.Now().UnixNano()
 	p.book.putPause(e)
 	p.Compare()
 }

@@ -84,23 +84,18 @@ type Container struct {
 	IsStatic                     bool   // from a file of the node
 }
 
-// Containers of the node, one of each name in a pod. Of two pods of one name it is the newer one's: the former was deleted
-// with force, and its container has not ended.
+// Containers of the node. Of two pods of one name they are those of the newer one: the former was deleted with force, and
+// its containers have not ended.
 func (p *Plugin) Containers() []Container {
 	p.turn <- struct{}{}
 	defer p.leave()
-	newest := map[identity]entry{}
-	for _, e := range p.book.wanted() {
-		name := e.identity
-		name.podUID = ""
-		if other, isThere := newest[name]; !e.isPause() && (!isThere || other.created < e.created) {
-			newest[name] = e
+	var list []Container
+	newest := p.book.newestPods()
+	for _, e := range p.book.entries {
+		if newest[e.namespace+"/"+e.pod].podUID == e.podUID {
+			list = append(list, Container{Namespace: e.namespace, Pod: e.pod, PodUID: e.podUID, Name: e.identity.container,
+				Workload: e.workloadID(), IsStatic: e.isStatic})
 		}
-	}
-	list := make([]Container, 0, len(newest))
-	for _, e := range newest {
-		list = append(list, Container{Namespace: e.namespace, Pod: e.pod, PodUID: e.podUID, Name: e.identity.container,
-			Workload: e.workloadID(), IsStatic: e.isStatic})
 	}
 	return list
 }

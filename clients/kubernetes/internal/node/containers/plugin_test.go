@@ -138,15 +138,25 @@ func TestAContainerThatCannotBeReadIsNeitherGrantedNorStarted(t *testing.T) {
 }
 
 func TestOfTwoPodsOfOneNameTheNewerOneIsListed(t *testing.T) {
-	p := connectedPlugin(nil)
-	for _, each := range []struct {
-		uid     string
-		created int64
-	}{{"former", 1}, {"newer", 2}} {
-		e := entryFor(each.uid, each.uid, "/"+each.uid)
-		e.namespace, e.pod, e.created = "default", "feed", each.created
-		p.book.put(e)
+	entryOf := func(uid string, created int64) entry {
+		e := entryFor(uid, uid, "/"+uid)
+		e.namespace, e.pod, e.created = "default", "feed", created
+		return e
 	}
+	_, client := newFakeNRD(t)
+	p := connectedPlugin(client)
+	p.book.put(entryOf("former", 1))
+	if list := p.Containers(); len(list) != 1 || list[0].PodUID != "former" {
+		t.Errorf("%+v, want the container of the only pod", list)
+	}
+	if err := p.RunPodSandbox(t.Context(), &api.PodSandbox{Id: "sandbox", Uid: "newer", Namespace: "default", Name: "feed",
+		Linux: &api.LinuxPodSandbox{CgroupsPath: "/newer"}}); err != nil {
+		t.Fatal(err)
+	}
+	if list := p.Containers(); len(list) != 0 {
+		t.Errorf("%+v, want no container of the former pod", list)
+	}
+	p.book.put(entryOf("newer", 2))
 	if list := p.Containers(); len(list) != 1 || list[0].PodUID != "newer" || list[0].Workload != "k8s.newer.c" {
 		t.Errorf("%+v, want the container of the newer pod", list)
 	}

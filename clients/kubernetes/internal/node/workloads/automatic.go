@@ -119,7 +119,8 @@ func hasContent(shown, next *unstructured.Unstructured) bool {
 // grantObject is what is shown of a container.
 type grantObject struct {
 	*unstructured.Unstructured
-	pod string // "default/feed"
+	pod    string // "default/feed"
+	podUID string
 }
 
 // objectsOf has an object, with its status, for each container that nrd has a workload of.
@@ -138,7 +139,7 @@ func (a *Automatic) objectsOf(granted []nrd.Workload) (map[string]grantObject, e
 		if err != nil {
 			return nil, err
 		}
-		objects[keyOf(object)] = grantObject{object, container.Namespace + "/" + container.Pod}
+		objects[keyOf(object)] = grantObject{object, container.Namespace + "/" + container.Pod, container.PodUID}
 	}
 	return objects, nil
 }
@@ -206,8 +207,9 @@ func (a *Automatic) drop(ctx context.Context, object *unstructured.Unstructured)
 	return err
 }
 
-// creations of one object, up to the last.
+// creations of the object of one pod, up to the last.
 type creations struct {
+	podUID string
 	number int
 	last   time.Time
 }
@@ -223,7 +225,7 @@ func (a *Automatic) create(ctx context.Context, missing []grantObject) error {
 	}
 	var failures []error
 	for _, object := range missing {
-		before := a.creations[keyOf(object.Unstructured)].since(time.Now())
+		before := a.creations[keyOf(object.Unstructured)].of(object.podUID, time.Now())
 		if !pods[object.pod] || before.number >= mostCreations {
 			continue
 		}
@@ -233,16 +235,16 @@ func (a *Automatic) create(ctx context.Context, missing []grantObject) error {
 			continue // made a moment ago, or by a user, who keeps it
 		}
 		if err == nil {
-			a.creations[keyOf(object.Unstructured)] = creations{number: before.number + 1, last: time.Now()}
+			a.creations[keyOf(object.Unstructured)] = creations{podUID: object.podUID, number: before.number + 1, last: time.Now()}
 		}
 		failures = append(failures, err)
 	}
 	return errors.Join(failures...)
 }
 
-// since forgets creations after a pause without one.
-func (c creations) since(now time.Time) creations {
-	if now.Sub(c.last) >= creationPause {
+// of forgets creations after a pause without one, and those for a former pod of the name.
+func (c creations) of(podUID string, now time.Time) creations {
+	if podUID != c.podUID || now.Sub(c.last) >= creationPause {
 		return creations{}
 	}
 	return c

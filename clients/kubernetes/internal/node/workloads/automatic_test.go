@@ -117,4 +117,14 @@ func TestAnObjectThatIsAlwaysCollectedIsCreatedAFewTimes(t *testing.T) {
 	if number := creationsOf(api); number != mostCreations+1 {
 		t.Errorf("%d creations after the pause, want one more", number)
 	}
+	collected(2 * mostCreations)
+	for key, object := range wanted {
+		object.podUID = "successor"
+		wanted[key] = object
+	}
+	before := creationsOf(api)
+	collected(1)
+	if number := creationsOf(api); number != before+1 {
+		t.Errorf("%d creations for another pod of this name, want one", number-before)
+	}
 }
