@@ -25,8 +25,18 @@ func (s Signal) Raise() {
 // Watch runs an informer until the context ends, and raises the signal at each of its events. It returns once the first
 // list is complete.
 func Watch(ctx context.Context, informer cache.SharedIndexInformer, changed Signal) error {
+	return WatchFor(ctx, informer, changed, func(_, _ any) bool { return true })
+}
+
+// WatchFor leaves out updates that do not count.
+func WatchFor(ctx context.Context, informer cache.SharedIndexInformer, changed Signal, counts func(before, after any) bool) error {
+	raiseIfCounts := func(before, after any) {
+		if counts(before, after) {
+			changed.Raise()
+		}
+	}
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { changed.Raise() }, UpdateFunc: func(any, any) { changed.Raise() }, DeleteFunc: func(any) { changed.Raise() }})
+		AddFunc: func(any) { changed.Raise() }, UpdateFunc: raiseIfCounts, DeleteFunc: func(any) { changed.Raise() }})
 	if err != nil {
 		return err
 	}
@@ -42,8 +52,11 @@ type Pauses struct {
 	Usual, AfterFailure time.Duration
 }
 
-// Repeat takes a step at each signal and after a pause, until the context ends. failure begins the line of the log about a
-// step that fails; there is one until it succeeds or fails for another reason.
+// settle joins changes that come together, such as a list at the start.
+const settle = 100 * time.Millisecond
+
+// Repeat takes a step at first, at each signal and after a pause, until the context ends. failure begins the line of the
+// log about a step that fails; there is one until it succeeds or fails for another reason.
 func Repeat(ctx context.Context, changed Signal, pauses Pauses, failure string, step func(context.Context) error) error {
 	for last := ""; ; {
 		next, reason := pauses.Usual, ""
@@ -59,6 +72,15 @@ func Repeat(ctx context.Context, changed Signal, pauses Pauses, failure string, 
 			return ctx.Err()
 		case <-changed:
 		case <-time.After(next):
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(settle):
+		}
+		select {
+		case <-changed:
+		default:
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/containerd/nri/pkg/api"
 	"github.com/containerd/nri/pkg/stub"
 
+	"nrd.internal/kubernetes/internal/kube"
 	"nrd.internal/kubernetes/internal/nrd"
 )
 
@@ -151,25 +152,11 @@ func hasEnded(container *api.Container) bool {
 }
 
 // Compare asks for a comparison soon. Never blocks.
-func (p *Plugin) Compare() {
-	select {
-	case p.compare <- struct{}{}:
-	default: // one is due anyway
-	}
-}
+func (p *Plugin) Compare() { p.compare.Raise() }
 
 func (p *Plugin) compareAlways(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-p.compare:
-		case <-time.After(compareInterval):
-		}
-		if err := p.compareOnce(ctx); err != nil && ctx.Err() == nil {
-			slog.Warn("cannot compare the containers with nrd's workloads; trying again within a minute", "reason", err)
-		}
-	}
+	pauses := kube.Pauses{Usual: compareInterval, AfterFailure: compareInterval}
+	_ = kube.Repeat(ctx, p.compare, pauses, "cannot compare the containers with nrd's workloads", p.compareOnce)
 }
 
 // compareOnce makes nrd have what the runtime's containers asked for, and nothing else of this package. Without a

@@ -21,6 +21,7 @@ import (
 	"github.com/containerd/nri/pkg/stub"
 
 	"nrd.internal/kubernetes/internal/health"
+	"nrd.internal/kubernetes/internal/kube"
 	"nrd.internal/kubernetes/internal/nrd"
 )
 
@@ -53,15 +54,15 @@ type Plugin struct {
 	connection atomic.Pointer[stub.Stub]
 	turn       chan struct{} // has one token: held for each change of book and nrd together
 	book       *book
-	compare    chan struct{} // asks for a comparison soon
-	refusal    string        // of a pause container, the last
+	compare    kube.Signal
+	refusal    string // of a pause container, the last
 }
 
 // NewPlugin has no connection until Run; changed is called after grants have changed and must not block.
 func NewPlugin(client *nrd.Client, kubelet *Kubelet, machine Machine, resourceBase string, hasPools bool, metrics *health.Metrics) *Plugin {
 	results := metrics.Counter("nrd_kube_containers_total", "Containers that asked for something, by result.", "result", "granted", "refused")
 	return &Plugin{client: client, kubelet: kubelet, machine: machine, base: resourceBase, hasPools: hasPools, results: results, changed: func() {},
-		turn: make(chan struct{}, 1), book: newBook(), compare: make(chan struct{}, 1)}
+		turn: make(chan struct{}, 1), book: newBook(), compare: kube.NewSignal()}
 }
 
 // OnChange sets what is called when grants have changed. Call it before Run.

@@ -23,15 +23,15 @@ const (
 )
 
 // Serve registers the plugin with kubelet, and again whenever kubelet has restarted, until the context ends.
-// folder is kubelet's device-plugins folder. It returns an error only if the context has ended.
-func (p *Plugin) Serve(ctx context.Context, folder string) error {
+// folder is kubelet's device-plugins folder.
+func (p *Plugin) Serve(ctx context.Context, folder string) {
 	socket := filepath.Join(folder, "nrd-"+p.resource.Slug()+".sock")
 	kubeletSocket := filepath.Join(folder, "kubelet.sock")
 	last := ""
 	for {
 		err := p.serveOnce(ctx, socket, kubeletSocket)
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return
 		}
 		if text := fmt.Sprint(err); text != last { // one line for a kubelet that is away for long
 			slog.Info("kubelet is away; registering again when it is back", "resource", p.resource.Name(), "reason", err)
@@ -39,7 +39,7 @@ func (p *Plugin) Serve(ctx context.Context, folder string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return
 		case <-time.After(lookInterval):
 		}
 	}

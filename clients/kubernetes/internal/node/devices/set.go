@@ -3,13 +3,13 @@ package devices
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"path/filepath"
 	"slices"
 	"time"
 
 	kubelet "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
+	"nrd.internal/kubernetes/internal/kube"
 	"nrd.internal/kubernetes/internal/nrd"
 )
 
@@ -26,24 +26,18 @@ type Set struct {
 	base     string   // of the names of CPU pools
 	kinds    []string // "ways", "onload", "pools"
 	plugins  map[string]*Plugin
-	refresh  chan struct{}
-	failed   chan error
+	refresh  kube.Signal
 }
 
 // NewSet makes no plugin yet; mismatch is an error if nrd is another machine's, and inUse tells which devices of a
 // resource containers have.
 func NewSet(client *nrd.Client, gate Gate, mismatch func() error, inUse func(resource string) map[string]bool, base string, kinds []string) *Set {
 	return &Set{client: client, gate: gate, mismatch: mismatch, inUse: inUse, base: base, kinds: kinds,
-		plugins: map[string]*Plugin{}, refresh: make(chan struct{}, 1), failed: make(chan error, 1)}
+		plugins: map[string]*Plugin{}, refresh: kube.NewSignal()}
 }
 
 // Refresh makes Run look at nrd soon. Never blocks.
-func (s *Set) Refresh() {
-	select {
-	case s.refresh <- struct{}{}:
-	default: // one is due anyway
-	}
-}
+func (s *Set) Refresh() { s.refresh.Raise() }
 
 // Run registers first and fills in later: kubelet fails pods for good while a resource that they have is unknown.
 func (s *Set) Run(ctx context.Context, kubeletDir string) error {
@@ -54,22 +48,9 @@ func (s *Set) Run(ctx context.Context, kubeletDir string) error {
 	if s.has("onload") {
 		s.plugin(ctx, folder, Onload{})
 	}
-	answers := true
-	for {
-		err := s.publish(ctx, folder)
-		if err != nil && answers && ctx.Err() == nil {
-			slog.Warn("cannot learn the node's capacity; the lists stay as they are", "reason", err)
-		}
-		answers = err == nil
-		select {
-		case err := <-s.failed:
-			return err
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-s.refresh:
-		case <-time.After(refreshInterval):
-		}
-	}
+	pauses := kube.Pauses{Usual: refreshInterval, AfterFailure: refreshInterval}
+	return kube.Repeat(ctx, s.refresh, pauses, "cannot learn the node's capacity; the lists stay as they are",
+		func(ctx context.Context) error { return s.publish(ctx, folder) })
 }
 
 func (s *Set) has(kind string) bool { return slices.Contains(s.kinds, kind) }
@@ -81,13 +62,7 @@ func (s *Set) plugin(ctx context.Context, folder string, resource Resource) *Plu
 	}
 	plugin := NewPlugin(resource, s.gate)
 	s.plugins[resource.Name()] = plugin
-	go func() {
-		err := plugin.Serve(ctx, folder)
-		select {
-		case s.failed <- err:
-		default: // the first is enough
-		}
-	}()
+	go plugin.Serve(ctx, folder)
 	return plugin
 }
 

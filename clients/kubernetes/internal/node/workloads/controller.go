@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -32,8 +33,6 @@ const (
 	interval = time.Minute
 	// failurePause after an error of nrd or of the API server, which a refusal is not.
 	failurePause = 5 * time.Second
-	// settle joins changes that come together, such as a list at the start.
-	settle = 100 * time.Millisecond
 )
 
 var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
@@ -60,9 +59,7 @@ func New(client *nrd.Client, api dynamic.Interface, node string) *Controller {
 }
 
 // Wake asks for a comparison soon, such as when nrd's capacity has changed. Never blocks.
-func (c *Controller) Wake() {
-	c.wake.Raise()
-}
+func (c *Controller) Wake() { c.wake.Raise() }
 
 // Run compares until the context ends.
 func (c *Controller) Run(ctx context.Context) error {
@@ -70,58 +67,19 @@ func (c *Controller) Run(ctx context.Context) error {
 		return err
 	}
 	for _, informer := range []cache.SharedIndexInformer{c.workloads, c.self} {
-		handler := cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(any) { c.Wake() },
-			UpdateFunc: func(before, after any) { c.wakeIfChanged(before, after) },
-			DeleteFunc: func(any) { c.Wake() },
-		}
-		if _, err := informer.AddEventHandler(handler); err != nil {
+		if err := kube.WatchFor(ctx, informer, c.wake, counts); err != nil {
 			return err
 		}
-		go informer.Run(ctx.Done())
 	}
-	if !cache.WaitForCacheSync(ctx.Done(), c.workloads.HasSynced, c.self.HasSynced) {
-		return ctx.Err()
-	}
-	for {
-		next := interval
-		if err := c.compare(ctx); err != nil && ctx.Err() == nil {
-			slog.Warn("cannot compare RmdWorkloads with nrd; trying again", "reason", err)
-			next = failurePause
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-c.wake:
-		case <-time.After(next):
-		}
-		select { // until the list is complete
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(settle):
-		}
-	}
+	pauses := kube.Pauses{Usual: interval, AfterFailure: failurePause}
+	return kube.Repeat(ctx, c.wake, pauses, "cannot compare RmdWorkloads with nrd", c.compare)
 }
 
-// wakeIfChanged leaves out what does not count: statuses, of which each node writes its own, and heartbeats.
-func (c *Controller) wakeIfChanged(before, after any) {
+// counts leaves out statuses, of which each node writes its own, and heartbeats.
+func counts(before, after any) bool {
 	was, isObject := before.(*unstructured.Unstructured)
 	is, areObjects := after.(*unstructured.Unstructured)
-	if !isObject || !areObjects || was.GetGeneration() != is.GetGeneration() || !equalMaps(was.GetLabels(), is.GetLabels()) {
-		c.Wake()
-	}
-}
-
-func equalMaps(a, b map[string]string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for key, value := range a {
-		if other, found := b[key]; !found || other != value {
-			return false
-		}
-	}
-	return true
+	return !isObject || !areObjects || was.GetGeneration() != is.GetGeneration() || !maps.Equal(was.GetLabels(), is.GetLabels())
 }
 
 // wanted is a CR that selects this node.
