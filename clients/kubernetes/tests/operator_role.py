@@ -39,9 +39,9 @@ class Operator:
             connection.close()
         return text if answer.status == 200 else f"{answer.status}: {text}"
 
-    def is_trusted(self):
-        """Whether a client that trusts the configuration's caBundle alone accepts its certificate."""
-        context = ssl.create_default_context(cadata=bundle(self.cluster))
+    def is_trusted(self, authorities=None):
+        """Whether a client that trusts these alone, or the configuration's caBundle, accepts its certificate."""
+        context = ssl.create_default_context(cadata=authorities or bundle(self.cluster))
         connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=context, timeout=5)
         try:
             connection.request("GET", "/")

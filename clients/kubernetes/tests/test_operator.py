@@ -1,12 +1,16 @@
 """The operator role, called by the real API server."""
 
+import base64
 import json
+import os
+import time
 
 import pytest
 
 from api import Api, Refused
+from cluster import Keys
 from operator_role import Operator, await_called, call
-from processes import wait_for
+from processes import DEADLINE, wait_for
 from rights import await_lack, without
 
 POOLS = """
@@ -48,6 +52,24 @@ def operator(cluster, node):
     await_called(cluster, lambda: dry_run(cluster, pod({"processes": one("exclusive-fast", 1)})))
     yield replica
     replica.process.kill9()
+
+
+def authority(*all_keys):
+    return "".join(open(f"{keys.folder}/ca.crt").read() for keys in all_keys)
+
+
+def install(folder, keys):
+    """A certificate of these keys, each file replaced at once."""
+    keys.sign("webhook", "/CN=webhook", "subjectAltName=IP:127.0.0.1\nextendedKeyUsage=serverAuth")
+    for end in ("crt", "key"):
+        os.replace(f"{keys.folder}/webhook.{end}", f"{folder}/tls.{end}")
+
+
+def trust(cluster, *all_keys):
+    """Lets the API server trust these authorities for the webhook, and no others."""
+    path = cluster.api.path("MutatingWebhookConfiguration", name="nrd-operator")
+    bundle = base64.b64encode(authority(*all_keys).encode()).decode()
+    cluster.api.request("PATCH", path, [{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": bundle}], "application/json-patch+json")
 
 
 def one(pool, cpus):
@@ -206,6 +228,36 @@ def test_a_lost_authority_is_written_again(cluster, operator):
     await_called(cluster, lambda: dry_run(cluster, pod(limits={FAST: 1})))
 
 
+def test_the_api_server_is_answered_while_the_files_of_cert_dir_are_renewed(cluster, operator):
+    """The API server trusts the authorities of both meanwhile."""
+    operator.process.kill9()
+    folder = f"{cluster.folder}/certificate"
+    os.makedirs(folder)
+    former, later = (Keys(f"{folder}/{name}") for name in ("former", "later"))
+    install(folder, former)
+    trust(cluster, former)
+    call(cluster, 9449)
+    replica = Operator(cluster, 9449, "--cert-dir", folder)
+    ask = lambda: main_of(dry_run(cluster, pod(limits={FAST: 1})))["resources"]["limits"]["cpu"]
+    try:
+        replica.start()
+        await_called(cluster, ask)
+        trust(cluster, former, later)
+        time.sleep(2)  # the API server learns of it a moment later
+        install(folder, later)
+        end = time.monotonic() + DEADLINE
+        while not replica.is_trusted(authority(later)):
+            assert ask() == "1100m" and time.monotonic() < end
+        trust(cluster, later)
+        for _ in range(20):
+            assert ask() == "1100m"
+    finally:
+        replica.process.kill9()
+        operator.start()
+        call(cluster, 9443)
+    await_called(cluster, ask)
+
+
 def test_the_selector_of_the_rmd_config_goes_to_the_daemon_set(cluster, operator):
     cluster.api.create(config({"rdt": "true"}))
     wait_for(lambda: selector(cluster) == OWN | {"rdt": "true"}, "the selector")
@@ -216,10 +268,19 @@ def test_the_selector_of_the_rmd_config_goes_to_the_daemon_set(cluster, operator
 
 
 def test_the_status_of_the_rmd_config_has_the_nodes(cluster, operator):
+    """Those that have an RmdNodeState, as long as they do."""
+    def nodes():
+        return sorted(each["metadata"]["name"].removeprefix("rmd-node-state-") for each in cluster.api.list("RmdNodeState"))
+
+    def shown():
+        return cluster.api.get("RmdConfig", "rmdconfig").get("status", {}).get("nodes")
+    cluster.api.create({"apiVersion": "intel.com/v1alpha1", "kind": "RmdNodeState", "metadata": {"name": "rmd-node-state-leaves"},
+                        "spec": {"node": "leaves", "nodeUid": "1"}})
     cluster.api.create(config({}))
-    states = {each["metadata"]["name"].removeprefix("rmd-node-state-") for each in cluster.api.list("RmdNodeState")}
-    assert "node-p" in states
-    wait_for(lambda: cluster.api.get("RmdConfig", "rmdconfig").get("status", {}).get("nodes") == sorted(states), "the nodes")
+    wait_for(lambda: shown() == nodes(), "the nodes")
+    assert {"leaves", "node-p"} <= set(shown())
+    cluster.api.delete("RmdNodeState", "rmd-node-state-leaves")
+    wait_for(lambda: shown() == nodes() and "leaves" not in shown(), "the node to leave", 90)
     cluster.api.delete("RmdConfig", "rmdconfig")
 
 

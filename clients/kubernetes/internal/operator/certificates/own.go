@@ -29,6 +29,8 @@ import (
 const (
 	interval     = time.Minute
 	failurePause = 2 * time.Second
+	// spread is the time in which each API server learns of a changed configuration.
+	spread = 30 * time.Second
 )
 
 var configurations = admissionregistration.SchemeGroupVersion.WithResource("mutatingwebhookconfigurations")
@@ -42,6 +44,8 @@ type Own struct {
 	informer            cache.SharedIndexInformer
 	changed             kube.Signal
 	serving             atomic.Pointer[pair]
+	next                *pair     // serves once its authority is known; nil: none is due
+	trusted             time.Time // since when the configuration has the authority of next; zero: not yet
 }
 
 // NewOwn serves the webhooks of a configuration; name tells this replica from the others.
@@ -78,6 +82,7 @@ func (o *Own) Run(ctx context.Context) error {
 		func(ctx context.Context) error { return o.step(ctx, time.Now()) })
 }
 
+// step renews the certificate, if that is due, in two: API servers know its authority before it serves.
 func (o *Own) step(ctx context.Context, now time.Time) error {
 	configuration, err := o.found()
 	if err != nil {
@@ -88,24 +93,50 @@ func (o *Own) step(ctx context.Context, now time.Time) error {
 		return err
 	}
 	serving := o.serving.Load()
-	next := serving
-	if !serving.isFor(hosts, now) {
-		if next, err = makePair(o.name, hosts, now); err != nil {
+	if serving.isFor(hosts, now) {
+		o.next = nil
+	} else if !o.next.isFor(hosts, now) {
+		if o.next, err = makePair(o.name, hosts, now); err != nil {
+			return err
+		}
+		o.trusted = time.Time{}
+	}
+	ours := slices.DeleteFunc([]*pair{o.next, serving}, func(each *pair) bool { return each == nil })
+	if !haveAll(configuration.Webhooks, ours) {
+		if err := o.write(ctx, configuration, ours, now); err != nil {
 			return err
 		}
 	}
-	isTrusted := func(each admissionregistration.MutatingWebhook) bool { return has(each.ClientConfig.CABundle, next) }
-	isEverywhere := !slices.ContainsFunc(configuration.Webhooks, func(each admissionregistration.MutatingWebhook) bool { return !isTrusted(each) })
-	if !isEverywhere {
-		if err := o.write(ctx, configuration, next, serving, now); err != nil {
-			return err
-		}
-	}
-	if next != serving {
-		o.serving.Store(next)
-		slog.Info("serving with a new certificate", "hosts", hosts, "until", now.Add(lifetime).UTC().Format(time.RFC3339))
-	}
+	o.serve(hosts, now)
 	return nil
+}
+
+// serve begins with the next certificate, at once if there is none that can serve until its authority has spread.
+func (o *Own) serve(hosts []string, now time.Time) {
+	if o.next == nil {
+		return
+	}
+	if o.trusted.IsZero() {
+		o.trusted = now
+	}
+	if o.serving.Load().canServe(hosts, now) && now.Sub(o.trusted) < spread {
+		return
+	}
+	o.serving.Store(o.next)
+	o.next = nil
+	slog.Info("serving with a new certificate", "hosts", hosts, "until", now.Add(lifetime).UTC().Format(time.RFC3339))
+}
+
+// haveAll tells whether API servers trust these certificates, whichever webhook they call.
+func haveAll(webhooks []admissionregistration.MutatingWebhook, pairs []*pair) bool {
+	for _, each := range webhooks {
+		for _, wanted := range pairs {
+			if !has(each.ClientConfig.CABundle, wanted) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func (o *Own) found() (*admissionregistration.MutatingWebhookConfiguration, error) {
@@ -140,7 +171,7 @@ func hostsOf(configuration *admissionregistration.MutatingWebhookConfiguration) 
 }
 
 // write changes the caBundles alone, and only of the version that was read: another replica may write at the same time.
-func (o *Own) write(ctx context.Context, configuration *admissionregistration.MutatingWebhookConfiguration, next, serving *pair, now time.Time) error {
+func (o *Own) write(ctx context.Context, configuration *admissionregistration.MutatingWebhookConfiguration, ours []*pair, now time.Time) error {
 	type operation struct {
 		Op    string `json:"op"`
 		Path  string `json:"path"`
@@ -148,7 +179,7 @@ func (o *Own) write(ctx context.Context, configuration *admissionregistration.Mu
 	}
 	patch := []operation{{"test", "/metadata/resourceVersion", configuration.ResourceVersion}}
 	for i, each := range configuration.Webhooks {
-		text := base64.StdEncoding.EncodeToString(bundle(each.ClientConfig.CABundle, o.name, next, serving, now))
+		text := base64.StdEncoding.EncodeToString(bundle(each.ClientConfig.CABundle, o.name, now, ours...))
 		patch = append(patch, operation{"add", "/webhooks/" + strconv.Itoa(i) + "/clientConfig/caBundle", text})
 	}
 	body, err := json.Marshal(patch)

@@ -37,6 +37,11 @@ func (p *pair) isFor(hosts []string, now time.Time) bool {
 	return p != nil && slices.Equal(p.hosts, hosts) && now.Sub(p.made) < renewal && !now.Before(p.made.Add(-clockError))
 }
 
+// canServe tells whether clients accept it that trust its authority.
+func (p *pair) canServe(hosts []string, now time.Time) bool {
+	return p != nil && slices.Equal(p.hosts, hosts) && now.Before(p.made.Add(lifetime))
+}
+
 // makePair makes an authority and lets it sign a certificate for hosts. name tells replicas apart.
 func makePair(name string, hosts []string, now time.Time) (*pair, error) {
 	authority, authorityKey, err := template(name, now)
@@ -85,24 +90,22 @@ func template(name string, now time.Time) (*x509.Certificate, *ecdsa.PrivateKey,
 // mostAuthorities in the configuration: of replicas that were replaced within the lifetime.
 const mostAuthorities = 64
 
-// bundle adds an authority to those of the other replicas, and leaves out what has expired, what is not ours, and what
-// this replica no longer serves with. serving may be nil.
-func bundle(found []byte, name string, next, serving *pair, now time.Time) []byte {
+// bundle has the authorities of this replica, ours, beside those of the other replicas. It leaves out what has expired and
+// what is not of this program.
+func bundle(found []byte, name string, now time.Time, ours ...*pair) []byte {
 	var kept []*x509.Certificate
 	for block, rest := pem.Decode(found); block != nil; block, rest = pem.Decode(rest) {
 		each, err := x509.ParseCertificate(block.Bytes)
-		if err != nil || !slices.Equal(each.Subject.Organization, []string{organization}) || now.After(each.NotAfter) {
-			continue
-		}
-		isOurs := each.Subject.CommonName == name
-		isServing := serving != nil && slices.Equal(each.Raw, serving.authority)
-		if !slices.Equal(each.Raw, next.authority) && (!isOurs || isServing) {
+		if err == nil && slices.Equal(each.Subject.Organization, []string{organization}) && each.Subject.CommonName != name && now.Before(each.NotAfter) {
 			kept = append(kept, each)
 		}
 	}
 	slices.SortStableFunc(kept, func(a, b *x509.Certificate) int { return b.NotBefore.Compare(a.NotBefore) })
-	kept = kept[:min(len(kept), mostAuthorities-1)]
-	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: next.authority})
+	kept = kept[:min(len(kept), mostAuthorities-len(ours))]
+	var text []byte
+	for _, each := range ours {
+		text = append(text, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: each.authority})...)
+	}
 	for _, each := range kept {
 		text = append(text, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: each.Raw})...)
 	}

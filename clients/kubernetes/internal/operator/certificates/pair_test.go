@@ -42,7 +42,7 @@ func count(bundle []byte) int {
 func TestAReplicaAddsItsAuthorityToThatOfTheOther(t *testing.T) {
 	now := time.Now()
 	one, two := pairAt(t, "one", now), pairAt(t, "two", now)
-	shared := bundle(bundle(nil, "one", one, nil, now), "two", two, nil, now)
+	shared := bundle(bundle(nil, "one", now, one), "two", now, two)
 	for _, each := range []*pair{one, two} {
 		for _, host := range hosts {
 			if err := verify(each, shared, host, now); err != nil || !has(shared, each) {
@@ -50,28 +50,14 @@ func TestAReplicaAddsItsAuthorityToThatOfTheOther(t *testing.T) {
 			}
 		}
 	}
-	if err := verify(one, bundle(nil, "two", two, nil, now), hosts[0], now); err == nil {
+	if err := verify(one, bundle(nil, "two", now, two), hosts[0], now); err == nil {
 		t.Error("trusted without its authority")
 	}
 	if err := verify(one, shared, "other.nrd-system.svc", now); err == nil {
 		t.Error("trusted for another host")
 	}
-	if again := bundle(shared, "two", two, two, now); count(again) != 2 {
+	if again := bundle(shared, "two", now, two); count(again) != 2 {
 		t.Errorf("%d authorities after the same was added again", count(again))
-	}
-}
-
-func TestARenewalKeepsTheOldAuthorityUntilTheNewOneServes(t *testing.T) {
-	now := time.Now()
-	old := pairAt(t, "one", now)
-	next := pairAt(t, "one", now.Add(renewal))
-	during := bundle(bundle(nil, "one", old, nil, now), "one", next, old, now)
-	if !has(during, old) || !has(during, next) {
-		t.Error("one of them is missing while the old one serves")
-	}
-	third := pairAt(t, "one", now.Add(2*renewal))
-	if after := bundle(during, "one", third, next, now.Add(2*renewal)); has(after, old) || !has(after, next) || !has(after, third) {
-		t.Error("the authority of before the last renewal stays")
 	}
 }
 
@@ -87,9 +73,9 @@ func TestWhatHasExpiredOrIsNotOursGoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := append(bundle(nil, "gone", gone, nil, now), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
+	found := append(bundle(nil, "gone", now, gone), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
 	found = append(found, []byte("no certificate")...)
-	if left := bundle(found, "one", pairAt(t, "one", now), nil, now); count(left) != 1 {
+	if left := bundle(found, "one", now, pairAt(t, "one", now)); count(left) != 1 {
 		t.Errorf("%d authorities, want our own", count(left))
 	}
 }
@@ -98,14 +84,14 @@ func TestTheNumberOfAuthoritiesIsLimited(t *testing.T) {
 	now := time.Now()
 	var found []byte
 	first := pairAt(t, "first", now)
-	found = bundle(found, "first", first, nil, now)
+	found = bundle(found, "first", now, first)
 	for i := range mostAuthorities + 5 {
-		found = bundle(found, fmt.Sprint(i), pairAt(t, fmt.Sprint(i), now.Add(time.Duration(i+1)*time.Second)), nil, now)
+		found = bundle(found, fmt.Sprint(i), now, pairAt(t, fmt.Sprint(i), now.Add(time.Duration(i+1)*time.Second)))
 	}
 	if count(found) != mostAuthorities || has(found, first) {
 		t.Errorf("%d authorities, want the newest %d", count(found), mostAuthorities)
 	}
-	if found = bundle(found, "first", first, first, now); count(found) != mostAuthorities || !has(found, first) {
+	if found = bundle(found, "first", now, first); count(found) != mostAuthorities || !has(found, first) {
 		t.Error("a replica cannot put its authority back")
 	}
 }
