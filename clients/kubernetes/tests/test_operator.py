@@ -12,6 +12,7 @@ from cluster import Keys
 from operator_role import Operator, await_called, call
 from processes import DEADLINE, wait_for
 from rights import await_lack, without
+from settings import write
 
 POOLS = """
 [os]
@@ -153,6 +154,16 @@ def test_bad_input_is_denied_with_the_place_and_what_is_expected(cluster, operat
     with pytest.raises(Refused) as refused:
         dry_run(cluster, body)
     assert refused.value.status == 403 and refusal in refused.value.text, refused.value.text
+
+
+def test_an_author_is_warned_of_what_has_no_effect(cluster, operator):
+    body = pod(limits={FAST: 1}, **{"nrd.internal/devices.pool-fast": "7"})
+    main_of(body)["env"] = [{"name": "LANG", "value": "C"}, {"name": "EXCLUSIVE_CPUS", "value": "7"}]
+    write(f"{cluster.folder}/pod.json", json.dumps(body))
+    told = cluster.kubectl("create", "--dry-run=server", "-f", f"{cluster.folder}/pod.json").stderr
+    assert told.splitlines() == [
+        "Warning: annotation nrd.internal/devices.pool-fast has no effect: kubelet tells the devices of containers",
+        "Warning: /spec/containers/0/env/1: the value of EXCLUSIVE_CPUS has no effect: the node sets it"]
 
 
 def test_the_annotations_of_resources_are_filled(cluster, operator):

@@ -80,10 +80,9 @@ func readReview(answer http.ResponseWriter, request *http.Request) (*admission.A
 }
 
 func (h *Handler) review(asked *admission.AdmissionRequest) *admission.AdmissionResponse {
-	unchanged := &admission.AdmissionResponse{Allowed: true}
 	if asked.Resource != (metav1.GroupVersionResource{Version: "v1", Resource: "pods"}) || asked.SubResource != "" || asked.Operation != admission.Create {
 		h.reviews.Add("unchanged")
-		return unchanged
+		return &admission.AdmissionResponse{Allowed: true}
 	}
 	var pod corev1.Pod
 	if err := json.Unmarshal(asked.Object.Raw, &pod); err != nil {
@@ -93,9 +92,10 @@ func (h *Handler) review(asked *admission.AdmissionRequest) *admission.Admission
 	if err != nil {
 		return h.deny(asked, &pod, err)
 	}
+	warnings := h.rules.Warnings(&pod)
 	if len(patch) == 0 {
 		h.reviews.Add("unchanged")
-		return unchanged
+		return &admission.AdmissionResponse{Allowed: true, Warnings: warnings}
 	}
 	text, err := json.Marshal(patch)
 	if err != nil {
@@ -103,7 +103,7 @@ func (h *Handler) review(asked *admission.AdmissionRequest) *admission.Admission
 	}
 	h.reviews.Add("changed")
 	kind := admission.PatchTypeJSONPatch
-	return &admission.AdmissionResponse{Allowed: true, Patch: text, PatchType: &kind}
+	return &admission.AdmissionResponse{Allowed: true, Patch: text, PatchType: &kind, Warnings: warnings}
 }
 
 func (h *Handler) deny(asked *admission.AdmissionRequest, pod *corev1.Pod, err error) *admission.AdmissionResponse {

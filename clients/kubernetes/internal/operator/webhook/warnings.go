@@ -1,0 +1,48 @@
+package webhook
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"nrd.internal/kubernetes/internal/annotations"
+	"nrd.internal/kubernetes/internal/node/devices"
+)
+
+// ofNode are variables that the node role sets in a container with CPUs of pools, whatever the pod says.
+var ofNode = []string{"EXCLUSIVE_CPUS", "SHARED_CPUS", "NRD_CPUS", "NRD_CPUS_SHARED", "NRD_POOLS", "NRD_WORKLOAD"}
+
+// mostWarnings of one pod: the API server passes on 4 KiB.
+const mostWarnings = 10
+
+// Warnings name what has no effect in a pod that is admitted. kubectl shows them to the pod's author.
+func (r Rules) Warnings(pod *corev1.Pod) []string {
+	var found []string
+	for key := range pod.Annotations {
+		if strings.HasPrefix(key, devices.AnnotationPrefix) {
+			found = append(found, "annotation "+key+" has no effect: kubelet tells the devices of containers")
+		}
+	}
+	slices.Sort(found)
+	targets, err := r.targets(pod)
+	if err != nil {
+		return nil // it is refused
+	}
+	listed, err := r.listed(pod, targets)
+	if err != nil {
+		return nil
+	}
+	for _, each := range targets {
+		if _, isListed := annotations.Find(listed, each.Name); !isListed && len(each.requested) == 0 {
+			continue
+		}
+		for i, variable := range each.Env {
+			if slices.Contains(ofNode, variable.Name) {
+				found = append(found, each.path+"/env/"+strconv.Itoa(i)+": the value of "+variable.Name+" has no effect: the node sets it")
+			}
+		}
+	}
+	return found[:min(len(found), mostWarnings)]
+}
