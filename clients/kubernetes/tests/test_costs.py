@@ -1,9 +1,12 @@
 """What the node role costs: memory, and time until a pod runs."""
 
+import os
 import time
 
+from settings import RELEASED
 from test_ways import WAYS
 
+MOST_PROGRAM = 60  # MB, the file
 MOST_RESIDENT = 40  # MB, of the program without the race detector
 MOST_DELAY = 2.0  # seconds
 
@@ -24,6 +27,10 @@ def test_a_pod_with_ways_runs_within_two_seconds_of_one_without(cluster, worker,
     record_property("seconds", times)
     print(times)
     assert times["with"] < times["without"] + MOST_DELAY, times
+
+
+def test_the_program_is_small():
+    assert os.path.getsize(RELEASED) < MOST_PROGRAM * 2**20
 
 
 def test_the_node_role_is_small(worker):

@@ -125,6 +125,12 @@ def test_what_does_not_fit_fails_on_its_node_alone_with_the_reason(cluster, x, y
     assert "CPU 4 belongs to workload cr.default.one" in await_state(cluster, "two", response="Fail: ")["response"]
 
 
+def test_cpus_that_the_node_does_not_have_are_named(cluster, x):
+    cluster.api.create(cr("one", coreIds=["4", "99"], rdt={"cache": GUARANTEE}))
+    assert "CPU 99" in await_state(cluster, "one", response="Fail: ")["response"]
+    assert x.workloads() == []
+
+
 def test_the_later_of_two_gets_the_cpus_once_the_earlier_is_gone(cluster, x):
     cluster.api.create(cr("one", coreIds=["4"], rdt={"cache": GUARANTEE}))
     await_state(cluster, "one")

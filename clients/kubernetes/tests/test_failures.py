@@ -98,6 +98,19 @@ def test_an_nrd_that_answers_too_late_counts_as_away(cluster, worker):
     assert_holds(worker, "feed")
 
 
+def test_a_running_container_has_its_grant_again_when_nrds_state_is_lost(cluster, worker):
+    cluster.run_pod("feed", limits={WAYS: 2})
+    before = worker.workload_of("feed")
+    pids = worker.processes_of(before)
+    worker.nrd.kill9()
+    assert worker.place.run("rm", "-r", f"{worker.folder}/state").returncode == 0
+    worker.nrd.start()
+    worker.await_nrd()
+    assert worker.processes_of(assert_holds(worker, "feed")) == pids
+    # To an nrd without its state the class of before, which is empty now, is another program's.
+    worker.place.run(*worker.place.of_nrd("rmdir", f"/sys/fs/resctrl/{before['cos_name']}"))
+
+
 def test_a_pod_deleted_while_the_client_is_down_keeps_no_grant(cluster, worker):
     cluster.run_pod("feed", limits={WAYS: 2})
     worker.client.kill9()

@@ -121,7 +121,8 @@ def test_the_last_process_of_the_new_contract_is_the_containers(cluster, operato
 def test_a_container_with_an_exclusive_cpu_has_nothing_else_and_knows_it(cluster, ready):
     """Without the annotation, and whatever the pod's author sets."""
     lies = [{"name": name, "value": "7"} for name in ("EXCLUSIVE_CPUS", "SHARED_CPUS", "CPU_POOLS")]
-    cluster.api.create(cluster.pod("plain", cluster.container(limits={EXCLUSIVE: 1}, env=lies)))
+    note = {"nrd.internal/devices.pool-fast": '{"resource": "nokia.k8s.io/fast", "ids": ["7"]}'}  # kubelet's is in the container
+    cluster.api.create(cluster.pod("plain", cluster.container(limits={EXCLUSIVE: 1}, env=lies), annotations=note))
     cluster.await_running("plain")
     workload = ready.workload_of("plain")
     for pid in ready.processes_of(workload):
