@@ -268,7 +268,7 @@ func (p *Plugin) release(ctx context.Context, container string) {
 	defer p.leave()
 	delete(p.book.confined, container)
 	workload, ends := p.book.end(container)
-	if !ends {
+	if !ends || p.machine.Mismatch() != nil {
 		return
 	}
 	if err := p.client.Delete(ctx, workload); err != nil {

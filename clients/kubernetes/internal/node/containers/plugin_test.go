@@ -73,8 +73,8 @@ func TestNothingIsDeletedAtTheNRDOfAnotherMachine(t *testing.T) {
 	}
 }
 
-func TestTheNRDOfAnotherMachineGrantsNothing(t *testing.T) {
-	fake, client := newFakeNRD(t)
+func TestTheNRDOfAnotherMachineIsLeftAlone(t *testing.T) {
+	fake, client := newFakeNRD(t, "k8s.pod.c")
 	fake.node.Capacity.DefaultPool = "common"
 	fake.pools = []nrd.Pool{{Name: "common", Kind: "shared", CPUs: "0"}}
 	fake.node.CPUs.Online = "0-3"
@@ -87,6 +87,9 @@ func TestTheNRDOfAnotherMachineGrantsNothing(t *testing.T) {
 	p.book.put(entry{identity: identity{podUID: "pod", container: "c"}, container: "1"})
 	if err := p.StartContainer(t.Context(), pod, asks); err == nil || !strings.Contains(err.Error(), "machine id") {
 		t.Errorf("start: %v, want a refusal with the machine ids", err)
+	}
+	if _, err := p.StopContainer(t.Context(), pod, asks); err != nil || !fake.has("k8s.pod.c") {
+		t.Errorf("end: %v, want the other node's workload to stay", err)
 	}
 	change, _, err := p.CreateContainer(t.Context(), pod, &api.Container{Id: "2", Name: "plain"})
 	if err != nil || change != nil || len(fake.requests) != 0 {
