@@ -5,6 +5,7 @@ import os
 import pytest
 
 from processes import wait_for
+from settings import WAIT
 from test_ways import WAYS, await_no_workloads
 
 if not os.environ.get("NRD_KUBE_VM"):
@@ -83,6 +84,13 @@ def test_a_process_that_exec_started_runs_in_the_class_of_the_register(cluster, 
     cluster.delete_pod("feed")
     await_no_workloads(ready)
     wait_for(lambda: machine_of(ready).msr(cpu, PQR_ASSOC) >> 32 == 0, "the root class on its CPU")
+
+
+def test_the_first_instruction_runs_in_the_class(cluster, ready):
+    """The kernel tells the program, which asks before it does anything else: "res:COS2"."""
+    cluster.run_pod("feed", limits={WAYS: 2}, script=f"read -r told < /proc/self/cpu_resctrl_groups; echo $told; {WAIT}")
+    told = wait_for(lambda: cluster.kubectl("logs", "feed").stdout.strip(), "its first line")
+    assert told == "res:" + ready.workload_of("feed")["cos_name"]
 
 
 def test_each_container_has_its_cpus_in_the_kernels_words(cluster, ready):

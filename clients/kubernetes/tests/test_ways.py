@@ -133,6 +133,40 @@ def test_ways_of_an_rmd_workload_are_not_offered(cluster, kinds, worker):
     cluster.await_running("big")
 
 
+def test_ways_that_go_before_the_container_is_created_are_awaited(cluster, kinds, worker):
+    """Its pod is placed by then: an init container without ways runs first."""
+    worker.await_devices()
+    cluster.api.create(cluster.pod("late", cluster.container(limits={WAYS: 3}), initContainers=[cluster.container("first", script="sleep 10")]))
+    wait_for(lambda: cluster.api.get("Pod", "late")["status"].get("initContainerStatuses", [{"state": {}}])[0]["state"].get("running"), "the init container")
+    cluster.api.create({"apiVersion": "intel.com/v1alpha1", "kind": "RmdWorkload", "metadata": {"name": "held"},
+                        "spec": {"nodes": [worker.name], "coreIds": ["4"], "cache": {"max": 4, "min": 4}}})
+    try:
+        wait_for(worker.workloads, "the workload that has the ways")
+        cluster.await_event("late", "needs 3 contiguous ways on cache")
+        assert worker.workload_of("late") is None
+    finally:
+        cluster.api.delete("RmdWorkload", "held")
+    cluster.await_running("late")
+    assert worker.workload_of("late")["cache"] == {"max": 3, "min": 3}
+
+
+def test_without_a_free_class_no_ways_are_offered(cluster, worker):
+    """Other programs have the classes. The container that runs keeps its own."""
+    cluster.run_pod("feed", limits={WAYS: 2})
+    made = []
+    while worker.place.run(*worker.place.of_nrd("mkdir", f"/sys/fs/resctrl/other-{len(made)}")).returncode == 0:
+        made.append(f"/sys/fs/resctrl/other-{len(made)}")
+    try:
+        worker.await_allocatable(WAYS, 2)
+        cluster.create_pod("next", limits={WAYS: 1})
+        cluster.await_event("next", f"Insufficient {WAYS}")
+        assert [each["labels"]["pod"] for each in worker.workloads()] == ["feed"]
+    finally:
+        for group in made:
+            worker.place.run(*worker.place.of_nrd("rmdir", group))
+    cluster.await_running("next")
+
+
 def test_a_pod_that_asks_for_nothing_needs_none_of_this(cluster, worker):
     worker.client.kill9()
     try:
