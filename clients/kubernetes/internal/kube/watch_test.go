@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,18 +13,19 @@ func TestChangesThatComeTogetherAreOneStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		changed, steps := NewSignal(), 0
+		changed := NewSignal()
+		var steps atomic.Int32
 		go Repeat(ctx, changed, Pauses{Usual: time.Minute, AfterFailure: time.Second}, "", func(context.Context) error {
-			if steps++; steps == 3 {
+			if steps.Add(1) == 3 {
 				return errors.New("for once")
 			}
 			return nil
 		})
-		expect := func(moment string, want int) {
+		expect := func(moment string, want int32) {
 			t.Helper()
 			synctest.Wait()
-			if steps != want {
-				t.Errorf("%s: %d steps, want %d", moment, steps, want)
+			if found := steps.Load(); found != want {
+				t.Errorf("%s: %d steps, want %d", moment, found, want)
 			}
 		}
 		expect("at first", 1)
