@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstdint>
 #include <string>
+#include <tuple>
 
 namespace nrd {
 
@@ -12,16 +13,19 @@ struct CpuId {  // logical CPU, as in /sys/devices/system/cpu/cpuN
   friend auto operator<=>(const CpuId&, const CpuId&) = default;
 };
 
-struct CacheId {  // id of an L3 cache (L2 on parts without L3) as the kernel numbers it: neither dense nor in socket
-                  // order
-  uint32_t value = 0;
-  bool is_secondary_l2 = false;  // an L2 cache on a node that also allocates L3; each level has its own numbers
-  friend auto operator<=>(const CacheId&, const CacheId&) = default;
+struct CacheId {
+  unsigned level = 3;  // 2 or 3
+  uint32_t value = 0;  // as the kernel numbers the caches of that level: neither dense nor in socket order
+  // L3 before L2.
+  friend auto operator<=>(const CacheId& a, const CacheId& b) {
+    return std::tie(b.level, a.value) <=> std::tie(a.level, b.value);
+  }
+  friend bool operator==(const CacheId&, const CacheId&) = default;
 };
 
 // For messages: "cache 0", "L2 cache 0".
 inline std::string text_of(CacheId cache) {
-  return (cache.is_secondary_l2 ? "L2 cache " : "cache ") + std::to_string(cache.value);
+  return (cache.level == 2 ? "L2 cache " : "cache ") + std::to_string(cache.value);
 }
 
 struct ClosId {  // class of service; 0 is the root group of resctrl, n is the directory COSn

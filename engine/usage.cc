@@ -23,10 +23,10 @@ const rdt::Usage* find(const UsageSample& sample, ClosId clos, const rdt::Monito
 std::set<CacheId> counted_caches(const NodeState& state, const Workload& workload) {
   std::set<CacheId> caches;
   for (const auto& [cache, ways] : workload.grant.ways) {
-    if (!cache.is_secondary_l2) caches.insert(cache);
+    if (cache.level == 3) caches.insert(cache);
   }
   if (!caches.empty() || !workload.grant.has_class()) return caches;
-  for (const auto& [cache, cpus] : state.facts.rdt.caches) {
+  for (const auto& [cache, cpus] : state.facts.rdt.level_of(3).caches) {
     if (cpus.intersects(cpus_of(workload) | workload.spec.task_cpus)) caches.insert(cache);
   }
   return caches;

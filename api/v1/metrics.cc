@@ -101,20 +101,16 @@ void add_ways(Families& families, const NodeState& state) {
   Family free{.name = "nrd_cache_ways_free", .help = "Ways that are not granted and not used by foreign groups"};
   Family used{.name = "nrd_cache_ways_used", .help = "Ways granted to workloads"};
   Family idle{.name = "nrd_cache_ways_idle", .help = "Ways that no workload, foreign group, OS or infra class fills"};
-  const auto add_level = [&](const std::optional<rdt::Cat>& cat, unsigned level,
-                             const std::map<CacheId, CpuSet>& caches) {
-    if (!cat) return;
-    for (const auto& [cache, cpus] : caches) {
-      const metrics::Labels labels{{"level", std::to_string(level)}, {"cache", std::to_string(cache.value)}};
-      all.samples.push_back({.value = static_cast<double>(cat->ways), .labels = labels});
+  for (const auto& [number, level] : state.facts.rdt.levels) {
+    if (!level.cat) continue;
+    for (const auto& [cache, cpus] : level.caches) {
+      const metrics::Labels labels{{"level", std::to_string(number)}, {"cache", std::to_string(cache.value)}};
+      all.samples.push_back({.value = static_cast<double>(level.cat->ways), .labels = labels});
       free.samples.push_back({.value = static_cast<double>(free_ways(state, cache).count()), .labels = labels});
       used.samples.push_back({.value = static_cast<double>(granted_ways(state, cache).count()), .labels = labels});
       idle.samples.push_back({.value = static_cast<double>(idle_ways(state, cache).count()), .labels = labels});
     }
-  };
-  const rdt::Node& node = state.facts.rdt;
-  add_level(node.cat, node.level, node.caches);
-  add_level(node.l2_cat, 2, node.l2);
+  }
   families.insert(families.end(), {std::move(all), std::move(free), std::move(used), std::move(idle)});
 }
 

@@ -36,9 +36,8 @@ void render_mba(json::Writer& w, const std::optional<rdt::MbaInfo>& mba) {
 }
 
 void render_cat(json::Writer& w, const rdt::Node& node, unsigned level) {
-  const bool is_beside = level == 2 && node.level == 3;
-  const std::optional<rdt::Cat>& cat = is_beside ? node.l2_cat : node.cat;
-  if (!cat || (level != node.level && !is_beside)) {
+  const std::optional<rdt::Cat>& cat = node.level_of(level).cat;
+  if (!cat) {
     w.null();
     return;
   }
@@ -83,7 +82,7 @@ void render_capabilities(json::Writer& w, const rdt::Node& node) {
   w.end_object();
 }
 
-void render_layout(json::Writer& w, const std::optional<PoolPartition>& layout) {
+void render_layout(json::Writer& w, const PoolPartition* layout) {
   if (!layout) {
     w.null();
     return;
@@ -110,7 +109,7 @@ void render_groups(json::Writer& w, const NodeState& state) {
 // Used: the root class and the classes of infra, workloads and foreign groups.
 void render_classes(json::Writer& w, const NodeState& state) {
   w.key("classes").begin_object();
-  w.key("total").number(state.facts.rdt.cat ? state.facts.rdt.cat->classes : 0);
+  w.key("total").number(state.facts.rdt.main().cat.value_or(rdt::Cat{}).classes);
   w.key("used").number(used_classes(state));
   w.key("reserved").number(state.config->reserved_classes);
   w.end_object();
@@ -160,7 +159,7 @@ void render_foreign(json::Writer& w, const NodeState& state, CacheId cache, cons
 
 // Free ways of each pool that has ways on this cache.
 void render_pools(json::Writer& w, const NodeState& state, CacheId cache) {
-  const std::optional<PoolPartition>& layout = partition_of(state, cache);
+  const PoolPartition* layout = layout_of(state, cache.level);
   const WayMask unassigned = unassigned_ways(state, cache);
   const WayMask idle = idle_ways(state, cache);
   w.key("pools").begin_object();
@@ -186,7 +185,7 @@ void render_owners(json::Writer& w, const NodeState& state, CacheId cache) {
     w.key("id").string(id_text(workload));
     if (!workload.spec.uuid.empty()) w.key("uuid").string(workload.spec.uuid);
     w.key("cos_name").string(cos_name(workload.grant.clos));
-    w.key("pool").string(to_string(cache.is_secondary_l2 ? Pool::Guarantee : workload.grant.pool));
+    w.key("pool").string(to_string(is_of_l2(workload, cache) ? Pool::Guarantee : workload.grant.pool));
     w.key("ways");
     render(w, ways->second);
     w.end_object();
@@ -206,7 +205,7 @@ void render_cache(json::Writer& w, const NodeState& state, CacheId id, const Cpu
   }
   w.key("numa_nodes").string(numa_nodes_of(state.facts.rdt, id));
   const auto geometry = state.facts.rdt.geometry.find(id);
-  const std::optional<rdt::Cat>& cat = id.is_secondary_l2 ? state.facts.rdt.l2_cat : state.facts.rdt.cat;
+  const std::optional<rdt::Cat>& cat = state.facts.rdt.cat_of(id);
   if (geometry != state.facts.rdt.geometry.end() && geometry->second.bytes > 0 && cat && cat->ways > 0) {
     w.key("way_bytes").number(geometry->second.bytes / cat->ways);
   }
@@ -313,16 +312,16 @@ std::string render_node(const NodeState& state) {
   w.end_object();
   render_capabilities(w, node);
   render_writer(w, node);
-  render_layout(w.key("layout"), state.layout);
+  render_layout(w.key("layout"), main_layout(state));
   render_groups(w, state);
   render_classes(w, state);
   w.key("caches").begin_array();
-  for (const auto& [id, cpus] : node.caches) render_cache(w, state, id, cpus);
+  for (const auto& [id, cpus] : node.main().caches) render_cache(w, state, id, cpus);
   w.end_array();
-  if (state.l2_layout) {
-    render_layout(w.key("l2_layout"), state.l2_layout);
+  if (const PoolPartition* l2 = layout_of(state, 2); l2 && node.main_level != 2) {
+    render_layout(w.key("l2_layout"), l2);
     w.key("l2_caches").begin_array();
-    for (const auto& [id, cpus] : node.l2) render_cache(w, state, id, cpus);
+    for (const auto& [id, cpus] : node.level_of(2).caches) render_cache(w, state, id, cpus);
     w.end_array();
   }
   w.end_object();

@@ -34,7 +34,7 @@ void add(Family& family, double value, metrics::Labels labels) {
 }
 
 void add_pools(SizeFamilies& sizes, const NodeState& state, CacheId cache, const metrics::Labels& labels) {
-  const std::optional<PoolPartition>& layout = partition_of(state, cache);
+  const PoolPartition* layout = layout_of(state, cache.level);
   if (!layout) return;
   const WayMask unassigned = unassigned_ways(state, cache);
   const WayMask granted = granted_ways(state, cache);
@@ -48,10 +48,10 @@ void add_pools(SizeFamilies& sizes, const NodeState& state, CacheId cache, const
   }
 }
 
-void add_level(SizeFamilies& sizes, const NodeState& state, const std::optional<rdt::Cat>& cat, unsigned level,
-               const std::map<CacheId, CpuSet>& caches) {
-  for (const auto& [cache, cpus] : caches) {
-    const metrics::Labels labels{{"level", std::to_string(level)}, {"cache", std::to_string(cache.value)}};
+void add_level(SizeFamilies& sizes, const NodeState& state, const rdt::CacheLevel& level) {
+  const std::optional<rdt::Cat>& cat = level.cat;
+  for (const auto& [cache, cpus] : level.caches) {
+    const metrics::Labels labels{{"level", std::to_string(cache.level)}, {"cache", std::to_string(cache.value)}};
     const auto geometry = state.facts.rdt.geometry.find(cache);
     if (geometry != state.facts.rdt.geometry.end() && geometry->second.bytes > 0) {
       const auto bytes = static_cast<double>(geometry->second.bytes);
@@ -59,7 +59,7 @@ void add_level(SizeFamilies& sizes, const NodeState& state, const std::optional<
       if (cat && cat->ways > 0) add(sizes.way, bytes / cat->ways, labels);
     }
     // An L2 cache has one pool besides that of the OS, as nrd_cache_ways shows, and there are many of them.
-    if (cat && !cache.is_secondary_l2) add_pools(sizes, state, cache, labels);
+    if (cat && state.facts.rdt.is_main(cache)) add_pools(sizes, state, cache, labels);
   }
 }
 
@@ -91,8 +91,9 @@ void add_workload_info(std::vector<Family>& families, const NodeState& state) {
 void add_sizes(std::vector<Family>& families, const NodeState& state) {
   SizeFamilies sizes;
   const rdt::Node& node = state.facts.rdt;
-  add_level(sizes, state, node.cat, node.level, node.caches);
-  if (node.l2_cat) add_level(sizes, state, node.l2_cat, 2, node.l2);
+  for (const auto& [number, level] : node.levels) {
+    if (number == node.main_level || level.cat) add_level(sizes, state, level);
+  }
   families.insert(families.end(), {std::move(sizes.cache), std::move(sizes.way), std::move(sizes.pool),
                                    std::move(sizes.used), std::move(sizes.free)});
 }

@@ -24,10 +24,10 @@ void render_part(json::Writer& w, const std::optional<T>& part) {
   part ? json::render_members(w, *part) : void(w.begin_object().end_object());
 }
 
-void render_granted_ways(json::Writer& w, const Workload& workload, bool of_l2_beside) {
+void render_granted_ways(json::Writer& w, const Workload& workload, bool of_l2) {
   w.begin_object();
   for (const auto& [id, ways] : workload.grant.ways) {
-    if (id.is_secondary_l2 != of_l2_beside) continue;
+    if (is_of_l2(workload, id) != of_l2) continue;
     w.key(std::to_string(id.value));
     render(w, ways, split_of(workload, id));
   }

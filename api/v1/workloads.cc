@@ -90,8 +90,7 @@ std::string grant_text(const Workload& workload) {
   for (const CpuGrant& cpu : cpu_grants_of(workload))
     text += (cpu.exclusive.empty() ? ", in pool " : ", CPUs " + cpu.exclusive.to_string() + " of pool ") + cpu.pool;
   for (const auto& [cache, ways] : grant.ways) {
-    text += std::string(cache.is_secondary_l2 ? ", L2 cache " : ", cache ") + std::to_string(cache.value) + ": " +
-            ways.hex();
+    text += ", " + text_of(cache) + ": " + ways.hex();
   }
   CpuSet cpus;
   for (const auto& [cpu, setting] : grant.frequencies) cpus.add(cpu);

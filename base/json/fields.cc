@@ -5,7 +5,7 @@
 namespace nrd::json {
 namespace {
 
-constexpr std::string_view kSecondaryL2 = "L2:";
+constexpr std::string_view kLevel2 = "L2:";
 
 }  // namespace
 
@@ -66,16 +66,16 @@ Result<WayMask> Codec<WayMask>::read(const Value& value) {
 Result<CacheId> Codec<CacheId>::read(const Value& value) {
   const std::string* text = value.as_string();
   if (text == nullptr) return mismatch("a string", value);
-  CacheId cache{.value = 0, .is_secondary_l2 = text->starts_with(kSecondaryL2)};
+  CacheId cache{.level = text->starts_with(kLevel2) ? 2U : 3U, .value = 0};
   const char* end = text->data() + text->size();
-  const size_t prefix = cache.is_secondary_l2 ? kSecondaryL2.size() : 0;
+  const size_t prefix = cache.level == 2 ? kLevel2.size() : 0;
   const auto [rest, error] = std::from_chars(text->data() + prefix, end, cache.value);
   if (error == std::errc() && rest == end) return cache;
   return fail(ErrorCode::BadRequest, quoted(*text, 64) + " is not a cache");
 }
 
 void Codec<CacheId>::write(Writer& writer, CacheId cache) {
-  writer.string((cache.is_secondary_l2 ? std::string(kSecondaryL2) : "") + std::to_string(cache.value));
+  writer.string((cache.level == 2 ? std::string(kLevel2) : "") + std::to_string(cache.value));
 }
 
 }  // namespace nrd::json

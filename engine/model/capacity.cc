@@ -25,7 +25,7 @@ unsigned ways_of(const NodeState& state, const std::string& origin, unsigned res
     return std::min(granted, reserved);
   }
   unsigned least = reserved;
-  for (const auto& [cache, cpus] : state.facts.rdt.caches) {
+  for (const auto& [cache, cpus] : state.facts.rdt.main().caches) {
     WayMask ways = guarantee_ways_for(state, origin) - foreign_ways(state, cache);
     for (const auto& [id, workload] : state.workloads) {
       const auto granted = workload.grant.ways.find(cache);
@@ -53,7 +53,7 @@ uint64_t milli_of(const NodeState& state, const CpuPool& pool, const std::string
 
 ReserveCapacity capacity_of(const NodeState& state, const std::string& origin, const Reserve& reserve) {
   ReserveCapacity capacity;
-  if (reserve.ways && state.layout) capacity.ways = ways_of(state, origin, *reserve.ways);
+  if (reserve.ways && main_layout(state)) capacity.ways = ways_of(state, origin, *reserve.ways);
   for (const CpuPool& pool : state.config->cpu_pools) {
     if (!reserve.pools || !reserve.pools->contains(pool.name)) continue;
     if (pool.kind == CpuPool::Kind::Exclusive) {
@@ -70,8 +70,8 @@ ReserveCapacity capacity_of(const NodeState& state, const std::string& origin, c
 Capacity capacity_of(const NodeState& state) {
   const NodeConfig& config = *state.config;
   Capacity capacity{.online = state.facts.rdt.online,
-                    .caches = state.facts.rdt.caches,
-                    .layout = state.layout,
+                    .caches = state.facts.rdt.main().caches,
+                    .layouts = state.layouts,
                     .pools = config.cpu_pools,
                     .default_pool = config.default_pool,
                     .reserves = config.reserves};

@@ -24,7 +24,7 @@ struct ReserveCapacity {
 struct Capacity {
   CpuSet online{};
   SharedMap<CacheId, CpuSet> caches{};
-  std::optional<PoolPartition> layout{};
+  std::map<unsigned, PoolPartition> layouts{};
   CpuPools pools{};
   std::string default_pool{};
   Reserves reserves{};

@@ -86,8 +86,9 @@ size_t classes_needed(const NodeState& state, const Workloads& workloads) {
 
 Failure no_class(const NodeState& state, const Workloads& workloads) {
   const std::vector<std::string> foreign = holders(state);
-  std::string text = "every class of service is in use: the node has " + std::to_string(state.facts.rdt.cat->classes) +
-                     ", the root class is one, and nrd uses " + std::to_string(classes_needed(state, workloads));
+  std::string text = "every class of service is in use: the node has " +
+                     std::to_string(state.facts.rdt.main().cat->classes) + ", the root class is one, and nrd uses " +
+                     std::to_string(classes_needed(state, workloads));
   std::string remedy = "delete a workload";
   if (!foreign.empty()) {
     text += "; other groups hold " + std::to_string(foreign.size()) + ": " + joined(foreign);
@@ -103,7 +104,7 @@ bool exists(const NodeState& state, ClosId clos) { return state.observed.rdt.cla
 bool is_kernel_full(const NodeState& state) {
   size_t groups = state.observed.rdt.classes.size();
   for (const auto& [name, group] : state.observed.rdt.foreign) groups += holds_class(group) ? 1U : 0U;
-  return groups >= state.facts.rdt.cat->classes;
+  return groups >= state.facts.rdt.main().cat->classes;
 }
 
 }  // namespace
@@ -172,7 +173,7 @@ std::set<std::string> sharing_groups(const NodeState& state, CacheId cache, WayM
 std::set<std::string> sharing_groups(const NodeState& state, const Workload& workload) {
   std::set<std::string> names;
   for (const auto& [cache, ways] : workload.grant.ways) {
-    if (workload.grant.pool == Pool::Shared && !cache.is_secondary_l2) continue;
+    if (workload.grant.pool == Pool::Shared && state.facts.rdt.is_main(cache)) continue;
     names.merge(sharing_groups(state, cache, ways, Unreadable::Included));
   }
   return names;
@@ -183,14 +184,14 @@ bool is_exclusive(const NodeState& state, const Workload& workload) {
 }
 
 bool is_class_available(const NodeState& state, ClosId clos) {
-  if (clos.value >= state.facts.rdt.cat->classes) return false;
+  if (clos.value >= state.facts.rdt.main().cat->classes) return false;
   if (!exists(state, clos)) return !is_kernel_full(state);
   return our_classes(state).contains(clos) || is_leftover(state, state.observed.rdt.classes.at(clos));
 }
 
 Result<ClosId> choose_class(const NodeState& state, const Workloads& workloads) {
   const std::set<ClosId> used = classes_of(workloads);
-  const unsigned classes = state.facts.rdt.cat->classes;
+  const unsigned classes = state.facts.rdt.main().cat->classes;
   const size_t left_to_others = std::max<size_t>(state.config->reserved_classes, holders(state).size());
   if (classes_needed(state, workloads) + left_to_others + 1 >= classes) return no_class(state, workloads);
   for (unsigned i = 2; i < classes + 1; ++i) {
@@ -201,9 +202,9 @@ Result<ClosId> choose_class(const NodeState& state, const Workloads& workloads) 
 }
 
 unsigned used_classes(const NodeState& state) {
-  if (!state.facts.rdt.cat) return 0;
+  if (!state.facts.rdt.main().cat) return 0;
   const size_t used = 1 + classes_needed(state, state.workloads) + holders(state).size();
-  return std::min(state.facts.rdt.cat->classes, static_cast<unsigned>(used));
+  return std::min(state.facts.rdt.main().cat->classes, static_cast<unsigned>(used));
 }
 
 }  // namespace nrd

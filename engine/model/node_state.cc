@@ -25,9 +25,12 @@ NodeState with_workloads(NodeState state, Workloads workloads) {
   return state;
 }
 
-const std::optional<PoolPartition>& partition_of(const NodeState& state, CacheId cache) {
-  return cache.is_secondary_l2 ? state.l2_layout : state.layout;
+const PoolPartition* layout_of(const NodeState& state, unsigned level) {
+  const auto found = state.layouts.find(level);
+  return found == state.layouts.end() ? nullptr : &found->second;
 }
+
+const PoolPartition* main_layout(const NodeState& state) { return layout_of(state, state.facts.rdt.main_level); }
 
 WayMask io_ways(const NodeState& state, CacheId cache) {
   const std::optional<rdt::Cat>& cat = state.facts.rdt.cat_of(cache);
@@ -47,7 +50,7 @@ WayMask granted_ways(const NodeState& state, CacheId cache) {
 
 WayMask os_ways(const NodeState& state, CacheId cache) {
   const WayMask used = granted_ways(state, cache) | infra_ways(state, cache);
-  const std::optional<PoolPartition>& layout = partition_of(state, cache);
+  const PoolPartition* layout = layout_of(state, cache.level);
   const std::optional<rdt::Cat>& cat = state.facts.rdt.cat_of(cache);
   if (used.empty() || !layout || !cat) {
     const auto root = state.observed.rdt.classes.find(ClosId{0});
@@ -72,7 +75,7 @@ WayMask idle_ways(const NodeState& state, CacheId cache) {
 }
 
 WayMask free_ways(const NodeState& state, CacheId cache) {
-  const std::optional<PoolPartition>& layout = partition_of(state, cache);
+  const PoolPartition* layout = layout_of(state, cache.level);
   if (!layout) return {};
   return all_ways(state, cache) - layout->os - layout->infra - foreign_ways(state, cache) - granted_ways(state, cache);
 }
@@ -160,7 +163,7 @@ bool has_its_bandwidth(const NodeState& state, const Workload& workload) {
   const auto group = state.observed.rdt.classes.find(workload.grant.clos);
   return group != state.observed.rdt.classes.end() &&
          std::ranges::all_of(workload.grant.bandwidth, [&](const auto& granted) {
-           if (!state.facts.rdt.caches.contains(granted.first)) return true;
+           if (!state.facts.rdt.level_of(3).caches.contains(granted.first)) return true;
            const auto found = group->second.bandwidth.find(granted.first);
            return mba && mba->unit == granted.second.unit && found != group->second.bandwidth.end() &&
                   found->second == granted.second.value;
@@ -208,8 +211,10 @@ std::string code_problem(const NodeState& state) {
   const rdt::Node& node = state.facts.rdt;
   for (const auto& [id, workload] : state.workloads) {
     const Spec& spec = workload.spec;
-    const bool is_joined = spec.cache && spec.cache->code > 0 && !(node.cat && node.cat->cdp);
-    const bool is_joined_in_l2 = spec.l2 && spec.l2->code > 0 && node.l2_cat && !node.l2_cat->cdp;
+    const std::optional<rdt::Cat>& cat = node.main().cat;
+    const std::optional<rdt::Cat>& l2_cat = node.level_of(2).cat;
+    const bool is_joined = spec.cache && spec.cache->code > 0 && !(cat && cat->cdp);
+    const bool is_joined_in_l2 = spec.l2 && spec.l2->code > 0 && l2_cat && !l2_cat->cdp;
     if (!is_joined && !is_joined_in_l2) continue;
     return "code and data of workload " + id_text(workload) +
            " were granted separate ways but share them now; mount resctrl as before (with cdp or cdpl2), or change the "
@@ -221,7 +226,7 @@ std::string code_problem(const NodeState& state) {
 // Workloads with L2 ways while the kernel allocates only L3.
 std::string l2_problem(const NodeState& state) {
   for (const auto& [id, workload] : state.workloads) {
-    if (!workload.spec.l2 || state.facts.rdt.l2_cat) continue;
+    if (!workload.spec.l2 || state.facts.rdt.level_of(2).cat) continue;
     return "workload " + id_text(workload) +
            " was granted L2 ways, which the kernel no longer allocates; boot as before (without rdt=!l2cat), or "
            "change the workload";

@@ -70,8 +70,7 @@ struct DurableState {
 // What was observed, and what follows from it. Not stored: a start observes again.
 struct LiveState {
   NodeFacts facts;
-  std::optional<PoolPartition> layout;       // absent on a node without L3 CAT
-  std::optional<PoolPartition> l2_layout{};  // of the L2 caches where L3 is allocated too
+  std::map<unsigned, PoolPartition> layouts{};  // of each level that is allocated
   std::set<ClosId> made_groups{};  // those of baselines.groups that exist, as far as nrd knows; unused ones are removed
   std::set<Task> infra_tasks;      // processes of the infrastructure, as last observed
   Observed observed;               // as last read, including foreign groups. A target without CPUs is gone
@@ -95,8 +94,10 @@ struct NodeState : DurableState, LiveState {
 
 // `state` with these workloads instead.
 NodeState with_workloads(NodeState state, Workloads workloads);
-// For the level of `cache`.
-const std::optional<PoolPartition>& partition_of(const NodeState& state, CacheId cache);
+// For the caches of `level`; null where it is not allocated.
+const PoolPartition* layout_of(const NodeState& state, unsigned level);
+// For those of the main level.
+const PoolPartition* main_layout(const NodeState& state);
 // Ways of `cache` granted to workloads.
 WayMask granted_ways(const NodeState& state, CacheId cache);
 // Ways of `cache` that no workload, infrastructure or foreign group holds; includes the OS floor.

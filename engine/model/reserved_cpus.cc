@@ -32,7 +32,7 @@ Result<void> check_reserved_cpus(const ReservedCpus& groups, const rdt::Node& no
   if (layout.infra.empty()) {
     return refused(key, "the infrastructure has no ways: cache_pools.infra is 0", "cache_pools.infra of 1 or more");
   }
-  if (node.cat && node.cat->classes < 2) {
+  if (node.main().cat && node.main().cat->classes < 2) {
     return refused(key, "the infrastructure needs a class of service, but the node has only the root class",
                    "no " + key);
   }
@@ -44,8 +44,10 @@ bool is_reserved_for_infra(const NodeState& state, ClosId clos) {
 }
 
 WayMask infra_ways(const NodeState& state, CacheId cache) {
-  const auto cpus = state.facts.rdt.caches.find(cache);
-  if (!state.layout || cpus == state.facts.rdt.caches.end()) return {};
+  const SharedMap<CacheId, CpuSet>& caches = state.facts.rdt.main().caches;
+  const auto cpus = caches.find(cache);
+  const PoolPartition* layout = main_layout(state);
+  if (!layout || cpus == caches.end()) return {};
   if (state.config->groups.infra_processes.empty() && !cpus->second.intersects(state.config->groups.infra)) return {};
   // Foreign groups hold the class: it is neither claimed nor free.
   if (!state.made_groups.contains(kInfraClass) && !is_class_available(state, kInfraClass)) return {};
@@ -53,9 +55,9 @@ WayMask infra_ways(const NodeState& state, CacheId cache) {
     const Grant& grant = entry.second.grant;
     const auto ways = grant.ways.find(cache);
     return (grant.has_class() && grant.clos == kInfraClass) ||
-           (ways != grant.ways.end() && ways->second.intersects(state.layout->infra));
+           (ways != grant.ways.end() && ways->second.intersects(layout->infra));
   });
-  return is_in_the_way ? WayMask() : state.layout->infra;
+  return is_in_the_way ? WayMask() : layout->infra;
 }
 
 }  // namespace nrd

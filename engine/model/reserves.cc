@@ -120,8 +120,8 @@ Result<void> check_reserved_ways(const Reserves& reserves, const PoolPartition& 
 }
 
 WayMask guarantee_ways_for(const NodeState& state, const std::string& origin) {
-  WayMask ways = state.layout->guarantee;
-  for (const auto& [name, reserved] : reserved_ways(state.config->reserves, *state.layout)) {
+  WayMask ways = main_layout(state)->guarantee;
+  for (const auto& [name, reserved] : reserved_ways(state.config->reserves, *main_layout(state))) {
     if (name == origin) return reserved;
     ways = ways - reserved;
   }
@@ -158,7 +158,7 @@ ShareLimit share_limit(const NodeState& state, const CpuPool& pool, const std::s
 
 std::string ways_reserve_text(const NodeState& state, const std::string& origin, WayMask taken) {
   std::string text;
-  for (const auto& [name, ways] : reserved_ways(state.config->reserves, *state.layout)) {
+  for (const auto& [name, ways] : reserved_ways(state.config->reserves, *main_layout(state))) {
     const std::string key = " (reserve." + name + ".ways)";
     if (name == origin) {
       const WayMask left = ways - taken;

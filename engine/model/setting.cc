@@ -25,10 +25,10 @@ bool is_of_workload(const NodeState& state, const Task& process) {
 
 // Infrastructure before workloads, so that existing grants override it.
 void add_groups(rdt::Setting& wanted, const NodeState& state) {
-  if (!state.layout) return;
+  if (!main_layout(state)) return;
   const rdt::Node& node = state.facts.rdt;
   for (const CpuId cpu : (state.config->groups.os & node.online).members()) wanted.cpus[cpu] = kRootClass;
-  for (const auto& [cache, cpus] : node.caches) {
+  for (const auto& [cache, cpus] : node.main().caches) {
     if (infra_ways(state, cache).empty()) continue;
     for (const CpuId cpu : (state.config->groups.infra & cpus & node.online).members()) wanted.cpus[cpu] = kInfraClass;
   }
@@ -108,7 +108,7 @@ void add_bandwidth(rdt::Setting& wanted, const NodeState& state) {
   if (!mba) return;
   for (const auto& [id, workload] : state.workloads) {
     for (const auto& [cache, limit] : workload.grant.bandwidth) {
-      const bool is_settable = limit.unit == mba->unit && state.facts.rdt.caches.contains(cache);
+      const bool is_settable = limit.unit == mba->unit && state.facts.rdt.level_of(3).caches.contains(cache);
       if (is_settable) wanted.bandwidth[workload.grant.clos][cache] = limit;
     }
   }
@@ -124,7 +124,7 @@ ClassWays ways_in_use(const NodeState& state) {
       if (node.has(cache)) classes[workload.grant.clos][cache] = ways;
     }
   }
-  for (const auto& [cache, cpus] : node.caches) {
+  for (const auto& [cache, cpus] : node.main().caches) {
     const WayMask ways = infra_ways(state, cache);
     if (!ways.empty()) classes[kInfraClass].emplace(cache, ways);
   }
@@ -165,7 +165,7 @@ rdt::Setting task_classes_of(const NodeState& state) {
     with_tasks.insert(clos);
   };
   const bool has_infra = std::ranges::any_of(
-      state.facts.rdt.caches, [&](const auto& entry) { return !infra_ways(state, entry.first).empty(); });
+      state.facts.rdt.main().caches, [&](const auto& entry) { return !infra_ways(state, entry.first).empty(); });
   for (const Task& task : state.infra_tasks) {
     if (has_infra && !has_ended(state, task) && !is_of_workload(state, task)) add(task, kInfraClass);
   }

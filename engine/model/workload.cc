@@ -92,11 +92,13 @@ CpuSet reserved_cpus_of(const Workload& workload) {
   return workload.grant.cpu ? workload.grant.cpu->exclusive | workload.grant.cpu->idle_siblings : workload.spec.cpus;
 }
 
+bool is_of_l2(const Workload& workload, CacheId cache) { return workload.spec.l2 && cache.level == 2; }
+
 // Code has the lowest ways: best effort grows and shrinks at its upper end.
 std::optional<rdt::Split> split_of(const Workload& workload, CacheId cache) {
   const auto granted = workload.grant.ways.find(cache);
-  const uint32_t ways = cache.is_secondary_l2 ? workload.spec.l2.value_or(L2Request{}).code
-                                              : workload.spec.cache.value_or(CacheRequest{}).code;
+  const uint32_t ways =
+      is_of_l2(workload, cache) ? workload.spec.l2->code : workload.spec.cache.value_or(CacheRequest{}).code;
   if (granted == workload.grant.ways.end() || ways == 0) return std::nullopt;
   const WayMask code = WayMask::run(granted->second.lowest(), ways);
   return rdt::Split{.code = code, .data = granted->second - code};

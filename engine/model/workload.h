@@ -235,6 +235,8 @@ inline bool is_enforced_by_runtime(const Workload& workload) {
 // The same with the siblings that are kept idle for it: no other workload gets these.
 CpuSet reserved_cpus_of(const Workload& workload);
 
+// Whether its ways on `cache` are those of its request for L2 beside L3, not those of `cache` in the request.
+bool is_of_l2(const Workload& workload, CacheId cache);
 // The code and data parts of the ways granted on `cache`; nullopt: both share all of them.
 std::optional<rdt::Split> split_of(const Workload& workload, CacheId cache);
 

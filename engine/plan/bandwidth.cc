@@ -84,7 +84,7 @@ std::map<CacheId, rdt::Bandwidth> plan_bandwidth(const NodeState& state, const S
   const std::optional<rdt::MbaInfo>& mba = state.facts.rdt.capabilities.mba_info;
   if (!spec.mba || !mba || is_everything(*spec.mba)) return limits;
   for (const auto& [cache, its] : ways) {
-    if (!cache.is_secondary_l2) limits[cache] = limit_for(*mba, *spec.mba);
+    if (cache.level == 3) limits[cache] = limit_for(*mba, *spec.mba);
   }
   return limits;
 }

@@ -31,7 +31,7 @@ Result<Workloads> grant(const NodeState& state, Workload workload, const Grant& 
   if (workload.spec.asks_for_ways()) return grant_ways(state, state.workloads, std::move(workload), before);
   Workloads workloads = state.workloads;
   workloads.put(std::move(workload));
-  if (state.layout) reclaim_free_ways(state, workloads, besteffort_caches(before));
+  if (main_layout(state)) reclaim_free_ways(state, workloads, besteffort_caches(state, before));
   return workloads;
 }
 
@@ -91,7 +91,7 @@ Result<Workloads> create_on(const NodeState& state, const Workloads& workloads, 
                             const CacheRequest& request, CacheId cache) {
   TRY(check_ways(state, request, cache));
   Workload workload{.id = id, .spec = {}, .grant = {}, .created = {}, .updated = {}};
-  workload.spec.cpus = state.facts.rdt.caches.at(cache);
+  workload.spec.cpus = state.facts.rdt.main().caches.at(cache);
   workload.spec.cache = request;
   return grant_ways(state, workloads, std::move(workload), {});
 }
@@ -140,7 +140,7 @@ Result<Workloads> remove(const NodeState& state, WorkloadId id) {
   if (found == state.workloads.end()) return not_found();
   Workloads workloads = state.workloads;
   workloads.erase(id);
-  if (state.layout) reclaim_free_ways(state, workloads, besteffort_caches(found->second.grant));
+  if (main_layout(state)) reclaim_free_ways(state, workloads, besteffort_caches(state, found->second.grant));
   return workloads;
 }
 
@@ -163,7 +163,7 @@ Workloads without_tasks(const NodeState& state, const std::map<WorkloadId, std::
       });
       workload.grant.bandwidth = plan_bandwidth(state, workload.spec, workload.grant.ways);
     }
-    for (const CacheId cache : besteffort_caches(before)) {
+    for (const CacheId cache : besteffort_caches(state, before)) {
       if (!workload.grant.ways.contains(cache)) freed.insert(cache);
     }
     if (is_over) {
@@ -172,7 +172,7 @@ Workloads without_tasks(const NodeState& state, const std::map<WorkloadId, std::
       index[id] = std::make_shared<const Workload>(std::move(workload));
     }
   }
-  if (state.layout) reclaim_free_ways(state, workloads, freed);
+  if (main_layout(state)) reclaim_free_ways(state, workloads, freed);
   return workloads;
 }
 

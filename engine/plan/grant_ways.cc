@@ -67,6 +67,10 @@ Failure not_enough(CacheId cache, const std::string& field, const std::string& m
                        .subject = std::to_string(cache.value)});
 }
 
+std::string field_of(const NodeState& state, CacheId cache) {
+  return state.facts.rdt.is_main(cache) ? "/cache" : "/l2";
+}
+
 // The class of the shared workloads if there is one, else a free class.
 Result<ClosId> class_for(const NodeState& state, const Workloads& workloads, Pool pool, const Spec& spec) {
   for (const auto& [id, workload] : workloads) {
@@ -87,7 +91,7 @@ Result<void> check_root_is_whole(const NodeState& state, const std::set<CacheId>
   for (const CacheId cache : touched) {
     const bool is_ours = claimed != state.baselines.ways.end() && claimed->second.contains(cache);
     if (is_ours || root == state.observed.rdt.classes.end() || !root->second.split.contains(cache)) continue;
-    return fail_at(ErrorCode::Conflict, cache.is_secondary_l2 ? "/l2" : "/cache",
+    return fail_at(ErrorCode::Conflict, field_of(state, cache),
                    "code and data have different ways in the root class" + on_cache(cache) + ", which nrd does not own",
                    "caches whose root class has the same ways for both");
   }
@@ -109,7 +113,7 @@ Result<void> check_alone(const NodeState& state, CacheId cache, WayMask ways) {
   if (sharing.empty()) return {};
   std::string names;
   for (const std::string& name : sharing) names += (names.empty() ? "" : ", ") + name;
-  return fail_at(ErrorCode::Conflict, cache.is_secondary_l2 ? "/l2" : "/cache",
+  return fail_at(ErrorCode::Conflict, field_of(state, cache),
                  "resctrl group " + names + " has CPUs or tasks" + on_cache(cache) + " and may fill ways " +
                      ways.list() + ", and cache_pools.foreign_groups is \"refuse\"",
                  "best effort, or a guarantee once the masks of these groups exclude its ways");
@@ -117,24 +121,24 @@ Result<void> check_alone(const NodeState& state, CacheId cache, WayMask ways) {
 
 Result<void> grant_guarantee(const NodeState& state, Workloads& workloads, Workload& workload, CacheId cache,
                              const Grant& before) {
-  const unsigned count = cache.is_secondary_l2 ? workload.spec.l2->ways : workload.spec.cache->max;
+  const bool is_main = state.facts.rdt.is_main(cache);
+  const unsigned count = is_main ? workload.spec.cache->max : workload.spec.l2->ways;
   const auto old = before.ways.find(cache);
-  const bool was_guarantee = cache.is_secondary_l2 || before.pool == Pool::Guarantee;
+  const bool was_guarantee = !is_main || before.pool == Pool::Guarantee;
   if (was_guarantee && old != before.ways.end() && old->second.count() == count) {
     workload.grant.ways[cache] = old->second;
     return {};
   }
-  const PoolPartition& layout = *partition_of(state, cache);
+  const PoolPartition& layout = *layout_of(state, cache.level);
   const WayMask taken = held(state, workloads, cache, {workload.id});
-  const bool has_reserves = !cache.is_secondary_l2;
-  const WayMask pool = has_reserves ? guarantee_ways_for(state, workload.origin) : layout.guarantee;
+  const WayMask pool = is_main ? guarantee_ways_for(state, workload.origin) : layout.guarantee;
   const AvailableWays available = available_ways(state, cache, pool, taken);
   const std::optional<WayMask> run = place_run(available, count);
   if (!run) {
-    return not_enough(cache, cache.is_secondary_l2 ? "/l2/ways" : "/cache/max",
+    return not_enough(cache, is_main ? "/cache/max" : "/l2/ways",
                       "needs " + std::to_string(count) + " contiguous ways" + on_cache(cache) + "; " +
                           left_in(layout, Pool::Guarantee, taken) +
-                          (has_reserves ? ways_reserve_text(state, workload.origin, taken) : "") +
+                          (is_main ? ways_reserve_text(state, workload.origin, taken) : "") +
                           free_in_others(layout, Pool::Guarantee, taken) +
                           held_by_others(state, cache, layout.guarantee),
                       "at most " + std::to_string(available.free.longest_run().count()));
@@ -155,13 +159,13 @@ Result<void> grant_shared(const NodeState& state, const Workloads& workloads, Wo
     return {};
   }
   const WayMask taken = held(state, workloads, cache, members);
-  const WayMask ways = (state.layout->shared - taken).longest_run();
-  if (ways.count() < state.facts.rdt.cat->min_ways) {
+  const WayMask ways = (main_layout(state)->shared - taken).longest_run();
+  if (ways.count() < state.facts.rdt.main().cat->min_ways) {
     return not_enough(cache, "/cache",
                       "foreign groups hold ways of the shared pool" + on_cache(cache) + "; " +
-                          left_in(*state.layout, Pool::Shared, taken) +
-                          free_in_others(*state.layout, Pool::Shared, taken) +
-                          held_by_others(state, cache, state.layout->shared),
+                          left_in(*main_layout(state), Pool::Shared, taken) +
+                          free_in_others(*main_layout(state), Pool::Shared, taken) +
+                          held_by_others(state, cache, main_layout(state)->shared),
                       "");
   }
   workload.grant.ways[cache] = ways;
@@ -195,7 +199,8 @@ Result<void> layout_besteffort(const NodeState& state, Workloads& workloads, Cac
   if (newcomer) touching.insert(*newcomer);
   const std::vector<WorkloadId> members = besteffort_on(workloads, cache, touching);
   const std::set<WorkloadId> pool(members.begin(), members.end());
-  AvailableWays available = available_ways(state, cache, state.layout->besteffort, held(state, workloads, cache, pool));
+  AvailableWays available =
+      available_ways(state, cache, main_layout(state)->besteffort, held(state, workloads, cache, pool));
   available.free = available.free.longest_run();
   std::vector<Demand> demands;
   for (const WorkloadId id : members) {
@@ -218,8 +223,8 @@ Result<void> layout_besteffort(const NodeState& state, Workloads& workloads, Cac
                       "needs at least " + std::to_string(newcomer ? workloads.at(*newcomer).spec.cache->min : 0) +
                           " ways" + on_cache(cache) + "; the best-effort workloads there leave " +
                           std::to_string(left) + " of " + std::to_string(in_all) + " ways" +
-                          free_in_others(*state.layout, Pool::BestEffort, held(state, workloads, cache, {})) +
-                          held_by_others(state, cache, state.layout->besteffort),
+                          free_in_others(*main_layout(state), Pool::BestEffort, held(state, workloads, cache, {})) +
+                          held_by_others(state, cache, main_layout(state)->besteffort),
                       "at most " + std::to_string(left));
   }
   std::vector<Slot> slots;
@@ -240,7 +245,7 @@ Result<void> layout_besteffort(const NodeState& state, Workloads& workloads, Cac
 // For one cache. Best effort keeps its ways for now: its pool is laid out after all other grants.
 Result<void> grant_on(const NodeState& state, Workloads& without, Workload& workload, CacheId cache,
                       const Grant& before) {
-  if (cache.is_secondary_l2) return grant_guarantee(state, without, workload, cache, before);
+  if (!state.facts.rdt.is_main(cache)) return grant_guarantee(state, without, workload, cache, before);
   switch (workload.grant.pool) {
     case Pool::None: break;
     case Pool::Guarantee: return grant_guarantee(state, without, workload, cache, before);
@@ -270,10 +275,10 @@ void reclaim_free_ways(const NodeState& state, Workloads& workloads, const std::
   }
 }
 
-std::set<CacheId> besteffort_caches(const Grant& grant) {
+std::set<CacheId> besteffort_caches(const NodeState& state, const Grant& grant) {
   std::set<CacheId> caches;
   for (const auto& [cache, ways] : grant.ways) {
-    if (grant.pool == Pool::BestEffort && !cache.is_secondary_l2) caches.insert(cache);
+    if (grant.pool == Pool::BestEffort && state.facts.rdt.is_main(cache)) caches.insert(cache);
   }
   return caches;
 }
@@ -303,9 +308,9 @@ Result<Workloads> grant_ways(const NodeState& state, Workloads workloads, Worklo
   workload.grant.bandwidth = plan_bandwidth(state, workload.spec, workload.grant.ways);
   const WorkloadId id = workload.id;
   workloads.put(std::move(workload));
-  std::set<CacheId> left = besteffort_caches(before);
+  std::set<CacheId> left = besteffort_caches(state, before);
   for (const CacheId cache : touched) {
-    if (pool != Pool::BestEffort || cache.is_secondary_l2) continue;
+    if (pool != Pool::BestEffort || !state.facts.rdt.is_main(cache)) continue;
     TRY(layout_besteffort(state, workloads, cache, id));
     left.erase(cache);
   }

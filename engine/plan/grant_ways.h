@@ -15,7 +15,7 @@ size_t shared_places(const NodeState& state);
 // `workloads` with `workload` and its ways on each of its caches; `before` is its previous grant.
 Result<Workloads> grant_ways(const NodeState& state, Workloads workloads, Workload workload, const Grant& before);
 // The caches where `grant` has ways of the best-effort pool.
-std::set<CacheId> besteffort_caches(const Grant& grant);
+std::set<CacheId> besteffort_caches(const NodeState& state, const Grant& grant);
 // Gives freed ways to the best-effort workloads on `caches`. It is optional, so if the pool cannot be laid out again
 // (foreign groups hold ways of it) all grants stay.
 void reclaim_free_ways(const NodeState& state, Workloads& workloads, const std::set<CacheId>& caches);

@@ -10,11 +10,11 @@ namespace {
 
 constexpr size_t kMostNamed = 8;
 
-// Of one workload, on all L3 caches.
-WayMask pooled_ways(const Workload& workload) {
+// Of one workload, on all caches of the main level.
+WayMask pooled_ways(const rdt::Node& node, const Workload& workload) {
   WayMask ways;
   for (const auto& [cache, granted] : workload.grant.ways) {
-    if (!cache.is_secondary_l2) ways = ways | granted;
+    if (node.is_main(cache)) ways = ways | granted;
   }
   return ways;
 }
@@ -37,15 +37,16 @@ struct Need {
 };
 
 std::optional<Need> need_of(const NodeState& state, Pool pool, const PoolPartition& after) {
+  const PoolPartition& before = *main_layout(state);
   WayMask all;
   std::string named;
   size_t count = 0;
   for (const auto& [id, workload] : state.workloads) {
     if (workload.grant.pool != pool) continue;
-    const WayMask ways = pooled_ways(workload);
+    const WayMask ways = pooled_ways(state.facts.rdt, workload);
     if (ways.empty()) continue;
-    if (ways_of(*state.layout, pool).contains(ways)) all = all | ways;
-    if (!is_in_the_way(ways, pool, *state.layout, after)) continue;
+    if (ways_of(before, pool).contains(ways)) all = all | ways;
+    if (!is_in_the_way(ways, pool, before, after)) continue;
     all = all | ways;
     if (++count <= kMostNamed) named += (named.empty() ? "" : ", ") + id_text(workload) + " (" + text_of(ways) + ")";
   }
@@ -60,7 +61,7 @@ std::optional<Need> need_of(const NodeState& state, Pool pool, const PoolPartiti
 }  // namespace
 
 Result<void> check_pool_change(const NodeState& state, const PoolPartition& after) {
-  if (!state.layout || *state.layout == after) return {};
+  if (!main_layout(state) || *main_layout(state) == after) return {};
   std::string problem;
   std::string allowed;
   std::string key;  // of the first pool

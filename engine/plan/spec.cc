@@ -64,8 +64,8 @@ Result<void> check_cpus_exist(const rdt::Node& node, const Workload& workload, c
   if (cpus.empty()) {
     return fail_at(ErrorCode::BadRequest, "/core_ids", "names no CPU", "CPUs of " + node.online.to_string());
   }
-  const CpuSet cached = spec.cache ? rdt::cpus_of(node.caches) : node.online;
-  const CpuSet l2_cached = spec.l2 ? rdt::cpus_of(node.l2) : node.online;
+  const CpuSet cached = spec.cache ? rdt::cpus_of(node.main().caches) : node.online;
+  const CpuSet l2_cached = spec.l2 ? rdt::cpus_of(node.level_of(2).caches) : node.online;
   const CpuSet usable = node.online & cached & l2_cached;
   const auto refuse = [&](const CpuSet& wrong, const std::string& what) {
     return fail_at(ErrorCode::BadRequest, spec.cpu ? "/cpu" : item_of(spec, wrong.members().front()),
@@ -76,7 +76,7 @@ Result<void> check_cpus_exist(const rdt::Node& node, const Workload& workload, c
   }
   if (const CpuSet offline = cpus - node.online; !offline.empty()) return refuse(offline, " is offline");
   if (const CpuSet bare = cpus - cached; !bare.empty())
-    return refuse(bare, " has no cache of level " + std::to_string(node.level));
+    return refuse(bare, " has no cache of level " + std::to_string(node.main_level));
   if (const CpuSet bare = cpus - l2_cached; !bare.empty()) return refuse(bare, " has no cache of level 2");
   return {};
 }
@@ -147,7 +147,7 @@ Result<void> check_id(const NodeState& state, const Spec& spec, std::optional<Wo
 
 Result<void> check_can_cache(const NodeState& state) {
   const rdt::Node& node = state.facts.rdt;
-  if (node.cat && state.layout) return {};
+  if (node.main().cat && main_layout(state)) return {};
   const std::string why = node.missing.empty() ? "this node has no cache allocation" : node.missing.front();
   return fail_at(ErrorCode::Unsupported, "/cache", "cache ways cannot be allocated: " + why);
 }
@@ -165,8 +165,8 @@ Failure refused(ErrorCode code, std::string field, std::string message, std::str
 // Pools are the same on every cache; the refusal names `touched`.
 Result<void> check_sizes(const NodeState& state, const CacheRequest& cache, CacheId touched) {
   const Pool pool = TRY(pool_of(cache));
-  const unsigned available = ways_of(*state.layout, pool).count();
-  const unsigned smallest = state.facts.rdt.cat->min_ways;
+  const unsigned available = ways_of(*main_layout(state), pool).count();
+  const unsigned smallest = state.facts.rdt.main().cat->min_ways;
   if (available == 0) {
     const std::string name = to_string(pool);
     return refused(ErrorCode::Unsupported, "/cache", "the " + name + " pool has no ways on this node", "",
@@ -215,24 +215,24 @@ Result<void> check_code(const rdt::Cat& cat, const std::string& field, uint32_t 
 
 // The CPUs or tasks' caches on which ways of `cache` are requested. Requires a request whose CPUs have caches.
 CacheId first_cache(const NodeState& state, const Workload& workload) {
-  const std::set<CacheId> touched = caches_of(state.facts.rdt, workload);
-  return *std::ranges::find_if(touched, [](CacheId cache) { return !cache.is_secondary_l2; });
+  return *caches_of(state.facts.rdt, workload).begin();  // of the main level, which comes first
 }
 
 Result<void> check_amounts(const NodeState& state, const CacheRequest& cache, CacheId touched) {
   return check_sizes(state, cache, touched).and_then([&] {
-    return check_code(*state.facts.rdt.cat, "/cache/code", cache.code, cache.min, "min");
+    return check_code(*state.facts.rdt.main().cat, "/cache/code", cache.code, cache.min, "min");
   });
 }
 
 Result<void> check_can_l2(const NodeState& state) {
   const rdt::Node& node = state.facts.rdt;
-  if (node.l2_cat && state.l2_layout) return {};
-  if (node.cat && node.level == 2) {
+  const std::optional<rdt::Cat>& cat = node.main().cat;
+  if (cat && node.main_level == 2) {
     return fail_at(ErrorCode::Unsupported, "/l2", "this node allocates only L2 caches",
                    "cache, which means L2 on this node");
   }
-  const std::string why = node.cat               ? "resctrl has no info/L2 here"
+  if (layout_of(state, 2)) return {};
+  const std::string why = cat                    ? "resctrl has no info/L2 here"
                           : node.missing.empty() ? "this node has no cache allocation"
                                                  : node.missing.front();
   return fail_at(ErrorCode::Unsupported, "/l2", "L2 ways cannot be allocated: " + why);
@@ -240,8 +240,8 @@ Result<void> check_can_l2(const NodeState& state) {
 
 Result<void> check_l2(const NodeState& state, const Spec& spec) {
   if (!spec.l2) return {};
-  const rdt::Cat& cat = *state.facts.rdt.l2_cat;
-  const unsigned available = state.l2_layout->guarantee.count();
+  const rdt::Cat& cat = *state.facts.rdt.level_of(2).cat;
+  const unsigned available = layout_of(state, 2)->guarantee.count();
   const std::string allowed = std::to_string(cat.min_ways) + " to " + std::to_string(available) + " ways";
   if (spec.l2->ways < cat.min_ways || spec.l2->ways > available) {
     return fail_at(ErrorCode::BadRequest, "/l2/ways",
@@ -358,8 +358,8 @@ std::set<CacheId> caches_of(const rdt::Node& node, const Workload& workload) {
     }
     touched.merge(of_level);
   };
-  if (spec.cache) add_touched(node.caches);
-  if (spec.l2) add_touched(node.l2);
+  if (spec.cache) add_touched(node.main().caches);
+  if (spec.l2) add_touched(node.level_of(2).caches);
   return touched;
 }
 

@@ -14,14 +14,14 @@ namespace nrd {
 
 Result<void> HardwareSync::discover() {
   NodeFacts facts = TRY(hardware_.discover());
-  state_.layout.reset();
-  state_.l2_layout.reset();
-  if (facts.rdt.cat) {
-    const PoolPartition layout = TRY(plan_layout(*facts.rdt.cat, state_.config->pools));
+  state_.layouts.clear();
+  if (const std::optional<rdt::Cat>& cat = facts.rdt.main().cat) {
+    const PoolPartition layout = TRY(plan_layout(*cat, state_.config->pools));
     TRY(check_reserved_cpus(state_.config->groups, facts.rdt, layout));
     TRY(check_reserved_ways(state_.config->reserves, layout));
-    state_.layout = layout;
-    if (facts.rdt.l2_cat) state_.l2_layout = plan_l2_layout(*facts.rdt.l2_cat);
+    state_.layouts[facts.rdt.main_level] = layout;
+    const std::optional<rdt::Cat>& l2_cat = facts.rdt.level_of(2).cat;
+    if (facts.rdt.main_level == 3 && l2_cat) state_.layouts[2] = plan_l2_layout(*l2_cat);
   }
   const bool has_new_zones = !state_.cpu_zones || facts.cpuset.zones != state_.facts.cpuset.zones ||
                              facts.rdt.online != state_.facts.rdt.online;
@@ -34,7 +34,7 @@ Result<void> HardwareSync::discover() {
 // Adds processes that match now, and removes those that no longer match.
 Result<void> HardwareSync::refresh_infra() {
   const ReservedCpus& groups = state_.config->groups;
-  if (groups.infra_processes.empty() || !state_.layout) {
+  if (groups.infra_processes.empty() || !main_layout(state_)) {
     state_.infra_tasks.clear();
     return {};
   }
@@ -87,7 +87,7 @@ Result<void> HardwareSync::refresh_frequencies(const CpuSet& cpus) {
 
 // Foreign groups appear, disappear and change without notice. While there is none, comparing the group names is enough.
 Result<bool> HardwareSync::refresh_foreign_groups() {
-  if (!state_.layout) return false;
+  if (!main_layout(state_)) return false;
   const Result<std::set<std::string>> names = hardware_.group_names();
   if (names && *names == group_names(state_.observed.rdt) && foreign_groups(state_).empty()) return false;
   return refresh({}).map([] { return true; });  // also mounts a missing resctrl tree where nrd may

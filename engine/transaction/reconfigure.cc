@@ -92,8 +92,9 @@ Result<NodeConfig> Reconfigure::resolved(const NodeConfig& config) {
   TRY(check_granted(next.cpu_pools));
   TRY(check_limited_targets(state_, next.confinement));
   TRY(check_shares(state_, next.cpu_pools));
-  if (!state_.facts.rdt.cat) return next;
-  const PoolPartition layout = TRY(plan_layout(*state_.facts.rdt.cat, next.pools));
+  const std::optional<rdt::Cat>& cat = state_.facts.rdt.main().cat;
+  if (!cat) return next;
+  const PoolPartition layout = TRY(plan_layout(*cat, next.pools));
   TRY(check_reserved_cpus(next.groups, state_.facts.rdt, layout));
   TRY(check_reserved_ways(next.reserves, layout));
   TRY(plan::check_pool_change(state_, layout));

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <set>
 #include <string>
 
@@ -11,20 +13,15 @@
 
 namespace nrd::rdt {
 
-// A cache level.
-struct Level {
-  unsigned number = 3;  // 2 or 3
-  bool cdp = false;     // write both masks, of code and of data
-};
-
 // Caches and classes as a writer sees them.
 struct CacheView {
-  std::set<uint32_t> l3;  // ids; empty where the level is not allocated
-  std::set<uint32_t> l2;
-  unsigned l3_ways = 0;
-  unsigned l2_ways = 0;
-  bool l3_cdp = false;
-  bool l2_cdp = false;
+  struct Level {
+    std::set<uint32_t> ids;
+    unsigned ways = 0;
+    bool cdp = false;
+    friend bool operator==(const Level&, const Level&) = default;
+  };
+  std::map<unsigned, Level, std::greater<>> levels;  // those that are allocated
   unsigned classes = 0;
   friend bool operator==(const CacheView&, const CacheView&) = default;
 };
@@ -32,7 +29,8 @@ struct CacheView {
 class MaskWriter {
  public:
   virtual ~MaskWriter() = default;
-  virtual Result<void> set_ways(const Level& level, const WaysWrite& write) = 0;
+  // `cdp`: write both masks, of code and of data.
+  virtual Result<void> set_ways(const WaysWrite& write, bool cdp) = 0;
 };
 
 }  // namespace nrd::rdt

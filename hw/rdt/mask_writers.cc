@@ -21,13 +21,10 @@ std::string list_of(const std::set<uint32_t>& ids) {
 
 std::string text_of(const CacheView& view) {
   std::string text;
-  const auto add = [&text](const std::string& level, const std::set<uint32_t>& ids, unsigned ways, bool cdp) {
-    if (ids.empty() && ways == 0) return;
-    text += (text.empty() ? "" : ", ") + level + " caches " + list_of(ids) + " of " + std::to_string(ways) + " ways" +
-            (cdp ? " with CDP" : "");
-  };
-  add("L3", view.l3, view.l3_ways, view.l3_cdp);
-  add("L2", view.l2, view.l2_ways, view.l2_cdp);
+  for (const auto& [number, level] : view.levels) {
+    text += (text.empty() ? "L" : ", L") + std::to_string(number) + " caches " + list_of(level.ids) + " of " +
+            std::to_string(level.ways) + " ways" + (level.cdp ? " with CDP" : "");
+  }
   return text + (text.empty() ? "" : ", ") + std::to_string(view.classes) + " classes";
 }
 
@@ -94,21 +91,13 @@ MaskWriter& MaskWriters::writer_for(const WaysWrite& write) {
   return resctrl_;
 }
 
-Result<CacheView> read_cache_view(const Cat& cat, const std::optional<Cat>& l2_cat) {
+Result<CacheView> read_cache_view(const Cats& cats) {
   const std::optional<Masks> root = TRY(read_masks(""));
   const unsigned classes = TRY(read_classes());
   CacheView view;
   view.classes = classes;
-  const bool is_l2_alone = read_level({}) == 2;
-  (is_l2_alone ? view.l2_ways : view.l3_ways) = cat.ways;
-  (is_l2_alone ? view.l2_cdp : view.l3_cdp) = cat.cdp;
-  if (l2_cat) {
-    view.l2_ways = l2_cat->ways;
-    view.l2_cdp = l2_cat->cdp;
-  }
-  for (const auto& [cache, ways] : root.value_or(Masks{}).ways) {
-    (is_l2_alone || cache.is_secondary_l2 ? view.l2 : view.l3).insert(cache.value);
-  }
+  for (const auto& [level, cat] : cats) view.levels[level] = {.ids = {}, .ways = cat.ways, .cdp = cat.cdp};
+  for (const auto& [cache, ways] : root.value_or(Masks{}).ways) view.levels[cache.level].ids.insert(cache.value);
   return view;
 }
 

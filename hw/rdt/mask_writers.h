@@ -40,7 +40,7 @@ class MaskWriters {
   bool has_started_ = false;
 };
 
-// The view of the mounted tree, whose caches are allocated as `cat` says and, if L2 is allocated too, as `l2_cat` says.
-Result<CacheView> read_cache_view(const Cat& cat, const std::optional<Cat>& l2_cat);
+// The view of the mounted tree, whose caches are allocated as `cats` says.
+Result<CacheView> read_cache_view(const Cats& cats);
 
 }  // namespace nrd::rdt

@@ -66,17 +66,13 @@ CacheView view_of(const pqos_cap& cap, const pqos_cpuinfo& cpus) {
     const pqos_capability& one = cap.capabilities[i];
     unsigned count = 0;
     if (one.type == PQOS_CAP_TYPE_L3CA) {
-      view.l3_ways = one.u.l3ca->num_ways;
-      view.l3_cdp = one.u.l3ca->cdp_on != 0;
       note_classes(one.u.l3ca->num_classes);
       unsigned* const ids = pqos_cpu_get_l3cat_ids(&cpus, &count);
-      view.l3 = taken(ids, count);
+      view.levels[3] = {.ids = taken(ids, count), .ways = one.u.l3ca->num_ways, .cdp = one.u.l3ca->cdp_on != 0};
     } else if (one.type == PQOS_CAP_TYPE_L2CA) {
-      view.l2_ways = one.u.l2ca->num_ways;
-      view.l2_cdp = one.u.l2ca->cdp_on != 0;
       note_classes(one.u.l2ca->num_classes);
       unsigned* const ids = pqos_cpu_get_l2ids(&cpus, &count);
-      view.l2 = taken(ids, count);
+      view.levels[2] = {.ids = taken(ids, count), .ways = one.u.l2ca->num_ways, .cdp = one.u.l2ca->cdp_on != 0};
     } else if (one.type == PQOS_CAP_TYPE_MBA) {
       note_classes(one.u.mba->num_classes);
     }
@@ -163,7 +159,7 @@ Pqos::~Pqos() {
   pqos_fini();
 }
 
-Result<void> Pqos::set_ways(const Level& level, const WaysWrite& write) {
+Result<void> Pqos::set_ways(const WaysWrite& write, bool /*cdp*/) {
   TRY(lock_.take());
   const auto fill = [&write](auto& setting) {
     setting.class_id = write.clos.value;
@@ -178,7 +174,7 @@ Result<void> Pqos::set_ways(const Level& level, const WaysWrite& write) {
   const AlarmLetThrough alarm;
   log_capture_.last_error.clear();
   errno = 0;
-  if (level.number == 2) {
+  if (write.cache.level == 2) {
     pqos_l2ca setting = {};
     fill(setting);
     const int retval = pqos_l2ca_set(write.cache.value, 1, &setting);

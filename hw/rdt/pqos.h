@@ -37,7 +37,7 @@ class Pqos final : public MaskWriter {
   Pqos(const Pqos&) = delete;
   Pqos& operator=(const Pqos&) = delete;
 
-  Result<void> set_ways(const Level& level, const WaysWrite& write) override;
+  Result<void> set_ways(const WaysWrite& write, bool cdp) override;
   // Checks that its lock is free; waits briefly. Busy names the holder.
   Result<void> await_lock() const {
     return lock_.take().map([this] { lock_.let_go(); });

@@ -41,7 +41,7 @@ class ResctrlRdt final : public Rdt {
     }
     add_cat(*node);
     TRY(add_what_few_ask(*node));
-    if (!node->cat) return node;
+    if (!node->main().cat) return node;
     // Bandwidth and monitoring belong to L3, whose caches have other ids.
     if (level_ != 3) node->capabilities.mba_info.reset();
     add_cores(*node);
@@ -104,34 +104,34 @@ class ResctrlRdt final : public Rdt {
     }
     unavailable_reason_ = {};
     was_available_ = true;
-    if (const Result<CacheView> view = read_cache_view(cat_, l2_cat_)) writers_.choose(*view);
+    if (const Result<CacheView> view = read_cache_view(cats_)) writers_.choose(*view);
   }
 
   Result<void> read_cat() {
     TRY(check_mount());
     guard_tree(tree_mode_);
-    std::vector<std::string> missing;
-    const Result<std::optional<Cat>> cat = read_cat_info(missing);
-    if (!cat) return fail(ErrorCode::Unsupported, "L3 CAT: " + cat.error().message, cat.error().detail);
-    if (!*cat) return fail(ErrorCode::Unsupported, missing.front());
-    const Result<std::optional<Cat>> l2_cat = read_l2_cat_info();
-    if (!l2_cat) return fail(ErrorCode::Unsupported, "L2 CAT: " + l2_cat.error().message, l2_cat.error().detail);
+    Cats cats;
+    for (const unsigned level : {3U, 2U}) {
+      const Result<std::optional<Cat>> cat = read_cat_info(level);
+      const std::string name = "L" + std::to_string(level) + " CAT: ";
+      if (!cat) return fail(ErrorCode::Unsupported, name + cat.error().message, cat.error().detail);
+      if (*cat) cats.emplace(level, **cat);
+    }
+    if (cats.empty()) return fail(ErrorCode::Unsupported, why_no_cat());
     const Result<unsigned> classes = read_classes();
     if (!classes) return fail(ErrorCode::Unsupported, "L3 CAT: " + classes.error().message, classes.error().detail);
-    cat_ = **cat;
-    l2_cat_ = *l2_cat;
     const Result<std::map<CacheId, WayMask>> io_ways = read_io_ways();
     if (!io_ways) return fail(ErrorCode::Unsupported, "L3 CAT: " + io_ways.error().message, io_ways.error().detail);
     io_ways_ = *io_ways;
-    cat_.classes = *classes - (io_ways_.empty() || *classes < 2 ? 0 : 1);  // io_alloc uses the highest
-    if (l2_cat_) l2_cat_->classes = *classes;
+    for (auto& [level, cat] : cats) cat.classes = *classes;
+    if (!io_ways_.empty() && *classes > 1) --cats[3].classes;  // io_alloc uses the highest
+    cats_ = std::move(cats);
     return {};
   }
 
   void add_cat(Node& node) const {
     if (!is_available_) return node.missing.push_back(unavailable_reason_.message);
-    node.cat = cat_;
-    node.l2_cat = l2_cat_;
+    for (const auto& [level, cat] : cats_) node.levels[level].cat = cat;
     node.io_ways = io_ways_;
   }
 
@@ -150,11 +150,12 @@ class ResctrlRdt final : public Rdt {
   }
 
   void add_l2(Node& node) {
-    const bool all = l2_cat_.has_value();
+    const Details details = cats_.contains(2) ? Details::All : Details::IdsAndCpus;
     // The cache files of a CPU may appear a moment after the CPU.
-    const bool has_all = l2_.geometry.size() == l2_.l2.size() && cpus_of(l2_.l2) == node.online;
-    if (l2_.online != node.online || (all && !has_all)) l2_ = read_l2(node.online, all);
-    node.l2 = l2_.l2;
+    const std::map<CacheId, CpuSet>& caches = l2_.level_of(2).caches;
+    const bool has_all = l2_.geometry.size() == caches.size() && cpus_of(caches) == node.online;
+    if (l2_.online != node.online || (details == Details::All && !has_all)) l2_ = read_caches(2, node.online, details);
+    node.levels[2].caches = l2_.level_of(2).caches;
     node.sockets.edit().insert(l2_.sockets.begin(), l2_.sockets.end());
     node.numa_nodes.edit().insert(l2_.numa_nodes.begin(), l2_.numa_nodes.end());
     node.geometry.edit().insert(l2_.geometry.begin(), l2_.geometry.end());
@@ -220,7 +221,7 @@ class ResctrlRdt final : public Rdt {
     if (!known_) return fail(ErrorCode::Unsupported, unavailable_reason_.message, unavailable_reason_.detail);
     Observed observed = *std::exchange(known_, std::nullopt);
     TRY(make_groups(observed, wanted));
-    const std::vector<Write> writes = write_order(observed, wanted, cat_.min_ways, l2_cat_ ? l2_cat_->min_ways : 1);
+    const std::vector<Write> writes = write_order(observed, wanted, cats_);
     const bool masks_change =
         std::ranges::any_of(writes, [](const Write& write) { return std::holds_alternative<WaysWrite>(write); });
     const TaskMoves moves = task_moves(observed, wanted, masks_change);
@@ -249,8 +250,7 @@ class ResctrlRdt final : public Rdt {
   }
 
   Result<void> apply(const WaysWrite& write) {
-    const Level level{.number = write.cache.is_secondary_l2 ? 2 : level_, .cdp = cat_of(write.cache).cdp};
-    return writers_.writer_for(write).set_ways(level, write).map_error([&](Error error) {
+    return writers_.writer_for(write).set_ways(write, cat_of(write.cache).cdp).map_error([&](Error error) {
       return explained(std::move(error), not_taken(write.clos, write.cache, write.ways, write.split));
     });
   }
@@ -269,7 +269,11 @@ class ResctrlRdt final : public Rdt {
     return error;
   }
 
-  const Cat& cat_of(CacheId cache) const { return cache.is_secondary_l2 && l2_cat_ ? *l2_cat_ : cat_; }
+  // Without ways if its level is no longer allocated.
+  Cat cat_of(CacheId cache) const {
+    const auto found = cats_.find(cache.level);
+    return found == cats_.end() ? Cat{} : found->second;
+  }
 
   // As wide as the cache: 0x00f for eleven ways.
   std::string hex(CacheId cache, WayMask ways) const {
@@ -363,13 +367,12 @@ class ResctrlRdt final : public Rdt {
   bool was_available_ = false;  // at least once since start
   Error unavailable_reason_;
   std::optional<Observed> known_;  // nullopt after any failure: observe before the next write
-  Cat cat_;
-  std::optional<Cat> l2_cat_;  // in addition to cat_
+  Cats cats_;
   std::map<CacheId, WayMask> io_ways_;
   const mode_t tree_mode_;
   std::optional<Monitoring> monitoring_;
   std::set<ClosId> asked_;  // classes whose monitoring was requested since their groups were created
-  unsigned level_ = 3;      // of the caches whose ways are set
+  unsigned level_ = 3;      // Node::main_level
   std::optional<Capabilities> flags_;
   std::vector<CpuSet> cores_;  // online cores with several threads, for the online CPUs in `cores_of_`
   CpuSet cores_of_;

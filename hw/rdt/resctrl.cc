@@ -52,7 +52,7 @@ std::optional<std::string_view> find_line(std::string_view schemata, std::string
 }
 
 // "0=7ff;1=7ff". nullopt: not such a list.
-std::optional<std::map<CacheId, uint32_t>> parse_values(std::string_view rest, int base) {
+std::optional<std::map<CacheId, uint32_t>> parse_values(unsigned level, std::string_view rest, int base) {
   std::map<CacheId, uint32_t> values;
   for (;;) {
     const std::string_view item = rest.substr(0, rest.find(';'));
@@ -60,7 +60,7 @@ std::optional<std::map<CacheId, uint32_t>> parse_values(std::string_view rest, i
     if (equals == std::string_view::npos) return std::nullopt;
     const auto cache = parse_number<uint32_t>(trimmed(item.substr(0, equals)));
     const auto value = parse_number<uint32_t>(trimmed(item.substr(equals + 1)), base);
-    if (!cache || !value || !values.emplace(CacheId{*cache}, *value).second) return std::nullopt;
+    if (!cache || !value || !values.emplace(CacheId{level, *cache}, *value).second) return std::nullopt;
     if (item.size() == rest.size()) return values;
     rest.remove_prefix(item.size() + 1);
   }
@@ -80,6 +80,8 @@ bool file_has_word(const std::string& path, std::string_view word) {
   return text && *text && has_line_word(**text, word);
 }
 
+}  // namespace
+
 std::string why_no_cat() {
   if (!file_has_word("/proc/filesystems", "resctrl")) {
     return "L3 CAT: the kernel has no resctrl file system; it needs CONFIG_X86_CPU_RESCTRL and a CPU with RDT";
@@ -90,19 +92,19 @@ std::string why_no_cat() {
   return "L3 CAT: resctrl has no info/L3; check the kernel command line for rdt=!l3cat";
 }
 
-Result<std::map<CacheId, WayMask>> parse_line(std::string_view line, bool is_secondary_l2) {
-  const auto masks = parse_values(line, 16);
+namespace {
+
+Result<std::map<CacheId, WayMask>> parse_line(unsigned level, std::string_view line) {
+  const auto masks = parse_values(level, line, 16);
   if (!masks) return unexpected("schemata", line);
   std::map<CacheId, WayMask> ways;
-  for (const auto& [cache, mask] : *masks) {
-    ways.emplace(CacheId{cache.value, is_secondary_l2}, WayMask(mask));
-  }
+  for (const auto& [cache, mask] : *masks) ways.emplace(cache, WayMask(mask));
   return ways;
 }
 
-Result<void> add_cdp(std::string_view code_line, std::string_view data_line, bool is_secondary_l2, Masks& masks) {
-  const std::map<CacheId, WayMask> code = TRY(parse_line(code_line, is_secondary_l2));
-  const std::map<CacheId, WayMask> data = TRY(parse_line(data_line, is_secondary_l2));
+Result<void> add_cdp(unsigned level, std::string_view code_line, std::string_view data_line, Masks& masks) {
+  const std::map<CacheId, WayMask> code = TRY(parse_line(level, code_line));
+  const std::map<CacheId, WayMask> data = TRY(parse_line(level, data_line));
   for (const auto& [cache, ways] : code) {
     const auto of_data = data.find(cache);
     if (of_data == data.end() || code.size() != data.size()) return unexpected("schemata", data_line);
@@ -117,16 +119,15 @@ Result<void> add_cdp(std::string_view code_line, std::string_view data_line, boo
 Result<Masks> parse_masks(std::string_view schemata) {
   if (!schemata.ends_with('\n')) return unexpected("schemata", schemata);
   Masks masks;
-  for (const std::string level : {"L3", "L2"}) {
-    const bool is_secondary_l2 = level == "L2" && !masks.ways.empty();
-    const auto code = find_line(schemata, level + "CODE:");
-    const auto data = find_line(schemata, level + "DATA:");
-    if (const auto line = find_line(schemata, level + ":")) {
-      std::map<CacheId, WayMask> ways = TRY(parse_line(*line, is_secondary_l2));
+  for (const unsigned level : {3U, 2U}) {
+    const std::string name = "L" + std::to_string(level);
+    const auto code = find_line(schemata, name + "CODE:");
+    const auto data = find_line(schemata, name + "DATA:");
+    if (const auto line = find_line(schemata, name + ":")) {
+      std::map<CacheId, WayMask> ways = TRY(parse_line(level, *line));
       masks.ways.merge(ways);
     } else if (code && data) {
-      if (const Result<void> added = add_cdp(*code, *data, is_secondary_l2, masks); !added)
-        return Failure(added.error());
+      TRY(add_cdp(level, *code, *data, masks));
     }
   }
   if (masks.ways.empty()) return unexpected("schemata", schemata);
@@ -136,7 +137,7 @@ Result<Masks> parse_masks(std::string_view schemata) {
 Result<std::map<CacheId, uint32_t>> parse_mb(std::string_view schemata) {
   const std::optional<std::string_view> line = find_line(schemata, "MB:");
   if (!line) return std::map<CacheId, uint32_t>();
-  auto limits = schemata.ends_with('\n') ? parse_values(*line, 10) : std::nullopt;
+  auto limits = schemata.ends_with('\n') ? parse_values(3, *line, 10) : std::nullopt;
   if (!limits) return unexpected("schemata", "MB:" + std::string(*line));
   for (auto& [cache, limit] : *limits) limit = std::min(limit, kUnlimitedMbps);
   return *std::move(limits);
@@ -227,24 +228,16 @@ unsigned read_level(const Capabilities& flags) {
   return flags.l2_cat && !flags.l3_cat ? 2 : 3;
 }
 
-Result<std::optional<Cat>> read_cat_info(std::vector<std::string>& missing) {
-  const Allocated* allocated = find_allocated({3, 2});
-  Result<std::optional<Cat>> cat = allocated == nullptr ? std::optional<Cat>() : read_cat_info(*allocated);
-  if (cat && !*cat) missing.push_back(why_no_cat());
-  return cat;
-}
-
-Result<std::optional<Cat>> read_l2_cat_info() {
-  const Allocated* l2 = find_allocated({2});
-  if (l2 == nullptr || find_allocated({3}) == nullptr) return std::nullopt;
-  return read_cat_info(*l2);
+Result<std::optional<Cat>> read_cat_info(unsigned level) {
+  const Allocated* allocated = find_allocated({level});
+  return allocated == nullptr ? std::optional<Cat>() : read_cat_info(*allocated);
 }
 
 Result<std::map<CacheId, WayMask>> parse_io_alloc(const std::optional<std::string>& io_alloc,
                                                   const std::optional<std::string>& io_alloc_cbm) {
   if (!io_alloc || trimmed(*io_alloc) != "enabled" || !io_alloc_cbm) return std::map<CacheId, WayMask>();
   if (!io_alloc_cbm->ends_with('\n')) return unexpected("io_alloc_cbm", *io_alloc_cbm);
-  return parse_line(trimmed(*io_alloc_cbm), false);
+  return parse_line(3, trimmed(*io_alloc_cbm));
 }
 
 Result<std::map<CacheId, WayMask>> read_io_ways() {

@@ -52,10 +52,10 @@ bool is_mounted();
 // The level whose caches are allocated: according to the mount, or to the CPU's flags. 3 if neither says.
 unsigned read_level(const Capabilities& flags);
 
-// info/L3, or its equivalent; nullopt with a sentence in `missing` if this node has no (usable) CAT.
-Result<std::optional<Cat>> read_cat_info(std::vector<std::string>& missing);
-// The same for L2 caches where L3 is allocated too; nullopt where L2 is not.
-Result<std::optional<Cat>> read_l2_cat_info();
+// info/L3 or info/L2, or their equivalents for code and data; nullopt where the level is not allocated.
+Result<std::optional<Cat>> read_cat_info(unsigned level);
+// Why no level is allocated, as a sentence.
+std::string why_no_cat();
 
 // The maximum number of groups including the root: the smallest num_closids of all resources, because a group has a
 // class of each. Other software may hold some, and the kernel may reserve some.

@@ -7,7 +7,7 @@ namespace nrd::rdt {
 
 class ResctrlWriter final : public MaskWriter {
  public:
-  Result<void> set_ways(const Level& level, const WaysWrite& write) override;
+  Result<void> set_ways(const WaysWrite& write, bool cdp) override;
 };
 
 }  // namespace nrd::rdt

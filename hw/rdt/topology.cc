@@ -95,13 +95,6 @@ std::set<uint32_t> read_numa_nodes(const std::string& root, const CpuSet& cpus) 
   return nodes;
 }
 
-// A level of caches to read.
-struct Wanted {
-  uint32_t level = 3;
-  bool is_secondary_l2 = false;
-  bool all = true;  // including geometry and position, not only ids and CPUs
-};
-
 // The maps of a Node while they are filled.
 struct Caches {
   std::map<CacheId, CpuSet> cpus;
@@ -110,18 +103,19 @@ struct Caches {
   std::map<CacheId, Geometry> geometry;
 };
 
-// Reads the cache of `cpu` for all CPUs that share it, and returns these.
-CpuSet add_cache(const std::string& root, CpuId cpu, const Wanted& wanted, const CpuSet& online, Caches& caches) {
-  const std::optional<std::string> folder = cache_folder(root, cpu, wanted.level);
+// Reads the cache of `level` of `cpu` for all CPUs that share it, and returns these.
+CpuSet add_cache(const std::string& root, CpuId cpu, unsigned level, Details details, const CpuSet& online,
+                 Caches& caches) {
+  const std::optional<std::string> folder = cache_folder(root, cpu, level);
   if (!folder) return {};
   const std::optional<uint32_t> number = read_number(*folder + "id");
   const Result<CpuSet> sharing = read_list(*folder + "shared_cpu_list");
   if (!number || !sharing) return {};
-  const CacheId id{*number, wanted.is_secondary_l2};
+  const CacheId id{level, *number};
   CpuSet& cpus = caches.cpus[id];
   cpus |= *sharing & online;
   cpus.add(cpu);
-  if (!wanted.all) return cpus;
+  if (details == Details::IdsAndCpus) return cpus;
   const std::optional<uint32_t> socket = read_number(cpu_path(root, cpu) + "topology/physical_package_id");
   caches.sockets[id] = static_cast<int>(socket.value_or(0));
   if (auto nodes = read_numa_nodes(root, cpus); !nodes.empty()) caches.numa_nodes[id] = std::move(nodes);
@@ -130,13 +124,13 @@ CpuSet add_cache(const std::string& root, CpuId cpu, const Wanted& wanted, const
 }
 
 // Read one CPU of each cache: on 1,024 CPUs that is a few files instead of thousands.
-void add_caches(const std::string& root, const Wanted& wanted, Node& node) {
+void add_caches(const std::string& root, unsigned level, Details details, Node& node) {
   Caches caches;
   CpuSet left = node.online;
   for (const CpuId cpu : node.online.members()) {
-    if (left.contains(cpu)) left -= add_cache(root, cpu, wanted, node.online, caches);
+    if (left.contains(cpu)) left -= add_cache(root, cpu, level, details, node.online, caches);
   }
-  (wanted.is_secondary_l2 ? node.l2 : node.caches) = std::move(caches.cpus);
+  node.levels[level].caches = std::move(caches.cpus);
   node.sockets = std::move(caches.sockets);
   node.numa_nodes = std::move(caches.numa_nodes);
   node.geometry = std::move(caches.geometry);
@@ -146,19 +140,19 @@ void add_caches(const std::string& root, const Wanted& wanted, Node& node) {
 
 Result<Node> read_topology(const std::string& root, unsigned level) {
   Node node;
-  node.level = level;
+  node.main_level = level;
   for (const auto& [name, list] : {std::pair{"/possible", &node.possible}, std::pair{"/online", &node.online},
                                    std::pair{"/isolated", &node.isolated}}) {
     *list = TRY(read_list(root + kCpus + name));
   }
-  add_caches(root, {.level = level}, node);
+  add_caches(root, level, Details::All, node);
   return node;
 }
 
-Node read_l2(const CpuSet& online, bool all, const std::string& root) {
+Node read_caches(unsigned level, const CpuSet& online, Details details, const std::string& root) {
   Node node;
   node.online = online;
-  add_caches(root, {.level = 2, .is_secondary_l2 = true, .all = all}, node);
+  add_caches(root, level, details, node);
   return node;
 }
 

@@ -11,12 +11,13 @@
 
 namespace nrd::rdt {
 
-// Fills possible, online, isolated and the caches of `level`; the rest of the Node keeps its defaults.
+// Fills possible, online, isolated and the caches of `level`, as the main one; the rest of the Node keeps its defaults.
 Result<Node> read_topology(const std::string& root = "", unsigned level = 3);
 
-// The L2 caches of `online` on a node that also has L3; with `all` the same details as read_topology(). There may be
-// one for each core, so this can read thousands of files.
-Node read_l2(const CpuSet& online, bool all, const std::string& root = "");
+enum class Details { All, IdsAndCpus };
+
+// Only the caches of `level` of `online`. There may be an L2 cache for each core, so this can read thousands of files.
+Node read_caches(unsigned level, const CpuSet& online, Details details, const std::string& root = "");
 
 // The threads of each core with several threads in `online`.
 std::vector<CpuSet> read_cores(const CpuSet& online, const std::string& root = "");

@@ -1,11 +1,12 @@
 // Plain structs of the RDT module: the node's caches, its classes of service, and a setting of them.
 //
 // A class of service (CLOS) is one resctrl group: ClosId 0 is the root group, ClosId n the directory COSn. A class has
-// one way mask per cache id; a CPU belongs to exactly one class. The caches are those of level 3, or of level 2 on CPUs
-// that allocate only L2; where both are allocated, CacheId::is_secondary_l2 marks the L2 caches. Where code and data
-// have separate masks (CDP), a class's ways are both together, except in Split.
+// one way mask per cache id; a CPU belongs to exactly one class. The caches are those of each level that the kernel
+// allocates: 3, 2, or both. Where code and data have separate masks (CDP), a class's ways are both together, except in
+// Split.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -31,6 +32,8 @@ struct Cat {
   bool sparse_masks = false;  // a mask may have holes (Linux 6.7, on AMD and newer Intel CPUs)
   friend bool operator==(const Cat&, const Cat&) = default;
 };
+
+using Cats = std::map<unsigned, Cat, std::greater<>>;  // of each level that is allocated, L3 first
 
 // A cache as the kernel describes it (Documentation/ABI/testing/sysfs-devices-system-cpu); 0: not reported.
 struct Geometry {
@@ -120,34 +123,44 @@ inline CpuSet cpus_of(const std::map<CacheId, CpuSet>& caches) {
   return all;
 }
 
+// The caches of one level.
+struct CacheLevel {
+  SharedMap<CacheId, CpuSet> caches{};  // online CPUs of each
+  std::optional<Cat> cat{};             // absent: their ways cannot be set here
+  friend bool operator==(const CacheLevel&, const CacheLevel&) = default;
+};
+
 // The result of discover(). CPUs and caches are known on a node without RDT as well.
 struct Node {
-  // For the level of `cache`.
-  const std::optional<Cat>& cat_of(CacheId cache) const { return cache.is_secondary_l2 ? l2_cat : cat; }
+  // Empty if there is none.
+  const CacheLevel& level_of(unsigned number) const {
+    static const CacheLevel kNone;
+    const auto found = levels.find(number);
+    return found == levels.end() ? kNone : found->second;
+  }
+  const CacheLevel& main() const { return level_of(main_level); }
+  bool is_main(CacheId cache) const { return cache.level == main_level; }
+  const std::optional<Cat>& cat_of(CacheId cache) const { return level_of(cache.level).cat; }
   // True if the cache exists and its level is allocated.
   bool has(CacheId cache) const {
-    return cache.is_secondary_l2 ? l2_cat && l2.contains(cache) : caches.contains(cache);
+    const CacheLevel& level = level_of(cache.level);
+    return level.caches.contains(cache) && (is_main(cache) || level.cat);
   }
-  const CpuSet& cpus_of(CacheId cache) const {
-    return (cache.is_secondary_l2 ? l2 : caches).at(cache);
-  }  // requires has()
+  const CpuSet& cpus_of(CacheId cache) const { return level_of(cache.level).caches.at(cache); }  // requires has()
 
-  CpuSet possible;                                    // all CPU numbers possible in this boot
-  CpuSet online;                                      // those that run now
-  unsigned level = 3;                                 // of `caches`
-  SharedMap<CacheId, CpuSet> caches;                  // online CPUs of each cache
-  SharedMap<CacheId, int> sockets;                    // physical_package_id of each cache, for display
-  SharedMap<CacheId, std::set<uint32_t>> numa_nodes;  // of its CPUs; absent: the kernel reports no NUMA nodes
-  SharedMap<CacheId, Geometry> geometry;              // of each cache
-  SharedMap<CacheId, CpuSet> l2;                      // as `caches` for each L2 cache, where `caches` are of L3
-  std::map<CacheId, WayMask> io_ways{};      // filled by devices with a class of their own (io_alloc), of `caches`
-  CpuSet isolated;                           // from the scheduler (isolcpus=)
+  CpuSet possible;          // all CPU numbers possible in this boot
+  CpuSet online;            // those that run now
+  unsigned main_level = 3;  // of the caches that `cache` of a request means; 2 where only L2 is allocated
+  std::map<unsigned, CacheLevel, std::greater<>> levels;  // main_level, and 2 beside 3
+  SharedMap<CacheId, int> sockets;                        // physical_package_id of each cache, for display
+  SharedMap<CacheId, std::set<uint32_t>> numa_nodes;      // of its CPUs; absent: the kernel reports no NUMA nodes
+  SharedMap<CacheId, Geometry> geometry;                  // of each cache
+  std::map<CacheId, WayMask> io_ways{};                   // filled by devices with a class of their own (io_alloc)
+  CpuSet isolated;                                        // from the scheduler (isolcpus=)
   std::vector<CpuSet> throttled_together{};  // online threads of a core, where a limit of one slows all (MbaInfo)
   Capabilities capabilities;
-  std::optional<Cat> cat;                    // of `caches`; absent: their ways cannot be set here
-  std::optional<Cat> l2_cat{};               // of `l2`, as above
   std::optional<Monitoring> monitoring{};    // absent: no monitoring on this node
-  std::optional<MaskWriterChoice> writer{};  // absent where `cat` is
+  std::optional<MaskWriterChoice> writer{};  // absent where main().cat is
   std::vector<std::string>
       missing;  // reasons, one sentence each: "L3 CAT: the CPU has none (no cat_l3 in /proc/cpuinfo)"
   friend bool operator==(const Node&, const Node&) = default;

@@ -97,8 +97,12 @@ WayMask ways_now(const Observed& observed, ClosId clos, CacheId cache) {
   return ways == group->second.ways.end() ? WayMask() : ways->second;
 }
 
-std::vector<Write> mask_writes(const Observed& observed, const Setting& wanted, unsigned min_ways,
-                               unsigned l2_min_ways) {
+unsigned min_ways_of(const Cats& cats, CacheId cache) {
+  const auto found = cats.find(cache.level);
+  return std::max(found == cats.end() ? 1 : found->second.min_ways, 1U);
+}
+
+std::vector<Write> mask_writes(const Observed& observed, const Setting& wanted, const Cats& cats) {
   std::map<CacheId, std::vector<Move>> moves;
   for (const auto& [clos, caches] : wanted.ways) {
     for (const auto& [cache, goal] : caches) {
@@ -110,16 +114,15 @@ std::vector<Write> mask_writes(const Observed& observed, const Setting& wanted, 
   }
   std::vector<Write> writes;
   for (const auto& [cache, of_cache] : moves) {
-    write_masks(writes, cache, of_cache, std::max(cache.is_secondary_l2 ? l2_min_ways : min_ways, 1U));
+    write_masks(writes, cache, of_cache, min_ways_of(cats, cache));
   }
   return writes;
 }
 
 }  // namespace
 
-std::vector<Write> write_order(const Observed& observed, const Setting& wanted, unsigned min_ways,
-                               unsigned l2_min_ways) {
-  const std::vector<Write> masks = mask_writes(observed, wanted, min_ways, l2_min_ways);
+std::vector<Write> write_order(const Observed& observed, const Setting& wanted, const Cats& cats) {
+  const std::vector<Write> masks = mask_writes(observed, wanted, cats);
   CpuSet leaving;
   std::map<ClosId, CpuSet> entering;
   for (const auto& [cpu, clos] : wanted.cpus) {

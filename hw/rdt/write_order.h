@@ -37,11 +37,10 @@ struct CpusWrite {
 };
 using Write = std::variant<WaysWrite, CpusWrite>;
 
-// Only what differs. A mask in between is contiguous, has at least `min_ways` ways (`l2_min_ways` for a secondary L2; 0
-// counts as 1), and consists of ways that the class has before or after. If classes that swap ways have too few to
-// release any, one of them gets its ways while another still holds them: reaching the setting has priority over
+// Only what differs. A mask in between is contiguous, has at least Cat::min_ways ways of its level (1
+// where `cats` has none), and consists of ways that the class has before or after. If classes that swap ways have too
+// few to release any, one of them gets its ways while another still holds them: reaching the setting has priority over
 // exclusiveness on the way.
-std::vector<Write> write_order(const Observed& observed, const Setting& wanted, unsigned min_ways,
-                               unsigned l2_min_ways = 1);
+std::vector<Write> write_order(const Observed& observed, const Setting& wanted, const Cats& cats);
 
 }  // namespace nrd::rdt

@@ -42,8 +42,8 @@ std::string render_summary(const rdt::Node& node) {
   w.key("cat").boolean(has.l3_cat || has.l2_cat);
   w.key("cat_enable").boolean(has.is_mounted && !has.is_mounted_with_cdp);
   w.key("caches").begin_object();
-  render_ids(w, "l2", node.l2);
-  render_ids(w, level_name(node), node.caches);
+  render_ids(w, "l2", node.level_of(2).caches);
+  render_ids(w, "l3", node.level_of(3).caches);
   w.end_object().end_object();
   return w.take();
 }
@@ -56,7 +56,7 @@ struct PoolView {
 
 // The pools that have ways on this cache.
 std::vector<PoolView> pools_of(const NodeState& state, CacheId cache) {
-  const std::optional<PoolPartition>& layout = partition_of(state, cache);
+  const PoolPartition* layout = layout_of(state, cache.level);
   if (!layout) return {};
   const WayMask held = foreign_ways(state, cache) | granted_ways(state, cache);
   std::vector<PoolView> pools;
@@ -85,7 +85,7 @@ void render_geometry(json::Writer& w, const rdt::Node& node, CacheId id) {
   w.key("NumClasses").number(cat.classes);
   // libpqos's name for the mask of ways shared with I/O.
   w.key("WayContention").number(cat.shareable.bits());
-  w.key("CacheLevel").number(id.is_secondary_l2 ? 2 : node.level);
+  w.key("CacheLevel").number(id.level);
 }
 
 // Location and available resources.
@@ -116,7 +116,8 @@ void render_policies(json::Writer& w, const NodeState& state, CacheId id, const 
   const auto most = static_cast<unsigned>((cpus & free_cpus(state)).size());
   w.key("available_policy").begin_object();
   for (const auto& [name, policy] : state.config->policies ? *state.config->policies : Policies{}) {
-    const bool can_be_had = policy.cache && !id.is_secondary_l2 && plan::check_bandwidth(state, spec_of(policy));
+    const bool can_be_had =
+        policy.cache && state.facts.rdt.is_main(id) && plan::check_bandwidth(state, spec_of(policy));
     w.key(name).number(can_be_had ? how_many_fit(state, *policy.cache, id, most) : 0);
   }
   w.end_object();
@@ -166,8 +167,10 @@ http::Response refuse(const routing::Call& call, int status, const char* code, s
                 call.error_style);
 }
 
-// True if the path names the L2 caches and the node allocates them in addition to L3.
-bool is_secondary_l2(const routing::Call& call, const rdt::Node& node) { return call.level == "l2" && node.l2_cat; }
+// Of a path that refuse_level() accepts.
+unsigned level_of(const routing::Call& call, const rdt::Node& node) {
+  return call.level == "llc" ? node.main_level : call.level == "l2" ? 2 : 3;
+}
 
 // The error response for an unsupported {level}; nullopt if the level is supported.
 std::optional<http::Response> refuse_level(const routing::Call& call, const rdt::Node& node) {
@@ -175,17 +178,19 @@ std::optional<http::Response> refuse_level(const routing::Call& call, const rdt:
   if (std::ranges::find(kLevels, call.level) == kLevels.end()) {
     return refuse(call, 404, "NoSuchPath", kPageNotFound);
   }
-  if (node.caches.empty()) return refuse(call, 400, "BadRequest", "this node has no cache with allocatable ways");
-  if (call.level == "llc" || call.level == level_name(node) || is_secondary_l2(call, node)) return std::nullopt;
+  if (node.main().caches.empty())
+    return refuse(call, 400, "BadRequest", "this node has no cache with allocatable ways");
+  const unsigned level = level_of(call, node);
+  if (level == node.main_level || node.level_of(level).cat) return std::nullopt;
   return refuse(call, 400, "BadRequest",
                 "unsupported cache level; ways are allocated in " + std::string(level_name(node)) + " on this node");
 }
 
 }  // namespace
 
-std::string_view level_name(const rdt::Node& node) { return node.level == 2 ? "l2" : "l3"; }
+std::string_view level_name(const rdt::Node& node) { return node.main_level == 2 ? "l2" : "l3"; }
 
-std::string render_cache_level(const NodeState& state) { return render_level(state, state.facts.rdt.caches); }
+std::string render_cache_level(const NodeState& state) { return render_level(state, state.facts.rdt.main().caches); }
 
 void show_caches(const routing::Call& call, http::Reply reply) {
   reply.send(routing::json_answer(200, render_summary(call.engine.state()->facts.rdt)));
@@ -195,8 +200,9 @@ void show_cache_level(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   if (auto refused = refuse_level(call, state->facts.rdt)) return reply.send(*std::move(refused));
   const rdt::Node& node = state->facts.rdt;
-  reply.send(routing::json_answer(
-      200, is_secondary_l2(call, node) ? render_level(*state, node.l2) : call.bodies.caches.text(state)->text));
+  const unsigned level = level_of(call, node);
+  reply.send(routing::json_answer(200, level == node.main_level ? call.bodies.caches.text(state)->text
+                                                                : render_level(*state, node.level_of(level).caches)));
 }
 
 void show_cache(const routing::Call& call, http::Reply reply) {
@@ -209,12 +215,12 @@ void show_cache(const routing::Call& call, http::Reply reply) {
   if (!std::ranges::all_of(call.id, is_digit)) {
     return reply.send(refuse(call, 400, "BadRequest", kCacheIdNotDigits));
   }
-  const bool of_l2 = is_secondary_l2(call, node);
-  const auto& caches = of_l2 ? node.l2 : node.caches;
+  const unsigned level = level_of(call, node);
+  const SharedMap<CacheId, CpuSet>& caches = node.level_of(level).caches;
   const std::optional<uint32_t> id = parse_number<uint32_t>(call.id);
-  const auto found = id ? caches.find({*id, of_l2}) : caches.end();
+  const auto found = id ? caches.find({level, *id}) : caches.end();
   if (found == caches.end()) {
-    return reply.send(refuse(call, 404, "NotFound", no_such_cache(call.id, of_l2 ? 2 : node.level)));
+    return reply.send(refuse(call, 404, "NotFound", no_such_cache(call.id, level)));
   }
   json::Writer w;
   render_cache(w, *state, found->first, found->second);

@@ -23,8 +23,8 @@ using json::Value;
 
 struct Question {
   CacheRequest cache;
-  std::string policy;           // takes precedence over `cache`; empty: none
-  std::optional<CacheId> only;  // limits the answer to this cache
+  std::string policy;            // takes precedence over `cache`; empty: none
+  std::optional<uint32_t> only;  // limits the answer to the cache with this id
 };
 
 // Some encoders write null for an unset field.
@@ -49,7 +49,7 @@ Result<Question> parse_question(const Value& asked) {
   const auto id = TRY(parse_number(body, "cache_id"));
   return Question{.cache = {.max = max.value_or(0), .min = min.value_or(0)},
                   .policy = policy && policy->as_string() ? *policy->as_string() : "",
-                  .only = id ? std::optional(CacheId{*id}) : std::nullopt};
+                  .only = id};
 }
 
 // The cache request, taken from the policy if one is named.
@@ -66,13 +66,13 @@ std::string line_of(const Error& error, const Question& question) {
 }
 
 std::string render_scores(const rdt::Node& node, const std::map<CacheId, unsigned>& scores,
-                          std::optional<CacheId> only) {
+                          std::optional<uint32_t> only) {
   json::Writer w;
   w.begin_object();
   w.key("score").begin_object();
   w.key(level_name(node)).begin_object();
   for (const auto& [id, score] : scores) {
-    if (!only || *only == id) w.key(std::to_string(id.value)).number(score);
+    if (!only || *only == id.value) w.key(std::to_string(id.value)).number(score);
   }
   w.end_object().end_object().end_object();
   return w.take();

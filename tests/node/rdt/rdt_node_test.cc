@@ -21,8 +21,8 @@ namespace nrd::rdt {
 namespace {
 
 // libpqos takes the socket for the id of an L3 cache on Intel's CPUs: other ids than 0 and 1 would leave it out there.
-constexpr CacheId kFirst{1};   // of CPUs 0-7
-constexpr CacheId kSecond{0};  // of CPUs 8-15
+constexpr CacheId kFirst{3, 1};   // of CPUs 0-7
+constexpr CacheId kSecond{3, 0};  // of CPUs 8-15
 const std::string kTree = "/sys/fs/resctrl/";
 
 // The simulated node's control socket: one line asked, one line answered.
@@ -57,7 +57,7 @@ struct Booted {
   }
   Rdt& start() {
     rdt = *Rdt::start();
-    REQUIRE(rdt->discover()->cat.has_value());
+    REQUIRE(rdt->discover()->main().cat.has_value());
     control.ask("reset");
     return *rdt;
   }
@@ -117,12 +117,12 @@ TEST_CASE("discovery names caches by the kernel's ids and tells which classes th
   REQUIRE(found.has_value());
   CHECK(found->possible == CpuSet::first(16));
   CHECK(found->online == CpuSet::first(16));
-  CHECK(found->caches ==
+  CHECK(found->main().caches ==
         std::map<CacheId, CpuSet>{{kFirst, CpuSet::first(8)}, {kSecond, CpuSet::first(16) - CpuSet::first(8)}});
   CHECK(found->sockets == std::map<CacheId, int>{{kFirst, 0}, {kSecond, 1}});
-  REQUIRE(found->cat.has_value());
-  CHECK(found->cat->classes == 16);
-  CHECK(found->cat->ways == 11);
+  REQUIRE(found->main().cat.has_value());
+  CHECK(found->main().cat->classes == 16);
+  CHECK(found->main().cat->ways == 11);
   CHECK(found->missing.empty());
 }
 
@@ -272,7 +272,7 @@ TEST_CASE("beside a foreign group masks are written to resctrl, and the group is
   REQUIRE(::mkdir((kTree + "theirs").c_str(), 0755) == 0);
   const std::unique_ptr<Rdt> rdt = *Rdt::start();
   const Result<Node> found = rdt->discover();
-  CHECK(found->cat->classes == 16);
+  CHECK(found->main().cat->classes == 16);
   CHECK_FALSE(found->writer->is_libpqos);
   CHECK(found->writer->reason == "group theirs holds a class of service, and libpqos needs every class");
   CHECK(rdt->converge(one_workload()).has_value());
@@ -325,9 +325,9 @@ TEST_CASE("a node without RDT starts and says what is missing") {
   REQUIRE(rdt.has_value());
   const Result<Node> found = (*rdt)->discover();
   REQUIRE(found.has_value());
-  CHECK_FALSE(found->cat.has_value());
+  CHECK_FALSE(found->main().cat.has_value());
   CHECK(found->online == CpuSet::first(16));
-  CHECK(found->caches.size() == 2);
+  CHECK(found->main().caches.size() == 2);
   REQUIRE(found->missing.size() == 1);
   CHECK(found->missing.front().starts_with("L3 CAT: the kernel has no resctrl file system"));
   CHECK(*(*rdt)->observe() == Observed{});

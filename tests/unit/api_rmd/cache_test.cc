@@ -33,7 +33,7 @@ std::string text(const json::Value& cache, std::string_view key) { return *cache
 
 TEST_CASE("a cache of more than 4 GiB does not break clients that read 32 bits") {
   NodeState state = a_node();
-  state.facts.rdt.geometry.edit()[CacheId{0}] = {
+  state.facts.rdt.geometry.edit()[CacheId{3, 0}] = {
       .ways = 16, .sets = 1U << 30, .partitions = 1, .line_bytes = 64, .bytes = uint64_t{16} << 30};
   const json::Value cache = first_cache_of(std::move(state));
   CHECK(number(cache, "total_size") == 4294967295);
@@ -86,6 +86,6 @@ TEST_CASE("CPUs of foreign groups and of unowned classes are not available") {
   state.observed.rdt.foreign["theirs"].cpus = CpuSet{3};
   state.observed.rdt.classes[ClosId{3}].cpus = CpuSet{2};
   state.facts.rdt.online.remove(CpuId{1});
-  state.facts.rdt.caches.edit()[CacheId{0}].remove(CpuId{1});
+  state.facts.rdt.levels[3].caches.edit()[CacheId{3, 0}].remove(CpuId{1});
   CHECK(text(first_cache_of(std::move(state)), "available_cpus") == "0");
 }

@@ -26,7 +26,7 @@ struct Fixture : nrd::testing::TransactionFixture {
 };
 
 std::map<CacheId, unsigned> scores(unsigned first, unsigned second) {
-  return {{CacheId{0}, first}, {CacheId{1}, second}};
+  return {{CacheId{3, 0}, first}, {CacheId{3, 1}, second}};
 }
 
 // What happens if workloads with this request really are created on CPUs of `cache`, one each.
@@ -38,7 +38,7 @@ struct Tried {
 Tried try_them(const NodeState& before, const CacheRequest& request, CacheId cache) {
   NodeState state = before;
   Tried tried;
-  for (const CpuId cpu : (free_cpus(before) & before.facts.rdt.caches.at(cache)).members()) {
+  for (const CpuId cpu : (free_cpus(before) & before.facts.rdt.main().caches.at(cache)).members()) {
     Spec spec = a_spec(std::to_string(cpu.value));
     spec.cache = request;
     const WorkloadId id{1000 + cpu.value};
@@ -103,12 +103,12 @@ TEST_CASE("a pool without ways has no score, and max and min must select a pool"
 
 TEST_CASE("as many workloads fit as the pool has ways for") {
   Fixture fixture;
-  CHECK(rmd::how_many_fit(fixture.state(), {.max = 2, .min = 2}, CacheId{0}, 8) == 2);
-  CHECK(rmd::how_many_fit(fixture.state(), {.max = 1, .min = 1}, CacheId{0}, 3) == 3);
-  CHECK(rmd::how_many_fit(fixture.state(), {.max = 0, .min = 0}, CacheId{0}, 7) == 7);
+  CHECK(rmd::how_many_fit(fixture.state(), {.max = 2, .min = 2}, CacheId{3, 0}, 8) == 2);
+  CHECK(rmd::how_many_fit(fixture.state(), {.max = 1, .min = 1}, CacheId{3, 0}, 3) == 3);
+  CHECK(rmd::how_many_fit(fixture.state(), {.max = 0, .min = 0}, CacheId{3, 0}, 7) == 7);
   REQUIRE(fixture.create(a_spec("0").ways(4, 4)));
-  CHECK(rmd::how_many_fit(fixture.state(), {.max = 2, .min = 2}, CacheId{0}, 8) == 0);
-  CHECK(rmd::how_many_fit(fixture.state(), {.max = 2, .min = 2}, CacheId{1}, 8) == 2);
+  CHECK(rmd::how_many_fit(fixture.state(), {.max = 2, .min = 2}, CacheId{3, 0}, 8) == 0);
+  CHECK(rmd::how_many_fit(fixture.state(), {.max = 2, .min = 2}, CacheId{3, 1}, 8) == 2);
 }
 
 TEST_CASE("predicted capacity matches the planner for any state") {
@@ -133,7 +133,7 @@ TEST_CASE("predicted capacity matches the planner for any state") {
     const auto planned = rmd::hospitality(fixture.state(), request);
     REQUIRE(planned);
     for (const auto& [cache, score] : *planned) {
-      const CpuSet free = free_cpus(fixture.state()) & fixture.state().facts.rdt.caches.at(cache);
+      const CpuSet free = free_cpus(fixture.state()) & fixture.state().facts.rdt.main().caches.at(cache);
       if (free.empty()) continue;
       const Tried tried = try_them(fixture.state(), request, cache);
       CHECK(score == tried.score);

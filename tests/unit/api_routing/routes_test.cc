@@ -299,7 +299,7 @@ TEST_CASE("the health lists all problems") {
 TEST_CASE("the node shows who owns which way") {
   Service service;
   NodeState state = with(a_node(), a_workload(1));
-  state.observed.rdt.foreign["other"].ways = {{CacheId{0}, WayMask(0x100)}, {CacheId{1}, WayMask::all(11)}};
+  state.observed.rdt.foreign["other"].ways = {{CacheId{3, 0}, WayMask(0x100)}, {CacheId{3, 1}, WayMask::all(11)}};
   service.engine.publish(state);
   CHECK(
       ask(service.handler, a_get("/v1/node")).body ==
@@ -329,8 +329,8 @@ TEST_CASE("the node shows who owns which way") {
 TEST_CASE("a node without cache allocation reports what is missing") {
   Service service;
   NodeState state = a_node();
-  state.facts.rdt.cat.reset();
-  state.layout.reset();
+  state.facts.rdt.levels[3].cat.reset();
+  state.layouts.clear();
   state.observed = {};
   state.facts.rdt.missing = {"L3 CAT: the CPU has none"};
   service.engine.publish(state);

@@ -20,17 +20,17 @@ inline NodeState a_node() {
   state.facts.boot_id = "boot";
   state.facts.rdt.possible = CpuSet::first(8);
   state.facts.rdt.online = CpuSet::first(8);
-  state.facts.rdt.caches = {{CacheId{0}, CpuSet{0, 1, 2, 3}}, {CacheId{1}, CpuSet{4, 5, 6, 7}}};
-  state.facts.rdt.sockets = {{CacheId{0}, 0}, {CacheId{1}, 1}};
-  state.facts.rdt.cat = rdt::Cat{.classes = 4, .ways = 11, .min_ways = 1, .shareable = WayMask(0x600)};
-  state.layout = PoolPartition{.os = WayMask(0x001),
-                               .guarantee = WayMask(0x03e),
-                               .besteffort = WayMask(0x1c0),
-                               .shared = WayMask(0x600),
-                               .infra = WayMask()};
+  state.facts.rdt.levels[3].caches = {{CacheId{3, 0}, CpuSet{0, 1, 2, 3}}, {CacheId{3, 1}, CpuSet{4, 5, 6, 7}}};
+  state.facts.rdt.sockets = {{CacheId{3, 0}, 0}, {CacheId{3, 1}, 1}};
+  state.facts.rdt.levels[3].cat = rdt::Cat{.classes = 4, .ways = 11, .min_ways = 1, .shareable = WayMask(0x600)};
+  state.layouts[3] = PoolPartition{.os = WayMask(0x001),
+                                   .guarantee = WayMask(0x03e),
+                                   .besteffort = WayMask(0x1c0),
+                                   .shared = WayMask(0x600),
+                                   .infra = WayMask()};
   for (uint32_t clos = 0; clos < 4; ++clos) {
     rdt::Class& group = state.observed.rdt.classes[ClosId{clos}];
-    group.ways = {{CacheId{0}, WayMask::all(11)}, {CacheId{1}, WayMask::all(11)}};
+    group.ways = {{CacheId{3, 0}, WayMask::all(11)}, {CacheId{3, 1}, WayMask::all(11)}};
     if (clos == 0) group.cpus = CpuSet::first(8);
   }
   return state;
@@ -40,7 +40,7 @@ inline NodeState a_node() {
 inline Workload a_workload(uint64_t id) {
   return {.id = WorkloadId{id},
           .spec = {.uuid = "", .core_ids = {"0", "1"}, .cpus = {0, 1}, .cache = CacheRequest{.max = 2, .min = 2}},
-          .grant = {.pool = Pool::Guarantee, .clos = ClosId{2}, .ways = {{CacheId{0}, WayMask(0x30)}}},
+          .grant = {.pool = Pool::Guarantee, .clos = ClosId{2}, .ways = {{CacheId{3, 0}, WayMask(0x30)}}},
           .created = at(1'700'000'000'123),
           .updated = at(1'700'000'000'123)};
 }

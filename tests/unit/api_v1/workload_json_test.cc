@@ -237,8 +237,8 @@ TEST_CASE("tasks and bandwidth are rendered where RMD has them") {
   workload.spec.cpus = {};
   workload.spec.tasks = {{.id = 4711, .process = 4711, .start = 5, .boot_id = "boot"}};
   workload.spec.mba = MbaRequest{.value = 45};
-  workload.grant.bandwidth = {{CacheId{0}, {rdt::MbaUnit::Percent, 50}},
-                              {CacheId{1}, {rdt::MbaUnit::EighthsOfGbps, 2}}};
+  workload.grant.bandwidth = {{CacheId{3, 0}, {rdt::MbaUnit::Percent, 50}},
+                              {CacheId{3, 1}, {rdt::MbaUnit::EighthsOfGbps, 2}}};
   const std::string text = v1::render_workload(a_node(), workload);
   CHECK(text.starts_with(R"({"id":"1","task_ids":["4711"],"status":)"));
   CHECK(text.find(R"("mba":{"percentage":45})") != std::string::npos);
@@ -341,7 +341,7 @@ TEST_CASE("a policy is parsed by name and rendered where RMD has it") {
 
 TEST_CASE("a workload that is not applied to the hardware has status Failed") {
   NodeState state = with(a_node(), a_workload(1));
-  state.observed.rdt.classes[ClosId{2}].ways[CacheId{0}] = WayMask::all(11);
+  state.observed.rdt.classes[ClosId{2}].ways[CacheId{3, 0}] = WayMask::all(11);
   CHECK(v1::render_workload(state, a_workload(1)).find(R"("status":"Failed")") != std::string::npos);
 }
 

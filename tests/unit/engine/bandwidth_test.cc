@@ -33,7 +33,7 @@ struct Fixture : nrd::testing::TransactionFixture {
     return TransactionFixture::create(spec);
   }
   uint32_t limit(uint32_t clos, uint32_t cache) {
-    return hardware.tree.rdt.classes.at(ClosId{clos}).bandwidth.at(CacheId{cache});
+    return hardware.tree.rdt.classes.at(ClosId{clos}).bandwidth.at(CacheId{3, cache});
   }
 };
 
@@ -44,7 +44,7 @@ TEST_CASE("a bandwidth limit applies on the caches of a guarantee until it is de
   const Observed before = fixture.hardware.tree;
   const auto workload = fixture.create(2, 2, {kPercentage, 45});
   REQUIRE(workload);
-  CHECK(workload->grant.bandwidth == std::map<CacheId, rdt::Bandwidth>{{CacheId{0}, {MbaUnit::Percent, 50}}});
+  CHECK(workload->grant.bandwidth == std::map<CacheId, rdt::Bandwidth>{{CacheId{3, 0}, {MbaUnit::Percent, 50}}});
   CHECK(fixture.limit(2, 0) == 50);
   CHECK(fixture.limit(2, 1) == 100);
   CHECK(is_applied(fixture.writer->state(), *workload));
@@ -110,7 +110,7 @@ TEST_CASE("a limit in percent is never written to a mount in MB/s") {
 TEST_CASE("a workload does not get a class that other software has limited") {
   Fixture fixture;
   fixture.hardware.tree.rdt.classes[ClosId{2}] = fixture.hardware.new_group();
-  fixture.hardware.tree.rdt.classes.at(ClosId{2}).bandwidth[CacheId{1}] = 30;
+  fixture.hardware.tree.rdt.classes.at(ClosId{2}).bandwidth[CacheId{3, 1}] = 30;
   fixture.start();
   CHECK(fixture.create(2, 2, {kPercentage, 50})->grant.clos == ClosId{3});
   CHECK(fixture.limit(2, 1) == 30);
@@ -119,7 +119,7 @@ TEST_CASE("a workload does not get a class that other software has limited") {
 TEST_CASE("drift of a bandwidth limit is repaired") {
   Fixture fixture;
   REQUIRE(fixture.create(2, 2, {kPercentage, 50}));
-  fixture.hardware.tree.rdt.classes.at(ClosId{2}).bandwidth[CacheId{0}] = 80;
+  fixture.hardware.tree.rdt.classes.at(ClosId{2}).bandwidth[CacheId{3, 0}] = 80;
   fixture.writer->repair();
   CHECK(fixture.limit(2, 0) == 50);
   CHECK(fixture.writer->state().health.drift_repairs == 1);

@@ -10,7 +10,7 @@ using testing::a_spec;
 struct Fixture : testing::TransactionFixture {
   explicit Fixture(bool cdp = true, unsigned min_ways = 1, EngineOptions configured = {})
       : TransactionFixture({.min_ways = min_ways}, std::move(configured)) {
-    hardware.facts.rdt.cat->cdp = cdp;
+    hardware.facts.rdt.levels.at(3).cat->cdp = cdp;
     start();
   }
   Result<Workload> create(const std::string& cpus, uint32_t max, uint32_t min, uint32_t code) {
@@ -20,7 +20,7 @@ struct Fixture : testing::TransactionFixture {
   }
   // Of code, and of data, on cache 0.
   std::vector<std::string> drawn_apart(unsigned clos) const {
-    const auto split = hardware.tree.rdt.split_of(ClosId{clos}, CacheId{0});
+    const auto split = hardware.tree.rdt.split_of(ClosId{clos}, CacheId{3, 0});
     if (!split) return {};
     return {testing::picture(split->code, 11), testing::picture(split->data, 11)};
   }
@@ -68,11 +68,11 @@ TEST_CASE("code keeps its ways when best effort shrinks") {
   Fixture fixture(true, 1, {.node = {.shrink = true}});
   const auto workload = fixture.create("4", 3, 2, 1);
   REQUIRE(workload);
-  const unsigned had = workload->grant.ways.at(CacheId{0}).count();
+  const unsigned had = workload->grant.ways.at(CacheId{3, 0}).count();
   REQUIRE(fixture.create("5", 2, 1, 0));
-  const WayMask now = fixture.state().workloads.at(workload->id).grant.ways.at(CacheId{0});
+  const WayMask now = fixture.state().workloads.at(workload->id).grant.ways.at(CacheId{3, 0});
   REQUIRE(now.count() < had);
-  const auto split = fixture.hardware.tree.rdt.split_of(workload->grant.clos, CacheId{0});
+  const auto split = fixture.hardware.tree.rdt.split_of(workload->grant.clos, CacheId{3, 0});
   REQUIRE(split);
   CHECK(split->code.count() == 1);
   CHECK((split->code | split->data) == now);
@@ -110,7 +110,7 @@ TEST_CASE("drift of the code and data masks is repaired") {
   REQUIRE(fixture.create("4", 4, 4, 1));
   auto& group = fixture.hardware.tree.rdt.classes.at(ClosId{2});
   for (const std::map<CacheId, rdt::Split>& others :
-       {std::map<CacheId, rdt::Split>{}, {{CacheId{0}, {.code = WayMask(0x1c), .data = WayMask(0x2)}}}}) {
+       {std::map<CacheId, rdt::Split>{}, {{CacheId{3, 0}, {.code = WayMask(0x1c), .data = WayMask(0x2)}}}}) {
     group.split = others;
     const uint64_t repairs = fixture.state().health.drift_repairs;
     fixture.writer->repair();
@@ -129,7 +129,7 @@ TEST_CASE("after a remount without CDP code and data share and health reports it
   CHECK(fixture.drawn_apart(2).empty());
   CHECK_FALSE(is_applied(fixture.state(), *workload));
   CHECK(problem_of(fixture.state()).starts_with("code and data of workload 1 were granted separate ways"));
-  fixture.hardware.facts.rdt.cat->cdp = true;
+  fixture.hardware.facts.rdt.levels.at(3).cat->cdp = true;
   fixture.writer->repair();
   CHECK(problem_of(fixture.state()).empty());
   CHECK(is_applied(fixture.state(), *workload));

@@ -133,7 +133,7 @@ TEST_CASE("ways and frequencies follow the granted CPUs") {
   REQUIRE(workload);
   CHECK(workload->grant.cpu->exclusive.to_string() == "10,12");
   REQUIRE(workload->grant.ways.size() == 1);
-  CHECK(workload->grant.ways.contains(CacheId{1}));
+  CHECK(workload->grant.ways.contains(CacheId{3, 1}));
   CHECK(fixture.cpus(workload->grant.clos.value) == "10,12");
   CHECK(fixture.hardware.tree.pstate.cpus.at(CpuId{12}).max == KHz{2'200'000});
 }
@@ -354,5 +354,5 @@ TEST_CASE("ways of a workload change while one of its CPUs is offline") {
   const auto patched = fixture.patch(workload->id, {.cache = nrd::testing::max_and_min(3, 3)});
   REQUIRE(patched);
   CHECK(patched->grant.cpu == workload->grant.cpu);
-  CHECK(patched->grant.ways.at(CacheId{0}).count() == 3);
+  CHECK(patched->grant.ways.at(CacheId{3, 0}).count() == 3);
 }

@@ -41,7 +41,7 @@ Workload for_a_task(uint64_t id, Pool pool, WayMask ways, const std::string& boo
   workload.spec.cache = pool == Pool::Shared ? CacheRequest{} : CacheRequest{.max = 3, .min = 1};
   workload.grant.pool = pool;
   workload.grant.clos = pool == Pool::Shared ? ClosId{2} : ClosId{static_cast<uint32_t>(id + 2)};
-  workload.grant.ways = {{CacheId{0}, ways}};
+  workload.grant.ways = {{CacheId{3, 0}, ways}};
   return workload;
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("cleanup of exited tasks scales linearly with the workloads") {
 
 TEST_CASE("best effort grows once, after all exited tasks are removed") {
   NodeState state = a_node_with({});
-  const WayMask pool = state.layout->besteffort;
+  const WayMask pool = main_layout(state)->besteffort;
   REQUIRE(pool.count() >= 3);
   const unsigned end = pool.end();
   for (uint64_t id = 1; id <= 3; ++id) {
@@ -86,20 +86,20 @@ TEST_CASE("best effort grows once, after all exited tasks are removed") {
   }
   const ExitedTasks exited = without_exited(state, kNow);
   REQUIRE(exited.workloads.size() == 1);
-  CHECK(exited.workloads.at(WorkloadId{2}).grant.ways.at(CacheId{0}) == WayMask::run(end - 3, 3));
+  CHECK(exited.workloads.at(WorkloadId{2}).grant.ways.at(CacheId{3, 0}) == WayMask::run(end - 3, 3));
 }
 
 TEST_CASE("a workload whose tasks exited keeps only the caches of its CPUs") {
   NodeState state = a_node_with({});
-  const WayMask ways = state.layout->besteffort.longest_run();
+  const WayMask ways = main_layout(state)->besteffort.longest_run();
   Workload workload = for_a_task(1, Pool::BestEffort, ways);
   workload.spec.core_ids = {"0"};
   workload.spec.cpus = CpuSet{0};
-  workload.grant.ways[CacheId{1}] = ways;
+  workload.grant.ways[CacheId{3, 1}] = ways;
   state.workloads.put(workload);
   const ExitedTasks exited = without_exited(state, kNow);
   const Workload& left = exited.workloads.at(workload.id);
   CHECK(left.spec.tasks.empty());
   CHECK(left.updated == kNow);
-  CHECK(left.grant.ways == std::map<CacheId, WayMask>{{CacheId{0}, ways}});
+  CHECK(left.grant.ways == std::map<CacheId, WayMask>{{CacheId{3, 0}, ways}});
 }

@@ -14,25 +14,28 @@ FakeHardware::~FakeHardware() = default;
 void FakeHardware::reboot(const std::string& boot_id) {
   facts = {};
   facts.boot_id = boot_id;
-  facts.rdt.cat = rdt::Cat{.classes = shape_.classes,
-                           .ways = shape_.ways,
-                           .min_ways = shape_.min_ways,
-                           .shareable = shape_.shareable,
-                           .sparse_masks = shape_.sparse_masks};
+  rdt::CacheLevel l3;
+  l3.cat = rdt::Cat{.classes = shape_.classes,
+                    .ways = shape_.ways,
+                    .min_ways = shape_.min_ways,
+                    .shareable = shape_.shareable,
+                    .sparse_masks = shape_.sparse_masks};
   tree = {};
   tasks = {};
-  std::map<CacheId, CpuSet> caches;
-  std::map<CacheId, CpuSet> l2;
+  std::map<CacheId, CpuSet> l3_caches;
+  std::map<CacheId, CpuSet> l2_caches;
   for (unsigned cpu = 0; cpu < shape_.sockets * shape_.cpus_per_socket; ++cpu) {
     facts.rdt.possible.add(CpuId{cpu});
     facts.rdt.online.add(CpuId{cpu});
     const uint32_t place = cpu / shape_.cpus_per_socket;
-    caches[CacheId{shape_.cache_ids.empty() ? place : shape_.cache_ids.at(place)}].add(CpuId{cpu});
-    if (shape_.cpus_per_l2 > 0) l2[{cpu / shape_.cpus_per_l2, true}].add(CpuId{cpu});
+    l3_caches[CacheId{3, shape_.cache_ids.empty() ? place : shape_.cache_ids.at(place)}].add(CpuId{cpu});
+    if (shape_.cpus_per_l2 > 0) l2_caches[{2, cpu / shape_.cpus_per_l2}].add(CpuId{cpu});
   }
-  facts.rdt.caches = std::move(caches);
-  facts.rdt.l2 = std::move(l2);
-  if (shape_.cpus_per_l2 > 0) facts.rdt.l2_cat = rdt::Cat{shape_.classes, shape_.l2_ways, 1, {}};
+  l3.caches = std::move(l3_caches);
+  facts.rdt.levels = {{3, std::move(l3)}};
+  if (shape_.cpus_per_l2 > 0) {
+    facts.rdt.levels[2] = {.caches = std::move(l2_caches), .cat = rdt::Cat{shape_.classes, shape_.l2_ways, 1, {}}};
+  }
   tree.rdt.classes[ClosId{0}] = new_group();
   tree.rdt.classes[ClosId{0}].cpus = facts.rdt.online;
   std::map<CpuId, pstate::Cpu> settable;
@@ -59,10 +62,10 @@ CpuSet FakeHardware::cpus_of(const Task& task) const { return tree.cpuset.target
 
 rdt::Class FakeHardware::new_group() const {
   rdt::Class group;
-  for (const auto& [cache, cpus] : facts.rdt.caches) group.ways[cache] = WayMask::all(shape_.ways);
-  for (const auto& [cache, cpus] : facts.rdt.l2) group.ways[cache] = WayMask::all(shape_.l2_ways);
+  for (const auto& [cache, cpus] : facts.rdt.main().caches) group.ways[cache] = WayMask::all(shape_.ways);
+  for (const auto& [cache, cpus] : facts.rdt.level_of(2).caches) group.ways[cache] = WayMask::all(shape_.l2_ways);
   if (const auto& mba = facts.rdt.capabilities.mba_info) {
-    for (const auto& [cache, cpus] : facts.rdt.caches) group.bandwidth[cache] = mba->most;
+    for (const auto& [cache, cpus] : facts.rdt.main().caches) group.bandwidth[cache] = mba->most;
   }
   return group;
 }
@@ -153,7 +156,7 @@ Result<CpuSet> FakeHardware::converge(const Setting& wanted) {
 Result<void> FakeHardware::make_groups(const rdt::Setting& wanted) {
   for (const ClosId clos : wanted.made) {
     if (tree.rdt.classes.contains(clos)) continue;
-    if (tree.rdt.classes.size() + tree.rdt.foreign.size() >= facts.rdt.cat->classes)
+    if (tree.rdt.classes.size() + tree.rdt.foreign.size() >= facts.rdt.main().cat->classes)
       return fail(ErrorCode::NoClass, "the kernel cannot create another resctrl group");
     if (fails()) return fail(ErrorCode::Hardware, "group was not made");
     tree.rdt.classes[clos] = new_group();

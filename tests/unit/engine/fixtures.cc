@@ -42,7 +42,7 @@ Result<Applied> TransactionFixture::dry_run(const Command& command) { return wri
 
 std::string TransactionFixture::drawn(unsigned clos, unsigned cache) const {
   const auto group = hardware.tree.rdt.classes.find(ClosId{clos});
-  return group == hardware.tree.rdt.classes.end() ? "absent" : picture(group->second.ways.at(CacheId{cache}), 11);
+  return group == hardware.tree.rdt.classes.end() ? "absent" : picture(group->second.ways.at(CacheId{3, cache}), 11);
 }
 
 std::string TransactionFixture::cpus(unsigned clos) const {

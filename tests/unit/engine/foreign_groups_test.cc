@@ -8,7 +8,7 @@
 namespace nrd::testing {
 namespace {
 
-constexpr CacheId kFirst{0};
+constexpr CacheId kFirst{3, 0};
 
 struct Fixture : TransactionFixture {
   explicit Fixture(const NodeShape& shape = {}) : TransactionFixture(shape) { start(); }

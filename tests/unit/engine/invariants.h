@@ -140,20 +140,20 @@ inline void check_workload(const NodeState& state, const NodeShape& shape, const
   }
   REQUIRE(ways.size() >= 1);
   const CpuSet places = places_of(workload);
-  for (const auto& [cache, cpus] : state.facts.rdt.l2) {
+  for (const auto& [cache, cpus] : state.facts.rdt.level_of(2).caches) {
     REQUIRE(ways.contains(cache) == (workload.spec.l2 && (places.empty() || cpus.intersects(places))));
     if (!ways.contains(cache)) continue;
     REQUIRE(ways.at(cache).is_contiguous());
     REQUIRE(ways.at(cache).count() == workload.spec.l2->ways);
     REQUIRE_FALSE(ways.at(cache).intersects(os_ways(state, cache)));
   }
-  for (const auto& [cache, cpus] : state.facts.rdt.caches) {
+  for (const auto& [cache, cpus] : state.facts.rdt.main().caches) {
     REQUIRE(ways.contains(cache) == (workload.spec.cache && (places.empty() || cpus.intersects(places))));
     if (!ways.contains(cache)) continue;
     const WayMask mask = ways.at(cache);
     REQUIRE(mask.is_contiguous());
     REQUIRE(mask.count() >= shape.min_ways);
-    REQUIRE(pool_ways(*state.layout, pool).contains(mask));
+    REQUIRE(pool_ways(*main_layout(state), pool).contains(mask));
     if (pool == Pool::Guarantee) REQUIRE(mask.count() == workload.spec.cache->max);
     if (pool == Pool::BestEffort) {
       REQUIRE(mask.count() >= workload.spec.cache->min);
@@ -315,9 +315,9 @@ inline void check_all(const NodeState& state, const NodeShape& shape, FakeHardwa
   REQUIRE(without_tasks(state.observed) == without_tasks(as_seen(hardware.tree, state.observed)));
   check_tasks(state, hardware);
   check_bandwidth(state, hardware);
-  for (const auto& [cache, cpus] : state.facts.rdt.caches) check_idle(state, hardware, cache);
-  for (const auto& [cache, cpus] : state.facts.rdt.l2) {
-    if (state.facts.rdt.l2_cat) check_idle(state, hardware, cache);
+  for (const auto& [cache, cpus] : state.facts.rdt.main().caches) check_idle(state, hardware, cache);
+  for (const auto& [cache, cpus] : state.facts.rdt.level_of(2).caches) {
+    if (state.facts.rdt.level_of(2).cat) check_idle(state, hardware, cache);
   }
   REQUIRE(store.records.workloads.size() == state.workloads.size());
   for (const store::WorkloadRow& row : store.records.workloads) {

@@ -7,11 +7,11 @@ namespace {
 
 using testing::a_spec;
 
-CacheId l2(uint32_t id) { return {.value = id, .is_secondary_l2 = true}; }
+CacheId l2(uint32_t id) { return {.level = 2, .value = id}; }
 
 struct Fixture : testing::TransactionFixture {
   explicit Fixture(bool cdp = false) : TransactionFixture({.cpus_per_l2 = 2}) {
-    hardware.facts.rdt.l2_cat->cdp = cdp;
+    hardware.facts.rdt.levels.at(2).cat->cdp = cdp;
     start();
   }
   static Spec asking(const std::string& cpus, uint32_t ways, uint32_t code = 0) {
@@ -111,12 +111,12 @@ TEST_CASE("a PATCH adds, changes and removes L2 ways") {
   Fixture fixture;
   const auto workload = fixture.create(a_spec("4").ways(3, 1));
   REQUIRE(workload);
-  const WayMask l3 = workload->grant.ways.at(CacheId{0});
+  const WayMask l3 = workload->grant.ways.at(CacheId{3, 0});
   REQUIRE(fixture.patch(workload->id, l2_ways(3)));
   CHECK(fixture.drawn_l2(2, 2) == ".............###");
   REQUIRE(fixture.patch(workload->id, l2_ways(5)));
   CHECK(fixture.drawn_l2(2, 2) == "...........#####");
-  CHECK(fixture.state().workloads.at(workload->id).grant.ways.at(CacheId{0}) == l3);
+  CHECK(fixture.state().workloads.at(workload->id).grant.ways.at(CacheId{3, 0}) == l3);
   REQUIRE(fixture.patch(workload->id, without_l2()));
   CHECK(fixture.drawn_l2(2, 2) == "################");
   SpecPatch without_cache = l2_ways(2);
@@ -140,10 +140,10 @@ TEST_CASE("best effort resizes on L3 only") {
   const auto third = fixture.create(a_spec("6").ways(3, 2));
   REQUIRE(second);
   REQUIRE(third);
-  CHECK(fixture.state().workloads.at(first->id).grant.ways.at(CacheId{0}).count() == 1);
+  CHECK(fixture.state().workloads.at(first->id).grant.ways.at(CacheId{3, 0}).count() == 1);
   CHECK(fixture.drawn_l2(2, 2) == "............####");
   REQUIRE(fixture.remove(third->id));
-  CHECK(fixture.state().workloads.at(first->id).grant.ways.at(CacheId{0}).count() == 3);
+  CHECK(fixture.state().workloads.at(first->id).grant.ways.at(CacheId{3, 0}).count() == 3);
   CHECK(fixture.drawn_l2(2, 2) == "............####");
 }
 
@@ -164,7 +164,7 @@ TEST_CASE("code gets its own L2 ways where L2 has CDP") {
   CHECK_FALSE(fixture.hardware.tree.rdt.split_of(ClosId{2}, l2(2)));
   joined.l2 = testing::members<L2Request>(R"({"code": 2})");
   REQUIRE(fixture.patch(workload->id, joined));
-  fixture.hardware.facts.rdt.l2_cat->cdp = false;
+  fixture.hardware.facts.rdt.levels.at(2).cat->cdp = false;
   fixture.start();
   CHECK(problem_of(fixture.state()).find("cdpl2") != std::string::npos);
   CHECK(fixture.create(Fixture::asking("8", 5, 2)).error().code == ErrorCode::Unsupported);
@@ -191,9 +191,9 @@ TEST_CASE("a boot without L2 allocation is reported and affects nothing else") {
   const auto workload = fixture.create(spec);
   REQUIRE(workload);
   fixture.hardware.reboot("boot-2");
-  fixture.hardware.facts.rdt.l2_cat.reset();
+  fixture.hardware.facts.rdt.levels.at(2).cat.reset();
   for (auto& [clos, group] : fixture.hardware.tree.rdt.classes) {
-    std::erase_if(group.ways, [](const auto& entry) { return entry.first.is_secondary_l2; });
+    std::erase_if(group.ways, [](const auto& entry) { return entry.first.level == 2; });
   }
   fixture.start();
   CHECK(fixture.drawn(2, 0) == ".##........");
@@ -215,8 +215,8 @@ TEST_CASE("an L2 cache whose CPUs are offline keeps its grant") {
   const NodeFacts all = fixture.hardware.facts;
   rdt::Node& node = fixture.hardware.facts.rdt;
   node.online -= CpuSet{6, 7};
-  node.caches.edit().at(CacheId{0}) -= CpuSet{6, 7};
-  node.l2.edit().erase(l2(3));
+  node.levels.at(3).caches.edit().at(CacheId{3, 0}) -= CpuSet{6, 7};
+  node.levels.at(2).caches.edit().erase(l2(3));
   fixture.writer->repair();
   CHECK(is_applied(fixture.state(), fixture.state().workloads.at(workload->id)));
   fixture.hardware.tasks.clear();
@@ -234,7 +234,7 @@ TEST_CASE("a request after a CPU went offline is planned for the online CPUs") {
   const auto workload = fixture.create(Fixture::asking("4,6", 4));
   REQUIRE(workload);
   fixture.hardware.facts.rdt.online -= CpuSet{6, 7};
-  fixture.hardware.facts.rdt.l2.edit().erase(l2(3));
+  fixture.hardware.facts.rdt.levels.at(2).caches.edit().erase(l2(3));
   fixture.hardware.fail_at_write = fixture.hardware.writes + 1;
   REQUIRE(fixture.remove(workload->id));
   CHECK(fixture.state().health.hardware_problem.empty());

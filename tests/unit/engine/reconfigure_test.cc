@@ -47,7 +47,7 @@ TEST_CASE("a pool that would lose granted ways is refused with workloads and num
   CHECK(refused.error().message ==
         "cache_pools: guarantee would have ways 1-2, but needs 5 (ways 1-5) for workloads 1 (ways 1-3), 2 (ways 4-5)");
   CHECK(refused.error().allowed == "guarantee with ways 1-5; or delete these workloads first");
-  CHECK(fixture.state().layout->guarantee == WayMask::run(1, 5));
+  CHECK(main_layout(fixture.state())->guarantee == WayMask::run(1, 5));
   CHECK(fixture.state().config->pools == PoolSizes{});
   CHECK_FALSE(fixture.create(a_spec("2").ways(1, 1)));
   REQUIRE(fixture.remove(WorkloadId{1}));
@@ -141,7 +141,7 @@ TEST_CASE("hardware that refuses leaves the present configuration in force") {
     CHECK(applied.error().code == ErrorCode::Hardware);
     CHECK(fixture.hardware.tree == before);
     CHECK(fixture.state().config->groups == ReservedCpus{});
-    CHECK(fixture.state().layout->infra.empty());
+    CHECK(main_layout(fixture.state())->infra.empty());
   }
   CHECK(position > 2);
   CHECK(fixture.cpus(1) == "2");

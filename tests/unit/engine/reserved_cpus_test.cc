@@ -50,7 +50,7 @@ TEST_CASE("drift of the infrastructure's class is repaired") {
   rdt::Observed& tree = fixture.hardware.tree.rdt;
   tree.classes.at(ClosId{1}).cpus = {};
   tree.classes.at(ClosId{0}).cpus |= CpuSet{2, 3};
-  tree.classes.at(ClosId{1}).ways.at(CacheId{0}) = WayMask::run(4, 2);
+  tree.classes.at(ClosId{1}).ways.at(CacheId{3, 0}) = WayMask::run(4, 2);
   fixture.writer->repair();
   CHECK(fixture.cpus(1) == "2-3");
   CHECK(fixture.drawn(1, 0) == ".........##");
@@ -62,14 +62,14 @@ TEST_CASE("the infrastructure has no ways while a foreign group uses COS1") {
   tree.classes.at(ClosId{0}).cpus.remove(CpuId{7});
   tree.classes[ClosId{1}] = fixture.hardware.new_group();
   tree.classes.at(ClosId{1}).cpus.add(CpuId{7});
-  tree.classes.at(ClosId{1}).ways.at(CacheId{0}) = WayMask::run(2, 3);
+  tree.classes.at(ClosId{1}).ways.at(CacheId{3, 0}) = WayMask::run(2, 3);
   fixture.options = with_infra();
   fixture.start();
   CHECK(fixture.cpus(1) == "7");
   CHECK(fixture.drawn(1, 0) == "..###......");
   tree.classes.at(ClosId{1}).cpus = {};
   tree.classes.at(ClosId{0}).cpus.add(CpuId{7});
-  tree.classes.at(ClosId{1}).ways.at(CacheId{0}) = WayMask::all(11);
+  tree.classes.at(ClosId{1}).ways.at(CacheId{3, 0}) = WayMask::all(11);
   fixture.writer->repair();
   CHECK(fixture.cpus(1) == "2-3");
 }
@@ -91,7 +91,7 @@ TEST_CASE("a CPU from a foreign group returns to the root class") {
 
 TEST_CASE("no ways are granted where the root class has different masks for code and data") {
   Fixture fixture(EngineOptions{});
-  fixture.hardware.tree.rdt.classes.at(ClosId{0}).split[CacheId{0}] = {WayMask(0x7fe), WayMask(0x7ff)};
+  fixture.hardware.tree.rdt.classes.at(ClosId{0}).split[CacheId{3, 0}] = {WayMask(0x7fe), WayMask(0x7ff)};
   fixture.writer->repair();
   const auto refused = fixture.create(a_spec("4").ways(1, 1));
   REQUIRE_FALSE(refused);

@@ -59,7 +59,7 @@ TEST_CASE("tasks with unknown CPUs get ways on every cache") {
   const auto workload = fixture.create(bound);
   REQUIRE(workload);
   CHECK(workload->grant.ways.size() == 1);
-  CHECK(workload->grant.ways.contains(CacheId{1}));
+  CHECK(workload->grant.ways.contains(CacheId{3, 1}));
 }
 
 TEST_CASE("children of tasks leave the class with its last workload") {

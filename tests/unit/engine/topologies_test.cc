@@ -154,7 +154,7 @@ class Session {
   void add_foreign_group() {
     rdt::Class& theirs = hardware_.tree.rdt.foreign["theirs"] = hardware_.new_group();
     const bool is_narrow = !dice_.once_in(3);
-    for (const auto& [cache, cpus] : hardware_.facts.rdt.caches) {
+    for (const auto& [cache, cpus] : hardware_.facts.rdt.main().caches) {
       const unsigned count = topology_.shape.min_ways + dice_.below(3);
       if (is_narrow) theirs.ways[cache] = WayMask::run(dice_.below(topology_.shape.ways - count + 1), count);
     }

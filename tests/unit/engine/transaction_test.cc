@@ -103,7 +103,7 @@ TEST_CASE("best effort shrinks for new workloads and grows back") {
   REQUIRE(fixture.remove(first->id));
   REQUIRE(fixture.remove(third->id));
   CHECK(fixture.drawn(3, 0) == "......###..");
-  CHECK(fixture.store.first_workload().grant.ways.at(CacheId{0}) == WayMask::run(6, 3));
+  CHECK(fixture.store.first_workload().grant.ways.at(CacheId{3, 0}) == WayMask::run(6, 3));
 }
 
 TEST_CASE("without shrink a best-effort workload keeps its ways") {
@@ -126,16 +126,16 @@ TEST_CASE("a guarantee gets ways shared with I/O last") {
 TEST_CASE("the root class moves to the longest free run") {
   Fixture fixture({.ways = 15});  // OS 1, guarantee 6, best effort 5, shared 3
   const auto os = [&fixture] {
-    return nrd::testing::picture(fixture.hardware.tree.rdt.classes.at(ClosId{0}).ways.at(CacheId{0}), 15);
+    return nrd::testing::picture(fixture.hardware.tree.rdt.classes.at(ClosId{0}).ways.at(CacheId{3, 0}), 15);
   };
   const auto first = fixture.create(a_spec("0").ways(4, 4));
   REQUIRE(fixture.create(a_spec("1").ways(2, 2)));
   CHECK(os() == ".......########");
-  CHECK(idle_ways(fixture.writer->state(), CacheId{0}).count() == 1);
+  CHECK(idle_ways(fixture.writer->state(), CacheId{3, 0}).count() == 1);
   REQUIRE(fixture.create(a_spec("2").ways(5, 1)));
   REQUIRE(fixture.create(a_spec("3").ways(0, 0)));
   CHECK(os() == "#..............");
-  CHECK(idle_ways(fixture.writer->state(), CacheId{0}).empty());
+  CHECK(idle_ways(fixture.writer->state(), CacheId{3, 0}).empty());
   REQUIRE(fixture.remove(first->id));
   CHECK(os() == "#####..........");
 }
@@ -144,23 +144,23 @@ TEST_CASE("with sparse masks the root class has every free way") {
   Fixture fixture({.sparse_masks = true});
   REQUIRE(fixture.create(a_spec("0").ways(4, 4)));
   CHECK(fixture.drawn(0, 0) == "#....######");
-  CHECK(idle_ways(fixture.writer->state(), CacheId{0}).empty());
+  CHECK(idle_ways(fixture.writer->state(), CacheId{3, 0}).empty());
 }
 
 TEST_CASE("a foreign group that narrows the run of the root class is no drift") {
   Fixture fixture;
   REQUIRE(fixture.create(a_spec("0").ways(2, 2)));
-  fixture.hardware.tree.rdt.foreign["theirs"] = {.ways = {{CacheId{0}, WayMask::run(8, 3)}}};
+  fixture.hardware.tree.rdt.foreign["theirs"] = {.ways = {{CacheId{3, 0}, WayMask::run(8, 3)}}};
   fixture.writer->repair();
   CHECK(fixture.drawn(0, 0) == "...#####...");
   CHECK(fixture.writer->state().health.drift_repairs == 0);
-  fixture.hardware.tree.rdt.foreign["theirs"].ways[CacheId{0}] = WayMask::run(0, 11 - 2);
+  fixture.hardware.tree.rdt.foreign["theirs"].ways[CacheId{3, 0}] = WayMask::run(0, 11 - 2);
   fixture.writer->repair();
   CHECK(fixture.drawn(0, 0) == ".........##");
-  fixture.hardware.tree.rdt.foreign["theirs"].ways[CacheId{0}] = WayMask::run(0, 1) | WayMask::run(3, 8);
+  fixture.hardware.tree.rdt.foreign["theirs"].ways[CacheId{3, 0}] = WayMask::run(0, 1) | WayMask::run(3, 8);
   fixture.writer->repair();
   CHECK(fixture.drawn(0, 0) == "#..........");  // the floor is never granted, so it is shared with this group only
-  fixture.hardware.tree.rdt.classes[ClosId{0}].ways[CacheId{0}] = WayMask::all(11);
+  fixture.hardware.tree.rdt.classes[ClosId{0}].ways[CacheId{3, 0}] = WayMask::all(11);
   fixture.hardware.tree.rdt.foreign.clear();
   fixture.writer->repair();
   CHECK(fixture.drawn(0, 0) == "...########");
@@ -173,7 +173,7 @@ TEST_CASE("with a locked OS floor the root class has the remaining ways") {
   REQUIRE(fixture.create(a_spec("0").ways(2, 2)));
   CHECK(fixture.drawn(2, 0) == "..##.......");
   rdt::Class& theirs = fixture.hardware.tree.rdt.foreign["theirs"];
-  theirs.ways[CacheId{0}] = WayMask::run(0, 2) | WayMask::run(4, 6);
+  theirs.ways[CacheId{3, 0}] = WayMask::run(0, 2) | WayMask::run(4, 6);
   fixture.writer->repair();
   CHECK(fixture.drawn(0, 0) == "##.........");
   theirs.mode = rdt::GroupMode::Exclusive;
@@ -274,9 +274,9 @@ TEST_CASE("COS1 is granted last and a refusal explains that no class is free") {
 TEST_CASE("foreign groups are untouched and their ways count as taken") {
   Fixture fixture;
   fixture.hardware.tree.rdt.classes[ClosId{2}] = fixture.hardware.new_group();
-  fixture.hardware.tree.rdt.classes[ClosId{2}].ways[CacheId{0}] = WayMask::run(4, 2);
+  fixture.hardware.tree.rdt.classes[ClosId{2}].ways[CacheId{3, 0}] = WayMask::run(4, 2);
   fixture.hardware.tree.rdt.classes[ClosId{0}].cpus.remove(CpuId{3});
-  fixture.hardware.tree.rdt.foreign["theirs"] = {.ways = {{CacheId{0}, WayMask::run(3, 1)}}, .cpus = {3}};
+  fixture.hardware.tree.rdt.foreign["theirs"] = {.ways = {{CacheId{3, 0}, WayMask::run(3, 1)}}, .cpus = {3}};
   fixture.start();
   const auto workload = fixture.create(a_spec("0").ways(2, 2));
   REQUIRE(workload);
@@ -445,7 +445,7 @@ TEST_CASE("drift is repaired and counted") {
   Fixture fixture;
   REQUIRE(fixture.create(a_spec("4-7").ways(2, 2)));
   const Observed before = fixture.hardware.tree;
-  fixture.hardware.tree.rdt.classes[ClosId{2}].ways[CacheId{0}] = WayMask::all(11);
+  fixture.hardware.tree.rdt.classes[ClosId{2}].ways[CacheId{3, 0}] = WayMask::all(11);
   fixture.hardware.tree.rdt.classes[ClosId{2}].cpus.remove(CpuId{4});
   fixture.hardware.tree.rdt.classes[ClosId{0}].cpus.add(CpuId{4});
   fixture.writer->repair();
@@ -458,7 +458,7 @@ TEST_CASE("external changes to unused settings are kept") {
   const auto workload = fixture.create(a_spec("4").ways(2, 2));
   REQUIRE(fixture.remove(workload->id));
   fixture.hardware.tree.rdt.classes[ClosId{2}] = fixture.hardware.new_group();
-  fixture.hardware.tree.rdt.classes[ClosId{2}].ways[CacheId{0}] = WayMask::run(4, 2);
+  fixture.hardware.tree.rdt.classes[ClosId{2}].ways[CacheId{3, 0}] = WayMask::run(4, 2);
   const Observed theirs = fixture.hardware.tree;
   fixture.writer->repair();
   CHECK(fixture.hardware.tree == theirs);
@@ -485,7 +485,7 @@ TEST_CASE("an unplugged CPU is left out and joins its class when it comes back")
 
 TEST_CASE("a node without L3 CAT refuses cache requests with the reason") {
   Fixture fixture;
-  fixture.hardware.facts.rdt.cat.reset();
+  fixture.hardware.facts.rdt.levels.at(3).cat.reset();
   fixture.hardware.facts.rdt.missing = {"L3 CAT: the CPU has none"};
   fixture.hardware.tree = {};
   fixture.start();

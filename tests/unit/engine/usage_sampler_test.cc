@@ -20,10 +20,10 @@ class TurnedClock final : public Clock {
 };
 
 rdt::Usages used(uint64_t total) {
-  return {{ClosId{1}, {{{CacheId{0}}, {.occupancy_bytes = 64, .total_bytes = total, .local_bytes = std::nullopt}}}}};
+  return {{ClosId{1}, {{{CacheId{3, 0}}, {.occupancy_bytes = 64, .total_bytes = total, .local_bytes = std::nullopt}}}}};
 }
 
-const CacheUsage& of(const UsageSample& sample) { return sample.classes.at(ClosId{1}).at({CacheId{0}}); }
+const CacheUsage& of(const UsageSample& sample) { return sample.classes.at(ClosId{1}).at({CacheId{3, 0}}); }
 
 // A client of the sampler and all its answers.
 struct Asker {
@@ -150,7 +150,7 @@ TEST_CASE("a request about a class without counters takes a new sample") {
   CHECK(sampler.asked(counted) == std::set{ClosId{2}});
   CHECK(sampler.asked(counted).empty());
   rdt::Usages usages = used(5);
-  usages[ClosId{1}][{CacheId{0}}].is_unrequested = true;
+  usages[ClosId{1}][{CacheId{3, 0}}].is_unrequested = true;
   sampler.take(usages);
   CHECK(!sampler.ask(ClosId{2}, asker.done()));
   CHECK(sampler.ask(ClosId{1}, asker.done()));
@@ -167,7 +167,7 @@ TEST_CASE("a scrape requests monitoring of all classes") {
   sampler.last(is_due);
   CHECK(sampler.asked(counted) == std::set{ClosId{1}, ClosId{2}});
   rdt::Usages usages = used(5);
-  usages[ClosId{1}][{CacheId{0}}].is_unrequested = true;
+  usages[ClosId{1}][{CacheId{3, 0}}].is_unrequested = true;
   sampler.take(usages);
   sampler.last(is_due);
   CHECK(is_due);

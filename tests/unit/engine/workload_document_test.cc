@@ -41,14 +41,16 @@ Workload a_full_workload() {
                    .l2 = L2Request{.ways = 4, .code = 1},
                    .name = "feed",
                    .labels = {{"team", "trading"}}};
-  workload.grant = {
-      .pool = Pool::BestEffort,
-      .clos = ClosId{2},
-      .ways = {{CacheId{0}, WayMask(0x30)}, {CacheId{0, true}, WayMask(0xf)}, {CacheId{7}, WayMask(0xffffffff)}},
-      .frequencies = {{CpuId{4}, {KHz{1'200'000}, KHz{3'000'000}, "powersave", ""}},
-                      {CpuId{5}, {KHz{1'200'000}, KHz{3'000'000}, "powersave", ""}},
-                      {CpuId{9}, {KHz{1'200'000}, KHz{2'000'000}, "", "power"}}},
-      .bandwidth = {{CacheId{0}, {rdt::MbaUnit::Percent, 50}}, {CacheId{7}, {rdt::MbaUnit::EighthsOfGbps, 2048}}}};
+  workload.grant = {.pool = Pool::BestEffort,
+                    .clos = ClosId{2},
+                    .ways = {{CacheId{3, 0}, WayMask(0x30)},
+                             {CacheId{2, 0}, WayMask(0xf)},
+                             {CacheId{3, 7}, WayMask(0xffffffff)}},
+                    .frequencies = {{CpuId{4}, {KHz{1'200'000}, KHz{3'000'000}, "powersave", ""}},
+                                    {CpuId{5}, {KHz{1'200'000}, KHz{3'000'000}, "powersave", ""}},
+                                    {CpuId{9}, {KHz{1'200'000}, KHz{2'000'000}, "", "power"}}},
+                    .bandwidth = {{CacheId{3, 0}, {rdt::MbaUnit::Percent, 50}},
+                                  {CacheId{3, 7}, {rdt::MbaUnit::EighthsOfGbps, 2048}}}};
   return workload;
 }
 
@@ -64,8 +66,8 @@ constexpr const char* kFull =
     R"({"id":4712,"process":4711,"start":99,"boot_id":"boot-1"}],"task_cpus":"0-2",)"
     R"("name":"feed","labels":[["team","trading"]],"cpu":null,"near_cpus":null,"further_cpus":null,"runs_caller":null,"unit":null,"cgroup":null,"cgroup_owner":null,"quota_uid":null},)"
     R"("grant":{"pool":"besteffort","clos":2,)"
-    R"("ways":[["0","30"],["L2:0","f"],)"
-    R"(["7","ffffffff"]],)"
+    R"("ways":[["0","30"],["7","ffffffff"],)"
+    R"(["L2:0","f"]],)"
     R"("frequencies":[["4-5",{"min_khz":1200000,"max_khz":3000000,"governor":"powersave","epp":null}],)"
     R"(["9",{"min_khz":1200000,"max_khz":2000000,"governor":null,"epp":"power"}]],)"
     R"("bandwidth":[["0",{"unit":"percent","value":50}],)"
@@ -155,7 +157,7 @@ TEST_CASE("an invalid document is refused with the place of its fault") {
            Row{"\"pool\":\"besteffort\",", "", "workload 3: /grant/pool is missing"},
            Row{"\"clos\":2", "\"clos\":4294967297", "workload 3: /grant/clos the number 4294967297 is out of range"},
            Row{"\"max\":3", "\"max\":\"3\"", "workload 3: /spec/cache/max expected a number, not a string"},
-           Row{"\"L2:0\"", "\"L3:0\"", "workload 3: /grant/ways/1/0 \"L3:0\" is not a cache"},
+           Row{"\"L2:0\"", "\"L3:0\"", "workload 3: /grant/ways/2/0 \"L3:0\" is not a cache"},
            Row{"\"30\"", "\"x\"", "workload 3: /grant/ways/0/1 \"x\" is not a mask of ways"},
            Row{"\"4-5\"", "\"4-9\"", "workload 3: /grant/frequencies CPU 9 occurs twice"},
            Row{"\"max\":3,\"min\":1", "\"max\":3,\"min\":4", "workload 3:  its members contradict each other"},
@@ -190,7 +192,7 @@ TEST_CASE("a workload of a unit or cgroup without CPUs is written and read") {
 
 TEST_CASE("the documents of baselines lead from one state to the other") {
   Baselines before;
-  before.ways = {{ClosId{0}, {{CacheId{0}, WayMask(0x7ff)}, {CacheId{1}, WayMask(0x7ff)}}}};
+  before.ways = {{ClosId{0}, {{CacheId{3, 0}, WayMask(0x7ff)}, {CacheId{3, 1}, WayMask(0x7ff)}}}};
   before.cpus = {{CpuId{4}, ClosId{0}}};
   before.frequencies = {{CpuId{4}, {KHz{1}, KHz{2}, "powersave", "power"}}};
   before.frequencies_of_others = {{CpuId{4}, {KHz{1}, KHz{3}, "powersave", ""}}};
@@ -211,7 +213,7 @@ TEST_CASE("the documents of baselines lead from one state to the other") {
   CHECK(baselines_of(all.put) == before);
 
   Baselines after = before;
-  after.ways[ClosId{0}].erase(CacheId{1});
+  after.ways[ClosId{0}].erase(CacheId{3, 1});
   after.cpus.edit()[CpuId{5}] = ClosId{1};
   after.frequencies_of_others.at(CpuId{4}).max = KHz{9};
   after.groups.clear();

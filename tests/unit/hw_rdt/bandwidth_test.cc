@@ -11,8 +11,8 @@ namespace nrd::rdt {
 using Values = std::map<CacheId, uint32_t>;
 
 TEST_CASE("the MB line is found among padding and other resources") {
-  CHECK(parse_mb("    MB:0=100;4= 90\n    L3:0=7ff;4=00f\n") == Values{{CacheId{0}, 100}, {CacheId{4}, 90}});
-  CHECK(parse_mb("    L3:0=7ff\n    MB:0=4294967295\n") == Values{{CacheId{0}, kUnlimitedMbps}});
+  CHECK(parse_mb("    MB:0=100;4= 90\n    L3:0=7ff;4=00f\n") == Values{{CacheId{3, 0}, 100}, {CacheId{3, 4}, 90}});
+  CHECK(parse_mb("    L3:0=7ff\n    MB:0=4294967295\n") == Values{{CacheId{3, 0}, kUnlimitedMbps}});
   CHECK(parse_mb("    L3:0=7ff\n") == Values{});
 }
 
@@ -41,11 +41,11 @@ TEST_CASE("only mba_MBps of the resctrl mount counts") {
 
 TEST_CASE("a limit is never written in a different unit") {
   Observed observed;
-  observed.classes[ClosId{2}].bandwidth = {{CacheId{0}, 100}, {CacheId{1}, 50}};
+  observed.classes[ClosId{2}].bandwidth = {{CacheId{3, 0}, 100}, {CacheId{3, 1}, 50}};
   Setting wanted;
-  wanted.bandwidth[ClosId{2}] = {{CacheId{0}, {MbaUnit::Percent, 50}}, {CacheId{1}, {MbaUnit::Percent, 50}}};
+  wanted.bandwidth[ClosId{2}] = {{CacheId{3, 0}, {MbaUnit::Percent, 50}}, {CacheId{3, 1}, {MbaUnit::Percent, 50}}};
   const MbaInfo percent{.step = 10, .least = 10};
-  CHECK(*limits_to_write(observed, wanted, percent) == Limits{{ClosId{2}, {{CacheId{0}, 50}}}});
+  CHECK(*limits_to_write(observed, wanted, percent) == Limits{{ClosId{2}, {{CacheId{3, 0}, 50}}}});
   MbaInfo mbps = percent;
   mbps.unit = MbaUnit::Mbps;
   CHECK_FALSE(limits_to_write(observed, wanted, mbps));

@@ -22,28 +22,28 @@ Ways ways_in(const char* schemata) {
 }  // namespace
 
 TEST_CASE("the L3 line is found among padding and other resources") {
-  const Ways expected{{CacheId{0}, WayMask(0x7ff)}, {CacheId{4}, WayMask(0xf)}};
+  const Ways expected{{CacheId{3, 0}, WayMask(0x7ff)}, {CacheId{3, 4}, WayMask(0xf)}};
   CHECK(ways_in("L3:0=7ff;4=00f\n") == expected);
   CHECK(ways_in("    MB:0=100;4= 90\n    L3:0=7ff;4=00f\n") == expected);
 }
 
 TEST_CASE("the caches of an L3 line stand in any order and may be one") {
   CHECK(ways_in("    L3:0=7ff;1=7ff\n    MB:0=100;1=100\n") ==
-        Ways{{CacheId{0}, WayMask(0x7ff)}, {CacheId{1}, WayMask(0x7ff)}});
+        Ways{{CacheId{3, 0}, WayMask(0x7ff)}, {CacheId{3, 1}, WayMask(0x7ff)}});
   CHECK(ways_in("L3:12=1;3=2;0=4\n") ==
-        Ways{{CacheId{0}, WayMask(4)}, {CacheId{3}, WayMask(2)}, {CacheId{12}, WayMask(1)}});
-  CHECK(ways_in("L3:0=fffff\n") == Ways{{CacheId{0}, WayMask(0xfffff)}});
-  CHECK(ways_in("L3:0=ffffffff\n") == Ways{{CacheId{0}, WayMask(0xffffffff)}});
+        Ways{{CacheId{3, 0}, WayMask(4)}, {CacheId{3, 3}, WayMask(2)}, {CacheId{3, 12}, WayMask(1)}});
+  CHECK(ways_in("L3:0=fffff\n") == Ways{{CacheId{3, 0}, WayMask(0xfffff)}});
+  CHECK(ways_in("L3:0=ffffffff\n") == Ways{{CacheId{3, 0}, WayMask(0xffffffff)}});
 }
 
 TEST_CASE("L2 is read where there is no L3") {
-  CHECK(ways_in("    L2:0=ff;1=0f\n") == Ways{{CacheId{0}, WayMask(0xff)}, {CacheId{1}, WayMask(0xf)}});
-  CHECK(ways_in("L2DATA:0=ff\nL2CODE:0=ff\n") == Ways{{CacheId{0}, WayMask(0xff)}});
+  CHECK(ways_in("    L2:0=ff;1=0f\n") == Ways{{CacheId{2, 0}, WayMask(0xff)}, {CacheId{2, 1}, WayMask(0xf)}});
+  CHECK(ways_in("L2DATA:0=ff\nL2CODE:0=ff\n") == Ways{{CacheId{2, 0}, WayMask(0xff)}});
 }
 
 TEST_CASE("secondary L2 caches have their own numbers") {
-  const CacheId l2{.value = 0, .is_secondary_l2 = true};
-  const Ways both{{CacheId{0}, WayMask(0x7ff)}, {l2, WayMask(0xff)}};
+  const CacheId l2{2, 0};
+  const Ways both{{CacheId{3, 0}, WayMask(0x7ff)}, {l2, WayMask(0xff)}};
   CHECK(ways_in("    L2:0=ff\n    L3:0=7ff\n") == both);
   CHECK(ways_in("    MB:0=100\n    L3:0=7ff\n    L2:0=ff\n") == both);
   CHECK(ways_in("L3:0=7ff\nL2DATA:0=ff\nL2CODE:0=ff\n") == both);
@@ -57,11 +57,11 @@ TEST_CASE("secondary L2 caches have their own numbers") {
 
 TEST_CASE("code and data masks are merged, and differences are reported") {
   CHECK(ways_in("    MB:0=100\nL3DATA:0=7ff;1=00f\nL3CODE:0=7ff;1=00f\n") ==
-        Ways{{CacheId{0}, WayMask(0x7ff)}, {CacheId{1}, WayMask(0xf)}});
+        Ways{{CacheId{3, 0}, WayMask(0x7ff)}, {CacheId{3, 1}, WayMask(0xf)}});
   const Result<Masks> apart = parse_masks("L3DATA:0=003;1=00f\nL3CODE:0=00c;1=00f\n");
   REQUIRE(apart);
-  CHECK(apart->ways == Ways{{CacheId{0}, WayMask(0xf)}, {CacheId{1}, WayMask(0xf)}});
-  CHECK(apart->split == std::map<CacheId, Split>{{CacheId{0}, {.code = WayMask(0xc), .data = WayMask(0x3)}}});
+  CHECK(apart->ways == Ways{{CacheId{3, 0}, WayMask(0xf)}, {CacheId{3, 1}, WayMask(0xf)}});
+  CHECK(apart->split == std::map<CacheId, Split>{{CacheId{3, 0}, {.code = WayMask(0xc), .data = WayMask(0x3)}}});
 }
 
 TEST_CASE("a truncated schemata is refused") {
@@ -73,12 +73,13 @@ TEST_CASE("a truncated schemata is refused") {
 }
 
 TEST_CASE("a mask may be empty, which AMD's kernels allow") {
-  CHECK(parse_masks("L3:0=0;1=f\n")->ways == std::map<CacheId, WayMask>{{CacheId{0}, {}}, {CacheId{1}, WayMask(0xf)}});
+  CHECK(parse_masks("L3:0=0;1=f\n")->ways ==
+        std::map<CacheId, WayMask>{{CacheId{3, 0}, {}}, {CacheId{3, 1}, WayMask(0xf)}});
 }
 
 TEST_CASE("the ways of devices come from io_alloc while it is enabled") {
   CHECK(parse_io_alloc("enabled\n", "0=600;1=ff\n") ==
-        std::map<CacheId, WayMask>{{CacheId{0}, WayMask(0x600)}, {CacheId{1}, WayMask(0xff)}});
+        std::map<CacheId, WayMask>{{CacheId{3, 0}, WayMask(0x600)}, {CacheId{3, 1}, WayMask(0xff)}});
   CHECK(parse_io_alloc("disabled\n", "0=600\n")->empty());
   CHECK(parse_io_alloc("not supported\n", std::nullopt)->empty());
   CHECK(parse_io_alloc(std::nullopt, std::nullopt)->empty());

@@ -40,7 +40,7 @@ struct TwoCpus : Tree {
   }
 };
 
-constexpr CacheId kL3{4};
+constexpr CacheId kL3{3, 4};
 
 }  // namespace
 
@@ -52,7 +52,7 @@ TEST_CASE("an L3 cache is read with its CPUs, socket and geometry") {
   expected.possible = CpuSet::first(4);
   expected.online = CpuSet::first(2);
   expected.isolated = CpuSet{1};
-  expected.caches = {{kL3, CpuSet{0, 1}}};
+  expected.levels[3].caches = {{kL3, CpuSet{0, 1}}};
   expected.sockets = {{kL3, 2}};
   expected.numa_nodes = {{kL3, {7}}};
   expected.geometry = {
@@ -85,12 +85,12 @@ TEST_CASE("a cache with a truncated id is ignored") {
   for (const char* text : {"", "4", "x\n"}) {
     tree.put(TwoCpus::cache(0, 3, "id"), text);
     tree.put(TwoCpus::cache(1, 3, "id"), text);
-    CHECK(read_topology(tree.root())->caches.empty());
+    CHECK(read_topology(tree.root())->main().caches.empty());
   }
   // CPU 0 went offline while it was read, CPU 1 speaks for both.
   tree.remove(TwoCpus::cpu(0, "cache"));
   tree.put(TwoCpus::cache(1, 3, "id"), "4\n");
-  CHECK(read_topology(tree.root())->caches == std::map<CacheId, CpuSet>{{kL3, CpuSet{0, 1}}});
+  CHECK(read_topology(tree.root())->main().caches == std::map<CacheId, CpuSet>{{kL3, CpuSet{0, 1}}});
 }
 
 TEST_CASE("a truncated CPU list is an error and a missing one is empty") {
@@ -106,11 +106,12 @@ TEST_CASE("a truncated CPU list is an error and a missing one is empty") {
 
 std::set<CacheId> l2_ids(const TwoCpus& tree, const CpuSet& online) {
   std::set<CacheId> ids;
-  for (const auto& [id, cpus] : read_l2(online, false, tree.root()).l2) ids.insert(id);
+  const Node found = read_caches(2, online, Details::IdsAndCpus, tree.root());
+  for (const auto& [id, cpus] : found.level_of(2).caches) ids.insert(id);
   return ids;
 }
 
-CacheId l2(uint32_t id) { return {.value = id, .is_secondary_l2 = true}; }
+CacheId l2(uint32_t id) { return {.level = 2, .value = id}; }
 
 TEST_CASE("L2 caches are identified by their ids, at any index") {
   TwoCpus tree;
@@ -131,12 +132,11 @@ TEST_CASE("all of an L2 cache is read where its ways can be set") {
   TwoCpus tree;
   tree.put(TwoCpus::cache(0, 2, "shared_cpu_list"), "0-1\n");
   tree.put(TwoCpus::cache(0, 2, "ways_of_associativity"), "16\n");
-  const Node few = read_l2({0, 1}, false, tree.root());
-  CHECK(few.l2 == std::map<CacheId, CpuSet>{{l2(8), CpuSet{0, 1}}});
+  const Node few = read_caches(2, {0, 1}, Details::IdsAndCpus, tree.root());
+  CHECK(few.level_of(2).caches == std::map<CacheId, CpuSet>{{l2(8), CpuSet{0, 1}}});
   CHECK(few.geometry.empty());
-  const Node all = read_l2({0, 1}, true, tree.root());
-  CHECK(all.l2 == few.l2);
-  CHECK(all.caches.empty());
+  const Node all = read_caches(2, {0, 1}, Details::All, tree.root());
+  CHECK(all.levels == few.levels);
   CHECK(all.geometry.at(l2(8)).ways == 16);
   CHECK(all.sockets.contains(l2(8)));
 }

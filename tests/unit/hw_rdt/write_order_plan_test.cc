@@ -19,7 +19,7 @@ constexpr uint32_t kClasses = 5;
 constexpr uint32_t kCpusOfCache = 8;
 constexpr ClosId kRoot{0};
 
-CacheId cache_of(CpuId cpu) { return CacheId{cpu.value / kCpusOfCache}; }
+CacheId cache_of(CpuId cpu) { return CacheId{3, cpu.value / kCpusOfCache}; }
 
 class Planner {
  public:
@@ -27,7 +27,7 @@ class Planner {
 
   Observed any() {
     Observed node;
-    for (uint32_t cache = 0; cache < kCaches; ++cache) plan(node, CacheId{cache}, some_classes({}));
+    for (uint32_t cache = 0; cache < kCaches; ++cache) plan(node, CacheId{3, cache}, some_classes({}));
     return node;
   }
 
@@ -35,7 +35,7 @@ class Planner {
   Observed after(const Observed& before) {
     Observed node;
     for (uint32_t number = 0; number < kCaches; ++number) {
-      const CacheId cache{number};
+      const CacheId cache{3, number};
       const std::vector<ClosId> used = some_classes(used_on(before, cache));
       Observed tried;
       int attempts = 0;
@@ -157,7 +157,7 @@ std::string apply(Observed& node, const Write& write, const Observed& before, co
 // Two classes that run CPUs on a cache have no way of it in common.
 std::string shared_way(const Observed& node) {
   for (uint32_t number = 0; number < kCaches; ++number) {
-    const CacheId cache{number};
+    const CacheId cache{3, number};
     WayMask taken;
     for (const auto& [clos, group] : node.classes) {
       if (!runs_on(group, cache)) continue;
@@ -183,7 +183,7 @@ TEST_CASE("from plan to plan no two classes that run CPUs ever share a way") {
       REQUIRE(shared_way(before) == "");
       Observed now = before;
       int step = 0;
-      for (const Write& write : write_order(before, all_of(after), min_ways)) {
+      for (const Write& write : write_order(before, all_of(after), {{3, {.min_ways = min_ways}}})) {
         INFO("min_ways " << min_ways << ", round " << round << ", write " << ++step);
         REQUIRE(apply(now, write, before, after, min_ways) == "");
         REQUIRE(shared_way(now) == "");
@@ -200,7 +200,7 @@ TEST_CASE("a plan that already holds needs no write") {
   Planner planner(24, 1);
   for (int round = 0; round < 1'000; ++round) {
     const Observed node = planner.any();
-    REQUIRE(write_order(node, all_of(node), 1).empty());
+    REQUIRE(write_order(node, all_of(node), {}).empty());
   }
 }
 

@@ -13,7 +13,7 @@
 namespace nrd::rdt {
 namespace {
 
-constexpr CacheId kCache{0};
+constexpr CacheId kCache{3, 0};
 using Masks = std::map<ClosId, WayMask>;
 
 // "..##...." as in way_mask.h: way 0 at the left.
@@ -64,7 +64,7 @@ enum class Outcome { Safe, Overlap, Wrong };
 Outcome follow(const Masks& before, const Masks& after, unsigned min_ways) {
   Masks now = before;
   bool safe = true;
-  for (const Write& write : write_order(observed_as(before), setting_to(after), min_ways)) {
+  for (const Write& write : write_order(observed_as(before), setting_to(after), {{3, {.min_ways = min_ways}}})) {
     const auto* mask = std::get_if<WaysWrite>(&write);
     if (mask == nullptr || mask->ways == now.at(mask->clos)) return Outcome::Wrong;  // writes only what differs
     if (!mask->ways.is_contiguous() || mask->ways.count() < min_ways) return Outcome::Wrong;
@@ -106,17 +106,17 @@ TEST_CASE("an unchanged setting is not written") {
   const Masks masks{{ClosId{0}, drawn("####....")}, {ClosId{1}, drawn("....####")}};
   Setting wanted = setting_to(masks);
   wanted.cpus[CpuId{3}] = ClosId{1};
-  CHECK(write_order(observed_as(masks, {{ClosId{1}, {3}}}), wanted, 1).empty());
+  CHECK(write_order(observed_as(masks, {{ClosId{1}, {3}}}), wanted, {}).empty());
 }
 
 TEST_CASE("a class gets a way only after the other released it") {
   const Observed observed = observed_as({{ClosId{1}, drawn("##......")}, {ClosId{2}, drawn("..####..")}});
   const Setting wanted = setting_to({{ClosId{1}, drawn("####....")}, {ClosId{2}, drawn("....##..")}});
-  CHECK(write_order(observed, wanted, 1) == std::vector<Write>{ways(2, "....##.."), ways(1, "####....")});
+  CHECK(write_order(observed, wanted, {}) == std::vector<Write>{ways(2, "....##.."), ways(1, "####....")});
 }
 
 TEST_CASE("caches of two levels are written each by its own least mask") {
-  const CacheId l2{.value = 0, .is_secondary_l2 = true};
+  const CacheId l2{2, 0};
   Observed observed;
   Setting wanted;
   for (const CacheId cache : {kCache, l2}) {
@@ -124,7 +124,7 @@ TEST_CASE("caches of two levels are written each by its own least mask") {
     observed.classes[ClosId{2}].ways[cache] = wanted.ways[ClosId{1}][cache] = drawn("....####");
   }
   std::map<CacheId, unsigned> narrowest;
-  for (const Write& write : write_order(observed, wanted, 1, 2)) {
+  for (const Write& write : write_order(observed, wanted, {{3, {.min_ways = 1}}, {2, {.min_ways = 2}}})) {
     const auto& mask = std::get<WaysWrite>(write);
     const auto [found, is_first] = narrowest.emplace(mask.cache, mask.ways.count());
     found->second = std::min(found->second, mask.ways.count());
@@ -135,13 +135,13 @@ TEST_CASE("caches of two levels are written each by its own least mask") {
 TEST_CASE("classes fresh from boot need one write each") {
   const Masks boot{{ClosId{0}, drawn("########")}, {ClosId{1}, drawn("########")}, {ClosId{2}, drawn("########")}};
   const Masks goal{{ClosId{0}, drawn("##......")}, {ClosId{1}, drawn("..###...")}, {ClosId{2}, drawn(".....###")}};
-  CHECK(write_order(observed_as(boot), setting_to(goal), 1).size() == 3);
+  CHECK(write_order(observed_as(boot), setting_to(goal), {}).size() == 3);
 }
 
 TEST_CASE("two classes that swap ways never overlap") {
   const Observed observed = observed_as({{ClosId{1}, drawn("####....")}, {ClosId{2}, drawn("....####")}});
   const Setting wanted = setting_to({{ClosId{1}, drawn("....####")}, {ClosId{2}, drawn("####....")}});
-  CHECK(write_order(observed, wanted, 1) ==
+  CHECK(write_order(observed, wanted, {}) ==
         std::vector<Write>{ways(1, "#......."), ways(2, ".###...."), ways(1, "....####"), ways(2, "####....")});
 }
 
@@ -150,7 +150,7 @@ TEST_CASE("CPUs leave before masks change and enter after") {
   Setting wanted =
       setting_to({{ClosId{0}, drawn("####....")}, {ClosId{1}, drawn("########")}, {ClosId{2}, drawn("....####")}});
   wanted.cpus = {{CpuId{4}, ClosId{0}}, {CpuId{5}, ClosId{2}}};
-  const std::vector<Write> writes = write_order(observed_as(before, {{ClosId{0}, {5}}, {ClosId{1}, {4}}}), wanted, 1);
+  const std::vector<Write> writes = write_order(observed_as(before, {{ClosId{0}, {5}}, {ClosId{1}, {4}}}), wanted, {});
   CHECK(writes == std::vector<Write>{cpus({4}, 0), ways(2, "....####"), ways(1, "########"), cpus({5}, 2)});
 }
 
@@ -158,7 +158,7 @@ TEST_CASE("a CPU that changes between two classes waits in the root class while 
   const Masks before{{ClosId{1}, drawn("####....")}, {ClosId{2}, drawn("....####")}};
   Setting wanted = setting_to({{ClosId{1}, drawn("##......")}});
   wanted.cpus[CpuId{4}] = ClosId{2};
-  const std::vector<Write> writes = write_order(observed_as(before, {{ClosId{1}, {4}}}), wanted, 1);
+  const std::vector<Write> writes = write_order(observed_as(before, {{ClosId{1}, {4}}}), wanted, {});
   CHECK(writes == std::vector<Write>{cpus({4}, 0), ways(1, "##......"), cpus({4}, 2)});
 }
 
@@ -166,20 +166,20 @@ TEST_CASE("a CPU changes between two classes in one write when no mask changes")
   const Masks before{{ClosId{1}, drawn("####....")}, {ClosId{2}, drawn("....####")}};
   Setting wanted;
   wanted.cpus[CpuId{4}] = ClosId{2};
-  CHECK(write_order(observed_as(before, {{ClosId{1}, {4}}}), wanted, 1) == std::vector<Write>{cpus({4}, 2)});
+  CHECK(write_order(observed_as(before, {{ClosId{1}, {4}}}), wanted, {}) == std::vector<Write>{cpus({4}, 2)});
 }
 
 TEST_CASE("caches are ordered each on its own") {
   Observed observed = observed_as({{ClosId{1}, drawn("########")}});
-  observed.classes[ClosId{1}].ways[CacheId{4}] = drawn("########");
+  observed.classes[ClosId{1}].ways[CacheId{3, 4}] = drawn("########");
   Setting wanted = setting_to({{ClosId{1}, drawn("##......")}});
-  wanted.ways[ClosId{1}][CacheId{4}] = drawn("......##");
-  CHECK(write_order(observed, wanted, 1) ==
-        std::vector<Write>{ways(1, "##......"), WaysWrite{ClosId{1}, CacheId{4}, drawn("......##")}});
+  wanted.ways[ClosId{1}][CacheId{3, 4}] = drawn("......##");
+  CHECK(write_order(observed, wanted, {}) ==
+        std::vector<Write>{ways(1, "##......"), WaysWrite{ClosId{1}, CacheId{3, 4}, drawn("......##")}});
 }
 
 TEST_CASE("a class that was not seen is written all the same so that its absence is noticed") {
-  CHECK(write_order({}, setting_to({{ClosId{3}, drawn("##......")}}), 1) == std::vector<Write>{ways(3, "##......")});
+  CHECK(write_order({}, setting_to({{ClosId{3}, drawn("##......")}}), {}) == std::vector<Write>{ways(3, "##......")});
 }
 
 TEST_CASE("of every change of two classes on four ways none overlaps that could avoid it") {
@@ -230,7 +230,7 @@ TEST_CASE("a root class with holes in its mask gives way like any other") {
   const Masks after{
       {ClosId{0}, drawn("###....##..")}, {ClosId{1}, drawn("...####....")}, {ClosId{2}, drawn(".........##")}};
   Masks now = before;
-  for (const Write& write : write_order(observed_as(before), setting_to(after), 1)) {
+  for (const Write& write : write_order(observed_as(before), setting_to(after), {})) {
     const auto& mask = std::get<WaysWrite>(write);
     now[mask.clos] = mask.ways;
     CHECK(is_safe(now, before, after));
@@ -287,7 +287,7 @@ TEST_CASE("a class that is given back gets all ways only after its CPUs have lef
       observed_as({{ClosId{0}, drawn("####....")}, {ClosId{1}, drawn("....####")}}, {{ClosId{1}, {4, 5}}});
   Setting wanted = setting_to({{ClosId{0}, drawn("########")}, {ClosId{1}, drawn("########")}});
   wanted.cpus = {{CpuId{4}, ClosId{0}}, {CpuId{5}, ClosId{0}}};
-  const std::vector<Write> writes = write_order(observed, wanted, 1);
+  const std::vector<Write> writes = write_order(observed, wanted, {});
   REQUIRE(writes.size() == 3);
   CHECK(writes[0] == Write{cpus({4, 5}, 0)});
 }
@@ -296,7 +296,7 @@ TEST_CASE("the last write of a class that is new lets its CPUs in") {
   Observed observed = observed_as({{ClosId{0}, drawn("########")}, {ClosId{1}, drawn("########")}}, {{ClosId{0}, {4}}});
   Setting wanted = setting_to({{ClosId{0}, drawn("####....")}, {ClosId{1}, drawn("....####")}});
   wanted.cpus[CpuId{4}] = ClosId{1};
-  const std::vector<Write> writes = write_order(observed, wanted, 1);
+  const std::vector<Write> writes = write_order(observed, wanted, {});
   REQUIRE(writes.size() == 3);
   CHECK(writes.back() == Write{cpus({4}, 1)});
 }
@@ -304,9 +304,9 @@ TEST_CASE("the last write of a class that is new lets its CPUs in") {
 TEST_CASE("where code and data differ the mask is written, though together they are the goal") {
   Observed observed = observed_as({{ClosId{0}, drawn("####....")}, {ClosId{1}, drawn("....####")}}, {});
   const Setting wanted = setting_to({{ClosId{0}, drawn("####....")}, {ClosId{1}, drawn("....####")}});
-  CHECK(write_order(observed, wanted, 1).empty());
+  CHECK(write_order(observed, wanted, {}).empty());
   observed.classes.at(ClosId{1}).split[kCache] = {.code = drawn("....#..."), .data = drawn(".....###")};
-  CHECK(write_order(observed, wanted, 1) == std::vector<Write>{ways(1, "....####")});
+  CHECK(write_order(observed, wanted, {}) == std::vector<Write>{ways(1, "....####")});
 }
 
 TEST_CASE("code and data are separated by the write that reaches the goal") {
@@ -315,12 +315,12 @@ TEST_CASE("code and data are separated by the write that reaches the goal") {
   Setting wanted = setting_to({{ClosId{1}, drawn("....####")}, {ClosId{2}, drawn("####....")}});
   wanted.split[ClosId{1}][kCache] = split;
   const WaysWrite last{.clos = ClosId{1}, .cache = kCache, .ways = drawn("....####"), .split = split};
-  CHECK(write_order(observed, wanted, 1) ==
+  CHECK(write_order(observed, wanted, {}) ==
         std::vector<Write>{ways(1, "#......."), ways(2, ".###...."), last, ways(2, "####....")});
   Observed reached = observed_as({{ClosId{1}, drawn("....####")}, {ClosId{2}, drawn("####....")}});
-  CHECK(write_order(reached, wanted, 1) == std::vector<Write>{last});
+  CHECK(write_order(reached, wanted, {}) == std::vector<Write>{last});
   reached.classes.at(ClosId{1}).split[kCache] = split;
-  CHECK(write_order(reached, wanted, 1).empty());
+  CHECK(write_order(reached, wanted, {}).empty());
 }
 
 }  // namespace nrd::rdt
