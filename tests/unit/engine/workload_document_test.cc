@@ -41,16 +41,15 @@ Workload a_full_workload() {
                    .l2 = L2Request{.ways = 4, .code = 1},
                    .name = "feed",
                    .labels = {{"team", "trading"}}};
-  workload.grant = {.pool = Pool::BestEffort,
-                    .clos = ClosId{2},
-                    .ways = {{CacheId{3, 0}, WayMask(0x30)},
-                             {CacheId{2, 0}, WayMask(0xf)},
-                             {CacheId{3, 7}, WayMask(0xffffffff)}},
-                    .frequencies = {{CpuId{4}, {KHz{1'200'000}, KHz{3'000'000}, "powersave", ""}},
-                                    {CpuId{5}, {KHz{1'200'000}, KHz{3'000'000}, "powersave", ""}},
-                                    {CpuId{9}, {KHz{1'200'000}, KHz{2'000'000}, "", "power"}}},
-                    .bandwidth = {{CacheId{3, 0}, {rdt::MbaUnit::Percent, 50}},
-                                  {CacheId{3, 7}, {rdt::MbaUnit::EighthsOfGbps, 2048}}}};
+  workload.grant = {
+      .pool = Pool::BestEffort,
+      .clos = ClosId{2},
+      .ways = {{CacheId{3, 0}, WayMask(0x30)}, {CacheId{2, 0}, WayMask(0xf)}, {CacheId{3, 7}, WayMask(0xffffffff)}},
+      .frequencies = {{CpuId{4}, {KHz{1'200'000}, KHz{3'000'000}, "powersave", ""}},
+                      {CpuId{5}, {KHz{1'200'000}, KHz{3'000'000}, "powersave", ""}},
+                      {CpuId{9}, {KHz{1'200'000}, KHz{2'000'000}, "", "power"}}},
+      .bandwidth = {{CacheId{3, 0}, {rdt::MbaUnit::Percent, 50}},
+                    {CacheId{3, 7}, {rdt::MbaUnit::EighthsOfGbps, 2048}}}};
   return workload;
 }
 
