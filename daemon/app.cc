@@ -114,7 +114,7 @@ Result<void> run(const Options& options) {
   if (!store) return Failure(store.error());
   const Result<store::Records> records = (*store)->load();  // used for Onload; the engine owns the store from here on
   if (!records) return Failure(records.error());
-  const onload::Stored stored = TRY(onload::from_documents(records->onload));
+  const onload::Stored stored = TRY(onload::from_documents(records->operations));
   const std::unique_ptr<Hardware> hardware = TRY(open_hardware(config.mount));
   const SystemClock clock;
   const std::unique_ptr<ProcessWatcher> owners = TRY(ProcessWatcher::start());

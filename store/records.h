@@ -31,7 +31,7 @@ struct IdempotencyRecord {
   friend bool operator==(const IdempotencyRecord&, const IdempotencyRecord&) = default;
 };
 
-// One of a kind, with a key of its own: a baseline, an operation of Onload.
+// One of a kind, with a key of its own: a baseline, an operation.
 struct DocumentId {
   std::string kind;
   std::string key;
@@ -51,7 +51,7 @@ struct Records {
   std::vector<IdempotencyRecord> keys;  // oldest first
   std::string boot_id;                  // of the boot the baselines were read in; they are useless in another boot
   std::vector<Document> baselines;      // ordered by kind and key
-  std::vector<Document> onload;         // the same
+  std::vector<Document> operations;     // and what they have done; ordered likewise
   friend bool operator==(const Records&, const Records&) = default;
 };
 
@@ -71,7 +71,7 @@ struct Change {
   std::vector<std::string> forgotten_keys;  // deleted before new ones are added
   std::string new_boot_id;                  // deletes all baselines first; empty: keeps them
   DocumentChange baselines;
-  DocumentChange onload;
+  DocumentChange operations;
 };
 
 }  // namespace nrd::store

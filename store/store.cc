@@ -19,6 +19,7 @@ namespace {
 
 // Number of commits between checkpoints, which run outside any commit (at most some 4 MiB of WAL).
 constexpr unsigned kCheckpointEvery = 256;
+constexpr const char* kOperations = "onload";  // the table of Records::operations
 
 constexpr int kNoRow = 12;  // SQLITE_NOTFOUND
 
@@ -173,7 +174,7 @@ class SqliteStore final : public Store {
   Connection connection_;
   Statements statements_;  // these three finalized before the connection closes
   DocumentTable baselines_;
-  DocumentTable onload_;
+  DocumentTable operations_;
   bool usable_ = false;
   uint64_t revision_ = 0;  // of the last state known for certain
   unsigned commits_since_checkpoint_ = 0;
@@ -183,7 +184,7 @@ Result<void> SqliteStore::open() {
   connection_ = TRY(open_database(path_));
   SqlError error = statements_.prepare(connection_);
   if (error.ok()) error = baselines_.prepare(connection_, "baseline");
-  if (error.ok()) error = onload_.prepare(connection_, "onload");
+  if (error.ok()) error = operations_.prepare(connection_, kOperations);
   if (!error.ok()) {
     return fail(ErrorCode::Store, path_ + " does not have nrd's tables; restore a backup", error.text);
   }
@@ -199,7 +200,7 @@ Result<uint64_t> SqliteStore::reopen() {
   usable_ = false;
   statements_ = {};
   baselines_ = {};
-  onload_ = {};
+  operations_ = {};
   connection_.close();
   TRY(open());
   usable_ = false;
@@ -223,7 +224,7 @@ Result<Records> SqliteStore::load() {
   if (error.ok()) error = read_workloads(connection_, records.workloads);
   if (error.ok()) error = read_keys(connection_, records.keys);
   if (error.ok()) error = read_documents(connection_, "baseline", records.baselines);
-  if (error.ok()) error = read_documents(connection_, "onload", records.onload);
+  if (error.ok()) error = read_documents(connection_, kOperations, records.operations);
   for (const WorkloadRow& workload : records.workloads) {
     if (error.ok() && !has_valid_id(workload, records.next_id)) {
       error = {kNoRow, "workload " + std::to_string(workload.id.value) + " is above the next id"};
@@ -268,7 +269,7 @@ SqlError SqliteStore::write_all(const Change& change) {
   if (error.ok()) error = baselines_.write(change.baselines);
   if (error.ok()) error = write_workloads(change);
   if (error.ok()) error = write_keys(change);
-  if (error.ok()) error = onload_.write(change.onload);
+  if (error.ok()) error = operations_.write(change.operations);
   return error;
 }
 

@@ -33,7 +33,7 @@ constexpr std::chrono::seconds kPartitionRetry{5};            // a repair takes 
 constexpr std::chrono::seconds kReleaseTime{2};
 
 struct Record {
-  store::DocumentChange onload;
+  store::DocumentChange operations;
   std::function<void(Result<void>)> done;
 };
 
@@ -82,11 +82,11 @@ class ThreadedEngine final : public Engine {
 
   void find_created(IdempotencyKey key, Callback<Done> done) override { push(std::move(key), std::move(done)); }
 
-  void record(store::DocumentChange onload, std::function<void(Result<void>)> done) override {
+  void record(store::DocumentChange operations, std::function<void(Result<void>)> done) override {
     {
       const std::lock_guard hold(lock_);
       if (!stopping_) {
-        records_.push_back({std::move(onload), std::move(done)});
+        records_.push_back({std::move(operations), std::move(done)});
         wake_.notify_one();
         return;
       }
@@ -280,7 +280,7 @@ class ThreadedEngine final : public Engine {
       records.swap(records_);
     }
     for (Record& record : records) {
-      Result<void> stored = writer_.record(std::move(record.onload));
+      Result<void> stored = writer_.record(std::move(record.operations));
       publish();
       record.done(std::move(stored));
     }

@@ -73,8 +73,8 @@ class Engine {
   // The workload created with this key, after the commands submitted before. NotFound: the key was not used. From any
   // thread; `done` as above.
   virtual void find_created(IdempotencyKey key, Callback<Done> done) = 0;
-  // Stores the progress of an Onload operation in a commit of its own; `done` as above. From any thread.
-  virtual void record(store::DocumentChange onload, std::function<void(Result<void>)> done) = 0;
+  // Stores the progress of an operation in a commit of its own; `done` as above. From any thread.
+  virtual void record(store::DocumentChange operations, std::function<void(Result<void>)> done) = 0;
   // Takes the configuration whole, or fails and keeps the present one: BadRequest if it does not fit the node, Conflict
   // if workloads have ways that their pool would lose. From any thread; `done` as above.
   virtual void reconfigure(EngineConfig config, ReloadMode mode, std::function<void(Result<void>)> done) = 0;

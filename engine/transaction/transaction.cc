@@ -111,10 +111,10 @@ void Transaction::repair() {
   memory_.start_next();
 }
 
-Result<void> Transaction::record(store::DocumentChange onload) {
+Result<void> Transaction::record(store::DocumentChange operations) {
   TRY(commits_.resolve());
   store::Change change;
-  change.onload = std::move(onload);
+  change.operations = std::move(operations);
   return commits_.commit_baselines(std::move(change));
 }
 

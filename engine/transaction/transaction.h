@@ -53,7 +53,7 @@ class Transaction {
   // The workload created with this key. NotFound: the key was not used.
   Result<Applied> find_created(const IdempotencyKey& key);
   // Commits on its own.
-  Result<void> record(store::DocumentChange onload);
+  Result<void> record(store::DocumentChange operations);
   // Another configuration of the node's resources; ReloadMode::Check changes nothing.
   Result<void> reconfigure(const NodeConfig& config, ReloadMode mode) {
     return mode == ReloadMode::Check ? reconfigure_.check(config) : reconfigure_.apply(config);

@@ -49,7 +49,7 @@ void FakeStore::write(const store::Change& change) {
     records.baselines.clear();
   }
   write(records.baselines, change.baselines);
-  write(records.onload, change.onload);
+  write(records.operations, change.operations);
 }
 
 void FakeStore::write(std::vector<store::Document>& documents, const store::DocumentChange& change) {

@@ -51,21 +51,21 @@ std::vector<Change> a_day() {
   first.new_boot_id = "boot-1";
   first.baselines.put = {{{"ways", R"([0,"0"])"}, R"("7ff")"}, {{"cpu", "4"}, "0"}, {{"task", "4711"}, "{}"}};
   first.keys = {a_key("k1", 1), a_key("k2", 2)};
-  first.onload.put = {{{"freeze", ""}, R"({"frozen":true})"}, {{"generation", "1"}, a_document(1)}};
+  first.operations.put = {{{"freeze", ""}, R"({"frozen":true})"}, {{"generation", "1"}, a_document(1)}};
   Change second;
   second.next_id = 4;
   second.put = {a_workload(3, "a")};
   second.removed = {WorkloadId{1}};
   second.baselines.removed = {{"task", "4711"}, {"task", "never"}};
   second.keys = {a_key("k3", 3)};
-  second.onload.put = {{{"generation", "2"}, a_document(2)}, {{"operation", "1"}, a_document(1)}};
+  second.operations.put = {{{"generation", "2"}, a_document(2)}, {{"operation", "1"}, a_document(1)}};
   Change third;
   third.next_id = 4;
   third.put = {a_workload(2, "b")};
   third.new_boot_id = "boot-2";
   third.forgotten_keys = {"k2", "never"};
-  third.onload.removed = {{"generation", "1"}};
-  third.onload.put = {{{"operation", "1"}, R"({"number":7})"}};
+  third.operations.removed = {{"generation", "1"}};
+  third.operations.put = {{{"operation", "1"}, R"({"number":7})"}};
   return {first, second, third};
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("committed state is loaded unchanged") {
   CHECK(records.keys == std::vector{a_key("k1", 1), a_key("k3", 3)});
   CHECK(records.boot_id == "boot-2");
   CHECK(records.baselines.empty());
-  CHECK(records.onload ==
+  CHECK(records.operations ==
         std::vector<Document>{
             {{"freeze", ""}, R"({"frozen":true})"},
             {{"generation", "2"}, a_document(2)},
@@ -156,10 +156,10 @@ TEST_CASE("members that another version wrote stay when a document is rewritten"
     Change change;
     change.next_id = 2;
     change.put = {workload};
-    change.onload.put = {{{"operation", "1"}, json}};
+    change.operations.put = {{{"operation", "1"}, json}};
     REQUIRE(store->commit(change).committed == Committed::Done);
     const Records records = loaded(*store);
-    CHECK(records.onload.front().json == records.workloads.front().document);
+    CHECK(records.operations.front().json == records.workloads.front().document);
     return records.workloads.front().document;
   };
   CHECK(write(R"({"a":1,"new":2,"gone":null,"in":{"b":[1,2],"new":{"c":3},"gone":null}})") ==
@@ -366,7 +366,7 @@ TEST_CASE("a database of each released schema is opened and has the newest schem
     CHECK(records.keys == std::vector{a_key("k1", 1)});
     CHECK(records.boot_id == "boot-1");
     CHECK(records.baselines.size() == 6);
-    CHECK(records.onload.size() == 6);
+    CHECK(records.operations.size() == 6);
     CHECK(tables(folder.database()) == tables(fresh.database()));
   }
   CHECK(std::size(kMigrations) == kSchemaVersion - kFirstSchema);
