@@ -1,4 +1,4 @@
-// The source of a workload or of an Onload allocation: clients, files, or what the Unix socket of the client sets. Only
+// The source of a workload or of an allocation: clients, files, or what the Unix socket of the client sets. Only
 // this source changes it.
 #pragma once
 

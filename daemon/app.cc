@@ -140,15 +140,15 @@ Result<void> run(const Options& options) {
   const StopBefore stop_before{*owners, cpu_events.get()};  // its callbacks use objects that are destroyed after this
   if (cpu_events) cpu_events->watch([&engine] { (*engine)->refresh_cpus(); });
   end_with_owners(**engine, *owners);
-  const WorkloadService workloads(**engine, *owners, onload->allocations());
+  const WorkloadService workloads(**engine, *owners, onload->launcher());
   declared.emplace(config.workloads_directory, **engine, workloads);
   const StopDeclared stop_declared{*declared};  // its thread uses the engine
   declared_now = &*declared;
   declared->wait(kDeclaredDeadline);  // before the first client
   Reloader reloader(options.source, options.loaded, wake_main_thread);
-  Result<std::unique_ptr<HttpFrontend>> frontend = HttpFrontend::open(
-      config, {**engine, workloads, *owners, onload->controller(), onload->allocations(), watchers, reloader, checks},
-      [&declared] { return declared->problems(); });
+  Result<std::unique_ptr<HttpFrontend>> frontend =
+      HttpFrontend::open(config, {**engine, workloads, *owners, &onload->services(), watchers, reloader, checks},
+                         [&declared] { return declared->problems(); });
   if (!frontend) return Failure(frontend.error());
 
   const auto state = (*engine)->state();

@@ -17,7 +17,7 @@ struct Requester {
   bool is_limited_to_own = false;  // to workloads and allocations that the caller owns, and to its tasks
   // Of what it creates. An administrator may change what has another one, by ?force, if its own is REST.
   std::string origin = kOriginRest;
-  bool may_use_onload = true;  // in workloads
+  bool may_launch = true;  // request a launch environment for a workload
   // Runs a function soon on the thread of the request; drops it if the service is stopping.
   std::function<void(std::function<void()>)> later{};
 };

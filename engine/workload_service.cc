@@ -10,10 +10,6 @@
 namespace nrd {
 namespace {
 
-using onload::Allocations;
-using onload::LaunchEnvironment;
-using onload::RenderRequest;
-
 Failure forbidden(const char* field, const char* message, const char* allowed) {
   return fail_at(ErrorCode::Forbidden, field, message, allowed);
 }
@@ -73,46 +69,9 @@ bool may_exist(const Outcome& outcome) {
   return outcome || outcome.error().code == ErrorCode::Store || outcome.error().code == ErrorCode::Frozen;
 }
 
-Result<void> check_onload(const Requester& who, const std::optional<RenderRequest>& request) {
-  if (!request || who.may_use_onload) return {};
-  return forbidden("/onload", "this socket does not allow Onload", "no onload, or onload.allocations in its allow");
-}
-
-OnloadUse use_of(const RenderRequest& request, const LaunchEnvironment& launch) {
-  return {.profiles = request.profiles,
-          .env = request.environment,
-          .profiles_win = request.winner == profiles::Winner::Profiles,
-          .generation = launch.generation,
-          .version = launch.version};
-}
-
-// Same profiles and variables, so no new admission is needed.
-bool is_same(const RenderRequest& request, const std::optional<OnloadUse>& use) {
-  return use && use->profiles == request.profiles && use->env == request.environment &&
-         use->profiles_win == (request.winner == profiles::Winner::Profiles);
-}
-
-void put_onload(CreateWorkload& command, OnloadUse use) { command.spec.onload = std::move(use); }
-void put_onload(PutWorkload& command, OnloadUse use) { command.spec.onload = std::move(use); }
-void put_onload(PatchWorkload& command, OnloadUse use) { command.patch.onload = std::optional(std::move(use)); }
-
-// Calls `then` with the command once `allocations` has admitted its Onload request. The launch environment holds the
-// workload's place among the allocations.
-template <typename Command, typename Then>
-void admit_onload(Allocations& allocations, const Requester& who, const RenderRequest& request,
-                  Allocations::Place place, Command command, const Then& then) {
-  const auto done = [request, command = std::move(command), then](Result<onload::Admitted> admitted) {
-    if (!admitted) {
-      admitted.error().field.insert(0, "/onload");
-      return then(Failure(std::move(admitted.error())), nullptr);
-    }
-    Command whole = command;
-    put_onload(whole, use_of(request, admitted->launch));
-    const auto held = std::make_shared<const onload::Admitted>(*std::move(admitted));
-    then(std::move(whole), std::shared_ptr<const LaunchEnvironment>(held, &held->launch));
-  };
-  allocations.admit(request, place, who.origin, {done, who.client});
-}
+const LaunchRequest& launch_of(const NewWorkload& workload) { return workload.launch; }
+const LaunchRequest& launch_of(const WorkloadPatch& patch) { return patch.launch; }
+const LaunchRequest& launch_of(const WorkloadReplacement& replacement) { return replacement.workload.launch; }
 
 }  // namespace
 
@@ -122,7 +81,7 @@ const Workload* WorkloadService::find(const NodeState& state, const Requester& w
 }
 
 Result<CreateWorkload> WorkloadService::command_of(const Requester& who, const NewWorkload& workload) const {
-  TRY(check_onload(who, workload.onload));
+  TRY(launcher_.check(who, workload.launch));
   CreateWorkload command{
       .spec = workload.spec, .key = workload.key, .quota_user = quota_user_of(who), .origin = who.origin};
   if (workload.task_ids) {
@@ -157,7 +116,7 @@ Result<CreateWorkload> WorkloadService::command_of(const Requester& who, const N
 }
 
 Result<PatchWorkload> WorkloadService::command_of(const Requester& who, const WorkloadPatch& patch) const {
-  TRY(check_onload(who, patch.onload));
+  TRY(launcher_.check(who, patch.launch));
   PatchWorkload command{
       .id = patch.id, .patch = patch.patch, .if_revision = patch.if_revision, .quota_user = quota_user_of(who)};
   if (patch.task_ids) {
@@ -183,50 +142,24 @@ Result<PutWorkload> WorkloadService::command_of(const Requester& who, const Work
   return command;
 }
 
-void WorkloadService::admit(const Requester& who, const NewWorkload& workload, CreateWorkload command,
-                            const Admitted<CreateWorkload>& then) const {
-  if (!workload.onload) return then(std::move(command), nullptr);
-  admit_onload(allocations_, who, *workload.onload, Allocations::Place::New, std::move(command), then);
-}
-
-void WorkloadService::admit(const Requester& who, const WorkloadPatch& patch, PatchWorkload command,
-                            const Admitted<PatchWorkload>& then) const {
-  const auto state = engine_.state();
-  const auto found = state->workloads.find(patch.id);
-  const auto use = found == state->workloads.end() ? std::nullopt : found->second.spec.onload;
-  if (!patch.onload || is_same(*patch.onload, use)) return then(std::move(command), nullptr);
-  admit_onload(allocations_, who, *patch.onload, use ? Allocations::Place::Kept : Allocations::Place::New,
-               std::move(command), then);
-}
-
-void WorkloadService::admit(const Requester& who, const WorkloadReplacement& replacement, PutWorkload command,
-                            const Admitted<PutWorkload>& then) const {
-  const auto& request = replacement.workload.onload;
-  if (!request) return then(std::move(command), nullptr);
-  const auto state = engine_.state();
-  const Workload* found = workload_with_id(*state, command.spec.given_id);
-  const auto use = found ? found->spec.onload : std::nullopt;
-  if (is_same(*request, use)) {
-    command.spec.onload = use;
-    return then(std::move(command), nullptr);
-  }
-  admit_onload(allocations_, who, *request, use ? Allocations::Place::Kept : Allocations::Place::New,
-               std::move(command), then);
+template <typename Request, typename Command>
+void WorkloadService::admit(const Requester& who, const Request& request, Command command,
+                            const std::type_identity_t<Launcher::Admitted<Command>>& then) const {
+  const LaunchRequest& launch = launch_of(request);
+  if (!launch) return then(std::move(command), nullptr);
+  launcher_.admit(who, launch, *engine_.state(), std::move(command), then);
 }
 
 // Replays the outcome if the key of `workload` was used, otherwise calls `first_time`. Both run on the thread of the
-// request, because the engine thread may outlive the allocations.
+// request, because the engine thread may outlive the launcher.
 void WorkloadService::replay_or(const Requester& who, const NewWorkload& workload, const std::optional<Owner>& only,
                                 const Answer<Changed>& done, const std::function<void()>& first_time) const {
-  // Whatever the state of Onload is now. Includes the launch environment only if it is unchanged.
-  const auto replay = [&allocations = allocations_, request = workload.onload, done](const Done& created) {
+  // Whatever the launcher would admit now.
+  const auto replay = [&launcher = launcher_, request = workload.launch, done](const Done& created) {
     if (!request) return done(Changed{created});
-    const auto answer = [request, created, done](Result<onload::Admitted> admitted) {
-      const bool is_unchanged = admitted && created.workload.spec.onload == use_of(*request, admitted->launch);
-      done(Changed{created,
-                   is_unchanged ? std::make_shared<const LaunchEnvironment>(std::move(admitted->launch)) : nullptr});
-    };
-    allocations.admit(*request, Allocations::Place::Kept, created.workload.origin, answer);
+    launcher.replay(request, created.workload, [created, done](Launch launch) {
+      done(Changed{created, std::move(launch)});
+    });
   };
   const auto found = [only, origin = who.origin, done, first_time, replay, later = who.later](const Outcome& outcome) {
     const Result<Done> created = check_owned(outcome, only, origin);
@@ -258,7 +191,7 @@ void WorkloadService::create(const Requester& who, const NewWorkload& workload, 
     };
     engine.submit(*admitted, {answer, client});
   };
-  if (!workload.onload || !workload.key) return admit(who, workload, *command, submit);
+  if (!workload.launch || !workload.key) return admit(who, workload, *command, submit);
   // Do not admit a replayed request a second time.
   replay_or(who, workload, *only, done,
             [this, who, workload, command = *command, submit] { admit(who, workload, command, submit); });

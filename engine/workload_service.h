@@ -1,35 +1,36 @@
 // Creates, changes and deletes workloads for clients: resolves the processes that a request names, limits a client to
-// workloads of its own process, replays a create by its Idempotency-Key, has Onload admit the workload, and then
+// workloads of its own process, replays a create by its Idempotency-Key, has the launcher admit the workload, and then
 // submits the command to the engine.
 //
-// Thread-safe. `done` is called once: here, on the engine thread or on that of the allocations. It must not block.
+// Thread-safe. `done` is called once: here, on the engine thread or on that of the launcher. It must not block.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
-#include "engine/onload/allocations.h"
+#include "engine/launcher.h"
 #include "engine/requester.h"
 #include "engine/transaction/engine.h"
 
 namespace nrd {
 
 struct NewWorkload {
-  Spec spec;  // without owner, tasks and Onload
+  Spec spec;  // without owner, tasks and what the launcher adds
   std::optional<std::vector<pid_t>> task_ids{};
   std::optional<OwnerRequest> owner{};
-  std::optional<onload::RenderRequest> onload{};
+  LaunchRequest launch{};
   std::optional<IdempotencyKey> key{};
 };
 
 struct WorkloadPatch {
   WorkloadId id;
-  SpecPatch patch;  // without tasks; with Onload only to remove it
+  SpecPatch patch;  // without tasks; of the launcher only what is removed
   std::optional<std::vector<pid_t>> task_ids{};
-  std::optional<onload::RenderRequest> onload{};
+  LaunchRequest launch{};
   IfRevision if_revision{};
 };
 
@@ -44,7 +45,7 @@ struct WorkloadReplacement {
 
 struct Changed {
   Done done;
-  std::shared_ptr<const onload::LaunchEnvironment> launch{};  // to start an application with Onload; null: without
+  Launch launch{};
 };
 
 class WorkloadService {
@@ -53,8 +54,8 @@ class WorkloadService {
   using Answer = std::function<void(const Result<T>&)>;
 
   // All three must outlive the requests.
-  WorkloadService(Engine& engine, ProcessWatcher& owners, onload::Allocations& allocations)
-      : engine_(engine), owners_(owners), allocations_(allocations) {}
+  WorkloadService(Engine& engine, ProcessWatcher& owners, Launcher& launcher)
+      : engine_(engine), owners_(owners), launcher_(launcher) {}
 
   // The workload with this id, as a client writes it; nullptr if it does not exist or the client may not access it.
   const Workload* find(const NodeState& state, const Requester& who, std::string_view id) const;
@@ -70,19 +71,13 @@ class WorkloadService {
   void dry_run(const Requester& who, const WorkloadReplacement& replacement, const Answer<Done>& done) const;
 
  private:
-  using Launch = std::shared_ptr<const onload::LaunchEnvironment>;
-  template <typename Command>
-  using Admitted = std::function<void(Result<Command>, Launch)>;
-
   Result<CreateWorkload> command_of(const Requester& who, const NewWorkload& workload) const;
   Result<PatchWorkload> command_of(const Requester& who, const WorkloadPatch& patch) const;
   Result<PutWorkload> command_of(const Requester& who, const WorkloadReplacement& replacement) const;
-  void admit(const Requester& who, const NewWorkload& workload, CreateWorkload command,
-             const Admitted<CreateWorkload>& then) const;
-  void admit(const Requester& who, const WorkloadPatch& patch, PatchWorkload command,
-             const Admitted<PatchWorkload>& then) const;
-  void admit(const Requester& who, const WorkloadReplacement& replacement, PutWorkload command,
-             const Admitted<PutWorkload>& then) const;
+  // Calls `then` with the command once the launcher has admitted what the request asks of it.
+  template <typename Request, typename Command>
+  void admit(const Requester& who, const Request& request, Command command,
+             const std::type_identity_t<Launcher::Admitted<Command>>& then) const;
   template <typename Request>
   void dry_run_admitted(const Requester& who, const Request& request, const Answer<Done>& done) const;
   void replay_or(const Requester& who, const NewWorkload& workload, const std::optional<Owner>& only,
@@ -90,7 +85,7 @@ class WorkloadService {
 
   Engine& engine_;
   ProcessWatcher& owners_;
-  onload::Allocations& allocations_;
+  Launcher& launcher_;
 };
 
 }  // namespace nrd

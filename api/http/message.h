@@ -63,7 +63,7 @@ struct Request {
   std::shared_ptr<const Peer> peer;               // never null
   bool is_limited_to_own = false;                 // to what the calling process owns (auth::Grant::Own)
   std::string origin = kOriginRest;               // of the workloads that it creates and changes
-  bool may_use_onload = true;                     // in workloads
+  bool may_launch = true;                         // as in Requester
   Client client{};                                // keyed by address; authorization adds the user name
   Later later{};
 };

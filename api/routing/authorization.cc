@@ -248,7 +248,7 @@ class Authorization : public std::enable_shared_from_this<Authorization> {
     request.is_limited_to_own = is_limited;
     request.client.client_key = identity.name + " at " + request.client.client_key;
     request.origin = identity.origin;
-    request.may_use_onload = auth::is_allowed(identity, auth::Permission::OnloadAllocations);
+    request.may_launch = auth::is_allowed(identity, auth::Permission::OnloadAllocations);
     // Requests of a limited socket do not use what is reserved for administrators.
     request.client.is_privileged = identity.role == auth::Role::Admin && !identity.allowed;
     next_(std::move(request), std::move(answered));

@@ -20,15 +20,12 @@ class PoolCheck;
 class ProcessWatcher;
 class WorkloadPoll;
 class WorkloadService;
-namespace onload {
-class Allocations;
-class Controller;
-}  // namespace onload
 }  // namespace nrd
 
 namespace nrd::v1 {
 struct Bodies;
 class ConfigService;
+struct LaunchServices;
 }  // namespace nrd::v1
 
 namespace nrd::routing {
@@ -39,8 +36,7 @@ struct Services {
   Engine& engine;
   const WorkloadService& workloads;
   ProcessWatcher& owners;
-  onload::Controller& onload;
-  onload::Allocations& allocations;
+  v1::LaunchServices* launch;  // null if nrd is built without them: then no route needs them
   WorkloadPoll& watchers;
   v1::ConfigService& config;
   PoolCheck& checks;

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "api/v1/answer.h"
-#include "api/v1/render_json.h"
+#include "api/v1/flag_json.h"
 #include "base/json/validation.h"
 #include "base/json/writer.h"
 

@@ -11,9 +11,9 @@
 
 #include "api/metrics/exposition.h"
 #include "api/routing/request_counters.h"
+#include "api/v1/launch.h"
 #include "api/v1/monitoring.h"
 #include "api/v1/node_metrics.h"
-#include "api/v1/onload/metrics.h"
 #include "api/v1/process_metrics.h"
 #include "api/v1/response_cache.h"
 #include "api/v1/workload_json.h"
@@ -218,7 +218,7 @@ void show_metrics(const routing::Call& call, http::Reply reply) {
   add_usage(families, call, *state);
   add_timings(families, state->timings);
   add_requests(families, *call.service.counters);
-  add_onload(families, call);
+  add_launch_metrics(families, call);
   add_process(families, call.service.counters->start_time());
   reply.send(
       {.status = 200, .content_type = metrics::kContentType, .body = metrics::exposition(families), .headers = {}});

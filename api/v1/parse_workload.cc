@@ -12,8 +12,8 @@
 #include "api/rmd/wire_shape.h"
 #include "api/v1/cpu_json.h"
 #include "api/v1/frequency_json.h"
+#include "api/v1/launch.h"
 #include "api/v1/names_json.h"
-#include "api/v1/onload/workload_onload.h"
 #include "api/v1/owner_json.h"
 #include "base/json/members.h"
 #include "base/json/writer.h"
@@ -72,7 +72,7 @@ constexpr std::array kKeys = {
     Key{"labels", Use::Read, Use::Read},
     Key{"origin", Use::Text, Use::Text},
     Key{"owner", Use::Read, Use::Ignored},
-    Key{"onload", Use::Read, Use::Read},
+    Key{kLaunchMember, Use::Read, Use::Read},
     Key{"backend_plugin_info", Use::Unsupported, Use::Unsupported, "plugins are not supported"},
     Key{"pool", Use::ReadOnly, Use::Ignored, "read-only; the pool follows from max and min of cache"},
     Key{"exclusive", Use::ReadOnly, Use::Ignored, "read-only; nrd observes which groups share the ways"},
@@ -266,9 +266,7 @@ Result<WorkloadPatch> parse_common(const Value& body, const NodeState& state, Nu
   parsed.patch.policy = TRY(parse_policy(body));
   parsed.patch.name = TRY(parse_name(body));
   parsed.patch.labels = TRY(parse_labels(body));
-  const Change<onload::RenderRequest> onload = TRY(parse_onload(body));
-  if (onload && !*onload) parsed.patch.onload.emplace();
-  parsed.onload = onload.value_or(std::nullopt);
+  parsed.launch = TRY(parse_launch(body, parsed.patch));
   return parsed;
 }
 
@@ -281,7 +279,7 @@ Result<void> check_is_whole(const WorkloadPatch& parsed, const Spec& spec, const
     return fail_at(ErrorCode::BadRequest, "/l2/ways", "is required with code", "both ways and code");
   }
   const bool is_empty =
-      !spec.cpu && !spec.cache && !spec.l2 && !spec.mba && !spec.frequency && spec.policy.empty() && !parsed.onload;
+      !spec.cpu && !spec.cache && !spec.l2 && !spec.mba && !spec.frequency && spec.policy.empty() && !parsed.launch;
   // For some clients the engine adds the default pool, and refuses the others.
   const bool may_get_pool = !state.config->default_pool.empty() && !patch.core_ids;
   return is_empty && !may_get_pool ? Result<void>(rmd::no_parameters()) : Result<void>();
@@ -302,7 +300,7 @@ Result<NewWorkload> parse_whole(const Value& body, const NodeState& state, Use K
   return NewWorkload{.spec = std::move(spec),
                      .task_ids = std::move(parsed.task_ids),
                      .owner = owner,
-                     .onload = std::move(parsed.onload)};
+                     .launch = std::move(parsed.launch)};
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ Requester requester_of(const http::Request& request) {
   Requester who{.client = request.client,
                 .is_limited_to_own = request.is_limited_to_own,
                 .origin = request.origin,
-                .may_use_onload = request.may_use_onload,
+                .may_launch = request.may_launch,
                 .later = request.later};
   if (request.peer && request.peer->credentials) {
     const auto& [uid, pid, started, groups] = *request.peer->credentials;

@@ -3,12 +3,8 @@
 #include <utility>
 
 #include "api/routing/etag.h"
-#include "api/v1/onload/usage_cache.h"
 
 namespace nrd::v1 {
-
-Bodies::Bodies(Render render_workloads, Render render_caches)
-    : workloads(render_workloads), caches(render_caches), usage(std::make_shared<UsageCache>()) {}
 
 std::shared_ptr<const ResponseCache::Text> ResponseCache::text(const std::shared_ptr<const NodeState>& state) {
   std::shared_ptr<const Text> last = last_.get();

@@ -12,8 +12,6 @@ struct NodeState;
 
 namespace nrd::v1 {
 
-class UsageCache;
-
 class ResponseCache {
  public:
   explicit ResponseCache(std::string (*render)(const NodeState&)) : render_(render) {}
@@ -34,10 +32,9 @@ class ResponseCache {
 // What handlers keep between requests.
 struct Bodies {
   using Render = std::string (*)(const NodeState&);
-  Bodies(Render render_workloads, Render render_caches);
+  Bodies(Render render_workloads, Render render_caches) : workloads(render_workloads), caches(render_caches) {}
   ResponseCache workloads;
   ResponseCache caches;
-  std::shared_ptr<UsageCache> usage;
 };
 
 }  // namespace nrd::v1

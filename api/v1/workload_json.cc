@@ -6,7 +6,7 @@
 
 #include "api/v1/cpu_json.h"
 #include "api/v1/frequency_json.h"
-#include "api/v1/onload/workload_onload.h"
+#include "api/v1/launch.h"
 #include "api/v1/owner_json.h"
 #include "base/json/members.h"
 #include "base/json/object.h"
@@ -155,7 +155,7 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload, c
   render_operation(w, state, workload, options);
   if (spec.owner) render(w.key("owner"), *spec.owner);
   if (spec.cgroup_owner) render(w.key("owner"), *spec.cgroup_owner);
-  if (spec.onload) render(w.key("onload"), *spec.onload, options.launch);
+  render_launch(w, spec, options.launch);
   w.key("created").string(render(workload.created));
   w.key("updated").string(render(workload.updated));
   w.end_object();

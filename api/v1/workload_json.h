@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/json/writer.h"
+#include "engine/launcher.h"
 #include "engine/model/node_state.h"
 #include "engine/model/workload.h"
-#include "engine/onload/allocation.h"
 
 namespace nrd {
 struct Done;
@@ -21,7 +21,7 @@ struct RenderOptions {
   std::string ratio{};  // the branch-miss threshold as the client wrote it; empty: formatted from the number
   std::optional<uint64_t> operation{};  // that this change waits for, even if it has ended; nullopt: an open one
   bool is_dry_run = false;              // not applied to the hardware; a new workload has no id yet
-  const onload::LaunchEnvironment* launch = nullptr;  // launch environment for Onload; null: omitted
+  Launch launch{};                      // null: omitted
 };
 void render(json::Writer& w, const NodeState& state, const Workload& workload, const RenderOptions& options = {});
 std::string render_workload(const NodeState& state, const Workload& workload, const RenderOptions& options = {});

@@ -118,8 +118,8 @@ http::Response as_accepted(http::Response response, const Done& done) {
 
 http::Response created(const Changed& made, const std::string& ratio) {
   const Workload& workload = made.done.workload;
-  http::Response response = with_workload(
-      201, *made.done.state, workload, {.ratio = ratio, .operation = made.done.operation, .launch = made.launch.get()});
+  http::Response response = with_workload(201, *made.done.state, workload,
+                                          {.ratio = ratio, .operation = made.done.operation, .launch = made.launch});
   if (!made.done.operation) response.headers.emplace_back("Location", "/v1/workloads/" + id_text(workload));
   return with_audit(as_accepted(std::move(response), made.done), workload, false);
 }
@@ -127,7 +127,7 @@ http::Response created(const Changed& made, const std::string& ratio) {
 http::Response patched(const Changed& made, bool is_forced) {
   const Workload& workload = made.done.workload;
   http::Response response =
-      with_workload(kOk, *made.done.state, workload, {.operation = made.done.operation, .launch = made.launch.get()});
+      with_workload(kOk, *made.done.state, workload, {.operation = made.done.operation, .launch = made.launch});
   return with_audit(as_accepted(std::move(response), made.done), workload, is_forced);
 }
 

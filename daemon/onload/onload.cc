@@ -64,14 +64,16 @@ Result<std::unique_ptr<Onload>> Onload::start(const Config& all, Engine& engine,
   parts->controller_ = onload::Controller::start(
       *parts->node_, commit, stored, clock,
       {.refresh_interval = config.refresh_interval, .most_forceful = config.users_policy, .at_start = config.at_start});
-  parts->allocations_ =
-      onload::Allocations::start(*parts->controller_, owners, commit, stored.allocations, clock,
-                                 {.versions = config.versions,
-                                  .trust = {},
-                                  .profiles = config.profiles,
-                                  .state_directory = all.state_directory,
-                                  .limits = limits_of(all),
-                                  .count_workloads = [&engine] { return workloads_with_onload(*engine.state()); }});
+  parts->allocations_ = onload::Allocations::start(
+      *parts->controller_, owners, commit, stored.allocations, clock,
+      {.versions = config.versions,
+       .trust = {},
+       .profiles = config.profiles,
+       .state_directory = all.state_directory,
+       .limits = limits_of(all),
+       .count_workloads = [&engine] { return onload::workloads_with_onload(*engine.state()); }});
+  parts->launcher_.emplace(*parts->allocations_);
+  parts->services_.emplace(v1::LaunchServices{*parts->controller_, *parts->allocations_});
   return parts;
 }
 

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
+#include "api/v1/onload/services.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "daemon/config.h"
 #include "engine/onload/allocations.h"
 #include "engine/onload/controller.h"
+#include "engine/onload/workload_launcher.h"
 #include "engine/process_watcher.h"
 #include "engine/transaction/engine.h"
 
@@ -25,12 +28,15 @@ class Onload {
   void use(const Config& config);
 
   onload::Controller& controller() { return *controller_; }
-  onload::Allocations& allocations() { return *allocations_; }
+  Launcher& launcher() { return *launcher_; }
+  v1::LaunchServices& services() { return *services_; }
 
  private:
   std::unique_ptr<onload::Host> node_;
   std::unique_ptr<onload::Controller> controller_;    // destroyed before the host
   std::unique_ptr<onload::Allocations> allocations_;  // destroyed before the controller
+  std::optional<onload::WorkloadLauncher> launcher_;
+  std::optional<v1::LaunchServices> services_;
 };
 
 }  // namespace nrd::daemon

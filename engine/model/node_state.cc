@@ -87,14 +87,6 @@ const Workload* workload_with_id(const NodeState& state, std::string_view id) {
   return nullptr;
 }
 
-std::map<std::string, size_t> workloads_with_onload(const NodeState& state) {
-  std::map<std::string, size_t> count;
-  for (const auto& [id, workload] : state.workloads) {
-    if (workload.spec.onload) ++count[workload.origin];
-  }
-  return count;
-}
-
 CpuSet free_cpus(const NodeState& state) {
   CpuSet claimed;
   for (const auto& [cpu, clos] : state.baselines.cpus) claimed.add(cpu);

@@ -106,8 +106,6 @@ WayMask unassigned_ways(const NodeState& state, CacheId cache);
 WayMask idle_ways(const NodeState& state, CacheId cache);
 // Ways of `cache` that can be granted: unassigned ones without the OS floor and the infrastructure pool.
 WayMask free_ways(const NodeState& state, CacheId cache);
-// Number of workloads that use Onload, by origin.
-std::map<std::string, size_t> workloads_with_onload(const NodeState& state);
 // Online CPUs that belong to no workload and no group: a new workload may request them.
 CpuSet free_cpus(const NodeState& state);
 // The workload with this id as clients write it, if any.

@@ -5,11 +5,13 @@
 #include <string>
 #include <utility>
 
+#include "api/v1/flag_json.h"
 #include "api/v1/onload/answer.h"
+#include "api/v1/onload/launch_json.h"
 #include "api/v1/onload/onload.h"
-#include "api/v1/onload/workload_onload.h"
+#include "api/v1/onload/render_json.h"
+#include "api/v1/onload/services.h"
 #include "api/v1/owner_json.h"
-#include "api/v1/render_json.h"
 #include "api/v1/requester.h"
 #include "api/v1/workload_json.h"
 #include "base/json/object.h"
@@ -79,7 +81,7 @@ void list_allocations(const routing::Call& call, http::Reply reply) {
   json::Writer w;
   w.begin_array();
   const OwnerFilter filter(call.owners, requester_of(call.request));
-  const auto known = call.allocations.allocations();
+  const auto known = call.launch->allocations.allocations();
   for (const Allocation& allocation : *known) {
     if (!filter.admits(allocation.owner)) continue;
     w.begin_object();
@@ -98,12 +100,12 @@ void create_allocation(const routing::Call& call, http::Reply reply) {
   const auto parse = [&call](const json::Value& body) { return parse_allocation(call, body); };
   std::optional<AllocationRequest> request = accept_body(call, reply, parse);
   if (request)
-    call.allocations.allocate(*std::move(request), answer_with<Allocated>(call, std::move(reply), allocated));
+    call.launch->allocations.allocate(*std::move(request), answer_with<Allocated>(call, std::move(reply), allocated));
 }
 
 void delete_allocation(const routing::Call& call, http::Reply reply) {
   const auto id = parse_number<uint64_t>(call.id);
-  const auto known = call.allocations.allocations();
+  const auto known = call.launch->allocations.allocations();
   const auto found = std::ranges::find(*known, id, [](const Allocation& each) { return std::optional(each.id); });
   if (found == known->end() || !OwnerFilter(call.owners, requester_of(call.request)).admits(found->owner)) {
     return reply.send(not_found(call, "allocation"));
@@ -117,7 +119,7 @@ void delete_allocation(const routing::Call& call, http::Reply reply) {
                       .detail = {}};
     return reply.send(render(routing::problem_of_request(error), call.error_style));
   }
-  call.allocations.release(*id, answer_when_done(call, std::move(reply)));
+  call.launch->allocations.release(*id, answer_when_done(call, std::move(reply)));
 }
 
 }  // namespace nrd::v1

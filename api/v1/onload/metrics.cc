@@ -1,16 +1,15 @@
-#include "api/v1/onload/metrics.h"
-
 #include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "api/v1/launch.h"
 #include "api/v1/node_metrics.h"
-#include "api/v1/onload/usage_cache.h"
-#include "api/v1/response_cache.h"
+#include "api/v1/onload/services.h"
 #include "engine/onload/allocations.h"
 #include "engine/onload/controller.h"
 #include "engine/onload/enum_names.h"
+#include "engine/onload/workload_launcher.h"
 #include "engine/transaction/engine.h"
 
 namespace nrd::v1 {
@@ -33,7 +32,8 @@ const onload::Module* running_module(const onload::Status& status) {
 void add_users(Families& families, const routing::Call& call, bool is_loaded) {
   Family users{.name = "nrd_onload_users", .help = "Processes that use Onload, as last counted"};
   Family stacks{.name = "nrd_onload_stacks", .help = "Onload stacks, as last counted"};
-  const auto last = is_loaded ? call.bodies.usage->last(call.onload) : std::make_shared<const UsageCache::Count>();
+  const auto last =
+      is_loaded ? call.launch->usage->last(call.launch->controller) : std::make_shared<const UsageCache::Count>();
   if (last) {
     users.samples.push_back({.value = static_cast<double>(last->users)});
     stacks.samples.push_back({.value = static_cast<double>(last->stacks), .labels = {{"kind", "live"}}});
@@ -62,8 +62,8 @@ void add_operation(Families& families, const onload::Status& status) {
 
 }  // namespace
 
-void add_onload(std::vector<metrics::Family>& families, const routing::Call& call) {
-  const auto status = call.onload.status();
+void add_launch_metrics(std::vector<metrics::Family>& families, const routing::Call& call) {
+  const auto status = call.launch->controller.status();
   const onload::Module* module = running_module(*status);
   families.push_back(
       one(Kind::Gauge, "nrd_onload_loaded", "1 while the onload module is loaded", bool_value(module != nullptr)));
@@ -73,8 +73,8 @@ void add_onload(std::vector<metrics::Family>& families, const routing::Call& cal
   families.push_back(one(Kind::Gauge, "nrd_onload_door_open", "1 while new processes may use Onload",
                          bool_value(status->device_access_open)));
   add_users(families, call, module != nullptr);
-  size_t allocations = call.allocations.allocations()->size();
-  for (const auto& [origin, count] : workloads_with_onload(*call.engine.state())) allocations += count;
+  size_t allocations = call.launch->allocations.allocations()->size();
+  for (const auto& [origin, count] : onload::workloads_with_onload(*call.engine.state())) allocations += count;
   families.push_back(
       one(Kind::Gauge, "nrd_onload_allocations", "Allocations and workloads that use Onload", allocations));
   add_operation(families, *status);

@@ -12,6 +12,7 @@
 #include "api/routing/query.h"
 #include "api/v1/onload/answer.h"
 #include "api/v1/onload/parse.h"
+#include "api/v1/onload/services.h"
 #include "base/number.h"
 #include "engine/onload/controller.h"
 #include "engine/onload/interface_spec.h"
@@ -58,15 +59,16 @@ void show_when_changed(const routing::Call& call, http::Reply reply, Show show) 
     return reply.send(
         refuse({ErrorCode::BadRequest, "?since", "is missing", {}, "the revision of an answer", {}}, call.error_style));
   }
-  if (!*since) return reply.send(show(*call.onload.status()));
+  if (!*since) return reply.send(show(*call.launch->controller.status()));
   const auto answer = [show](const std::shared_ptr<const Status>& view) { return show(*view); };
-  call.onload.watch(**since, std::chrono::seconds(wait->value_or(kUsualWait)),
-                    answer_with<std::shared_ptr<const Status>>(call, std::move(reply), answer));
+  call.launch->controller.watch(**since, std::chrono::seconds(wait->value_or(kUsualWait)),
+                                answer_with<std::shared_ptr<const Status>>(call, std::move(reply), answer));
 }
 
 void apply(const routing::Call& call, http::Reply reply, onload::Spec spec) {
   const auto if_match = accept(call, reply, parse_if_match(call.request.if_match));
-  if (if_match) call.onload.apply(std::move(spec), *if_match, answer_with<Accepted>(call, std::move(reply), accepted));
+  if (if_match)
+    call.launch->controller.apply(std::move(spec), *if_match, answer_with<Accepted>(call, std::move(reply), accepted));
 }
 
 // ?kind=user or ?kind=orphan; nullopt: both.
@@ -85,20 +87,21 @@ void dry_run_onload(const routing::Call& call, http::Reply reply, onload::Spec s
     const std::optional<Error> refusal = refusal_of(dry_run);
     return refusal ? refuse(*refusal, style) : rendered(dry_run);
   };
-  call.onload.dry_run(std::move(spec), *if_match, answer_with<DryRun>(call, std::move(reply), show));
+  call.launch->controller.dry_run(std::move(spec), *if_match, answer_with<DryRun>(call, std::move(reply), show));
 }
 
 // {KEY: true} for the interface {id}.
 void turn(const routing::Call& call, http::Reply reply, InterfaceSwitch what, std::string_view key) {
   const auto to = accept_body(call, reply, [key](const json::Value& body) { return parse_turned(body, key); });
   if (!to) return;
-  const auto show = [&onload = call.onload](const Interface& interface) {
+  const auto show = [&onload = call.launch->controller](const Interface& interface) {
     const auto view = onload.status();
     json::Writer w;
     render(w, interface, find(view->interfaces, interface, view->observed.interfaces));
     return routing::json_answer(200, w.take());
   };
-  call.onload.set_interface(std::string(call.id), what, *to, answer_with<Interface>(call, std::move(reply), show));
+  call.launch->controller.set_interface(std::string(call.id), what, *to,
+                                        answer_with<Interface>(call, std::move(reply), show));
 }
 
 }  // namespace
@@ -120,25 +123,25 @@ void delete_onload(const routing::Call& call, http::Reply reply) {
 
 void roll_back_onload(const routing::Call& call, http::Reply reply) {
   const auto to = accept_body(call, reply, parse_rollback, "{}");
-  if (to) call.onload.roll_back(*to, answer_with<Accepted>(call, std::move(reply), accepted));
+  if (to) call.launch->controller.roll_back(*to, answer_with<Accepted>(call, std::move(reply), accepted));
 }
 
 void freeze_onload(const routing::Call& call, http::Reply reply) {
   std::optional<Freeze> freeze = accept_body(call, reply, parse_freeze);
-  if (freeze) call.onload.set_freeze(*std::move(freeze), answer_when_done(call, std::move(reply)));
+  if (freeze) call.launch->controller.set_freeze(*std::move(freeze), answer_when_done(call, std::move(reply)));
 }
 
 void list_onload_modules(const routing::Call& call, http::Reply reply) {
-  const auto view = call.onload.status();
+  const auto view = call.launch->controller.status();
   reply.send(listed(std::views::values(view->observed.modules)));
 }
 
 void list_onload_users(const routing::Call& call, http::Reply reply) {
-  call.onload.find_users(answer_with<InUse>(call, std::move(reply), rendered<InUse>));
+  call.launch->controller.find_users(answer_with<InUse>(call, std::move(reply), rendered<InUse>));
 }
 
 void verify_onload(const routing::Call& call, http::Reply reply) {
-  call.onload.verify(answer_with<Verification>(call, std::move(reply), rendered<Verification>));
+  call.launch->controller.verify(answer_with<Verification>(call, std::move(reply), rendered<Verification>));
 }
 
 void list_onload_stacks(const routing::Call& call, http::Reply reply) {
@@ -148,18 +151,18 @@ void list_onload_stacks(const routing::Call& call, http::Reply reply) {
     if (wanted) std::erase_if(stacks, [&](const Stack& stack) { return stack.orphan != *wanted; });
     return listed(stacks);
   };
-  call.onload.read_stacks(answer_with<std::vector<Stack>>(call, std::move(reply), show));
+  call.launch->controller.read_stacks(answer_with<std::vector<Stack>>(call, std::move(reply), show));
 }
 
 void list_onload_interfaces(const routing::Call& call, http::Reply reply) {
-  const auto show = [view = call.onload.status()](const std::vector<Interface>& interfaces) {
+  const auto show = [view = call.launch->controller.status()](const std::vector<Interface>& interfaces) {
     json::Writer w;
     json::array(interfaces, [&](json::Writer& of, const Interface& interface) {
       render(of, interface, find(view->interfaces, interface, interfaces));
     })(w);
     return routing::json_answer(200, w.take());
   };
-  call.onload.read_interfaces(answer_with<std::vector<Interface>>(call, std::move(reply), show));
+  call.launch->controller.read_interfaces(answer_with<std::vector<Interface>>(call, std::move(reply), show));
 }
 
 void accelerate_onload_interface(const routing::Call& call, http::Reply reply) {
@@ -171,21 +174,21 @@ void register_onload_interface(const routing::Call& call, http::Reply reply) {
 }
 
 void list_onload_generations(const routing::Call& call, http::Reply reply) {
-  reply.send(listed(call.onload.status()->generations));
+  reply.send(listed(call.launch->controller.status()->generations));
 }
 
 void show_onload_generation(const routing::Call& call, http::Reply reply) {
-  const auto view = call.onload.status();
+  const auto view = call.launch->controller.status();
   const Generation* generation = find(call, view->generations, &Generation::number);
   reply.send(generation == nullptr ? not_found(call, "generation") : rendered(*generation));
 }
 
 void list_onload_operations(const routing::Call& call, http::Reply reply) {
-  reply.send(listed(call.onload.status()->operations));
+  reply.send(listed(call.launch->controller.status()->operations));
 }
 
 void show_onload_operation(const routing::Call& call, http::Reply reply) {
-  const auto view = call.onload.status();
+  const auto view = call.launch->controller.status();
   const Operation* operation = find(call, view->operations, &Operation::id);
   if (operation == nullptr) return reply.send(not_found(call, "operation"));
   show_when_changed(call, std::move(reply), [id = operation->id, style = call.error_style](const Status& now) {

@@ -3,7 +3,8 @@
 
 #include "api/v1/onload/answer.h"
 #include "api/v1/onload/onload.h"
-#include "api/v1/render_json.h"
+#include "api/v1/onload/render_json.h"
+#include "api/v1/onload/services.h"
 #include "base/json/fields.h"
 #include "base/json/reader.h"
 #include "base/json/validation.h"
@@ -45,13 +46,13 @@ Result<std::string> parse_text(const json::Value& body) {
 }  // namespace
 
 void list_profiles(const routing::Call& call, http::Reply reply) {
-  call.allocations.list_profiles(
+  call.launch->allocations.list_profiles(
       answer_with<std::vector<ProfileEntry>>(call, std::move(reply), listed<std::vector<ProfileEntry>>));
 }
 
 void show_profile(const routing::Call& call, http::Reply reply) {
   const std::string id(call.id);
-  call.allocations.read_profile(
+  call.launch->allocations.read_profile(
       id, answer_with<onload::ProfileRepository::Found>(call, std::move(reply),
                                                         [id](const auto& found) { return shown_profile(id, found); }));
 }
@@ -59,18 +60,18 @@ void show_profile(const routing::Call& call, http::Reply reply) {
 void put_profile(const routing::Call& call, http::Reply reply) {
   std::optional<std::string> text = accept_body(call, reply, parse_text);
   if (!text) return;
-  call.allocations.put_profile(std::string(call.id), *std::move(text),
-                               answer_with<ProfileEntry>(call, std::move(reply), rendered<ProfileEntry>));
+  call.launch->allocations.put_profile(std::string(call.id), *std::move(text),
+                                       answer_with<ProfileEntry>(call, std::move(reply), rendered<ProfileEntry>));
 }
 
 void delete_profile(const routing::Call& call, http::Reply reply) {
-  call.allocations.remove_profile(std::string(call.id), answer_when_done(call, std::move(reply)));
+  call.launch->allocations.remove_profile(std::string(call.id), answer_when_done(call, std::move(reply)));
 }
 
 void render_profiles(const routing::Call& call, http::Reply reply) {
   auto request = accept_body(call, reply, parse_form_request);
   if (!request) return;
-  call.allocations.render(
+  call.launch->allocations.render(
       std::move(request->first), request->second,
       answer_with<onload::RenderedProfiles>(
           call, std::move(reply), [form = request->second](const auto& done) { return shown_form(form, done); }));

@@ -6,6 +6,7 @@
 #include "api/v1/onload/answer.h"
 #include "api/v1/onload/onload.h"
 #include "api/v1/onload/parse.h"
+#include "api/v1/onload/services.h"
 #include "base/number.h"
 #include "engine/onload/controller.h"
 
@@ -32,10 +33,10 @@ void amend(const routing::Call& call, http::Reply reply, onload::SpecPatch patch
   const auto if_match = accept(call, reply, parse_if_match(call.request.if_match));
   if (!if_match) return;
   patch.reload = *reload ? Reload::Allow : Reload::Refuse;
-  call.onload.patch(std::move(patch), *if_match,
-                    [done = answer_accepted(call, std::move(reply)), module](Result<Accepted> result) {
-                      done(std::move(result).map_error([&](Error e) { return within_module(std::move(e), module); }));
-                    });
+  call.launch->controller.patch(
+      std::move(patch), *if_match, [done = answer_accepted(call, std::move(reply)), module](Result<Accepted> result) {
+        done(std::move(result).map_error([&](Error e) { return within_module(std::move(e), module); }));
+      });
 }
 
 }  // namespace
@@ -47,26 +48,27 @@ void preflight_onload(const routing::Call& call, http::Reply reply) {
   };
   auto spec = accept_body(call, reply, parse, "{}");
   if (!spec) return;
-  call.onload.dry_run(*std::move(spec), std::nullopt, answer_with<DryRun>(call, std::move(reply), rendered<DryRun>));
+  call.launch->controller.dry_run(*std::move(spec), std::nullopt,
+                                  answer_with<DryRun>(call, std::move(reply), rendered<DryRun>));
 }
 
 void drain_onload(const routing::Call& call, http::Reply reply) {
   const auto how = accept_body(call, reply, parse_drain, "{}");
-  if (how) call.onload.drain(*how, answer_accepted(call, std::move(reply)));
+  if (how) call.launch->controller.drain(*how, answer_accepted(call, std::move(reply)));
 }
 
 void undrain_onload(const routing::Call& call, http::Reply reply) {
-  call.onload.undrain(answer_accepted(call, std::move(reply)));
+  call.launch->controller.undrain(answer_accepted(call, std::move(reply)));
 }
 
 void cancel_onload_operation(const routing::Call& call, http::Reply reply) {
   const std::optional<uint64_t> id = parse_number<uint64_t>(call.id);
   if (!id) return reply.send(not_found(call, "operation"));
-  call.onload.cancel(*id, answer_accepted(call, std::move(reply)));
+  call.launch->controller.cancel(*id, answer_accepted(call, std::move(reply)));
 }
 
 void show_onload_module(const routing::Call& call, http::Reply reply) {
-  const auto view = call.onload.status();
+  const auto view = call.launch->controller.status();
   const auto module = view->observed.modules.find(std::string(call.id));
   if (module != view->observed.modules.end()) return reply.send(rendered(module->second));
   reply.send(refuse({ErrorCode::NotFound, {}, "this module is not an Onload module or is not loaded", {}, {}, {}},
@@ -82,7 +84,7 @@ void patch_onload_parameters(const routing::Call& call, http::Reply reply) {
 
 void show_control_plane(const routing::Call& call, http::Reply reply) {
   json::Writer w;
-  render_control_plane(w, *call.onload.status());
+  render_control_plane(w, *call.launch->controller.status());
   reply.send(routing::json_answer(200, w.take()));
 }
 
@@ -92,7 +94,7 @@ void patch_control_plane(const routing::Call& call, http::Reply reply) {
 }
 
 void restart_control_plane(const routing::Call& call, http::Reply reply) {
-  call.onload.restart_control_plane(answer_accepted(call, std::move(reply)));
+  call.launch->controller.restart_control_plane(answer_accepted(call, std::move(reply)));
 }
 
 }  // namespace nrd::v1

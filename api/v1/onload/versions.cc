@@ -4,6 +4,7 @@
 
 #include "api/v1/onload/answer.h"
 #include "api/v1/onload/onload.h"
+#include "api/v1/onload/services.h"
 #include "api/v1/workload_json.h"
 #include "base/joined.h"
 #include "engine/onload/allocations.h"
@@ -27,7 +28,7 @@ http::Response imported(const InstalledVersion& version) {
 std::string holders_of(const routing::Call& call, const std::string& version) {
   constexpr size_t kMost = 3;
   std::vector<std::string> holders;
-  const auto allocations = call.allocations.allocations();
+  const auto allocations = call.launch->allocations.allocations();
   for (const Allocation& allocation : *allocations) {
     if (allocation.version != version) continue;
     holders.push_back("allocation " + std::to_string(allocation.id) + " (pid " + std::to_string(allocation.owner.pid) +
@@ -47,15 +48,15 @@ std::string holders_of(const routing::Call& call, const std::string& version) {
 }  // namespace
 
 void list_onload_versions(const routing::Call& call, http::Reply reply) {
-  call.onload.list_versions(
+  call.launch->controller.list_versions(
       answer_with<std::vector<InstalledVersion>>(call, std::move(reply), listed<std::vector<InstalledVersion>>));
 }
 
 void import_onload_version(const routing::Call& call, http::Reply reply) {
   std::optional<Import> import = accept_body(call, reply, parse_import);
   if (!import) return;
-  call.onload.import(std::move(import->name), std::move(import->source),
-                     answer_with<InstalledVersion>(call, std::move(reply), imported));
+  call.launch->controller.import(std::move(import->name), std::move(import->source),
+                                 answer_with<InstalledVersion>(call, std::move(reply), imported));
 }
 
 void delete_onload_version(const routing::Call& call, http::Reply reply) {
@@ -64,7 +65,7 @@ void delete_onload_version(const routing::Call& call, http::Reply reply) {
     const std::string message = "files of version " + std::string(call.id) + " are in use by " + holders;
     return reply.send(refuse({ErrorCode::Conflict, {}, message, {}, {}, {}}, call.error_style));
   }
-  call.onload.remove_version(std::string(call.id), answer_when_done(call, std::move(reply)));
+  call.launch->controller.remove_version(std::string(call.id), answer_when_done(call, std::move(reply)));
 }
 
 }  // namespace nrd::v1

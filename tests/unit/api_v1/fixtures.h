@@ -7,7 +7,9 @@
 #include "api/routing/request_counters.h"
 #include "api/routing/routes.h"
 #include "api/v1/config.h"
+#include "api/v1/onload/services.h"
 #include "engine/onload/allocations.h"
+#include "engine/onload/workload_launcher.h"
 #include "engine/pool_check.h"
 #include "engine/process_watcher.h"
 #include "engine/workload_poll.h"
@@ -47,14 +49,17 @@ struct Fixture {
   Fixture& operator=(const Fixture&) = delete;
 
   routing::Services services(Engine& engine, onload::Controller& controller) {
-    workloads.emplace(engine, *owners, *allocations);
-    return {engine, *workloads, *owners, controller, *allocations, watchers, config, checks};
+    workloads.emplace(engine, *owners, launcher);
+    launch.emplace(v1::LaunchServices{controller, *allocations});
+    return {engine, *workloads, *owners, &*launch, watchers, config, checks};
   }
 
   Folder folder;
   SystemClock clock;
   std::unique_ptr<ProcessWatcher> owners{*ProcessWatcher::start()};
   std::unique_ptr<onload::Allocations> allocations;
+  onload::WorkloadLauncher launcher{*allocations};
+  std::optional<v1::LaunchServices> launch;
   std::optional<WorkloadService> workloads;
   WorkloadPoll watchers{clock};
   FakeConfig config;

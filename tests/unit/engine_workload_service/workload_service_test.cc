@@ -39,7 +39,7 @@ struct RunRole {
   FakeEngine engine{occupied()};
   nrd::testing::FakeController controller;
   nrd::testing::Fixture fixture{controller};
-  WorkloadService workloads{engine, *fixture.owners, *fixture.allocations};
+  WorkloadService workloads{engine, *fixture.owners, fixture.launcher};
   Owner self = *fixture.owners->identify(::getpid());
   Requester who{.client = {},
                 .caller = Caller{.pid = self.pid, .started = self.start},
@@ -82,9 +82,9 @@ TEST_CASE("a client creates workloads of the origin of its socket, and gets none
 TEST_CASE("a client that may not use Onload creates no workload with it") {
   RunRole role;
   role.who.is_limited_to_own = false;
-  role.who.may_use_onload = false;
+  role.who.may_launch = false;
   NewWorkload workload{.spec = a_workload(7).spec};
-  workload.onload = onload::RenderRequest{};
+  workload.launch = std::make_shared<const onload::RenderRequest>();
   const auto refused = role.create(workload);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::Forbidden);

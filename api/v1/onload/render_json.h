@@ -19,7 +19,5 @@ constexpr size_t kMostProfiles = 32;  // in one request
 Result<onload::RenderRequest> parse_render(const json::Value& body, std::vector<std::string_view> keys);
 // The member "format"; default "json".
 Result<onload::Form> parse_form(const json::Value& body);
-// A boolean member; default `otherwise`.
-Result<bool> parse_flag(const json::Value& body, std::string_view key, bool otherwise);
 
 }  // namespace nrd::v1

@@ -1,8 +1,9 @@
-#include "api/v1/render_json.h"
+#include "api/v1/onload/render_json.h"
 
 #include <array>
 #include <utility>
 
+#include "api/v1/flag_json.h"
 #include "base/json/validation.h"
 
 namespace nrd::v1 {
@@ -80,13 +81,6 @@ Result<onload::Form> parse_form(const Value& body) {
   }
   return fail_at(ErrorCode::BadRequest, "/format", "expected a format, found " + shown(*form),
                  "json, env, systemd, configmap");
-}
-
-Result<bool> parse_flag(const Value& body, std::string_view key, bool otherwise) {
-  const Value* value = body.find(key);
-  if (value == nullptr) return otherwise;
-  if (const std::optional<bool> flag = value->as_bool()) return *flag;
-  return wrong_type(json::pointer("", key), *value, "true or false");
 }
 
 }  // namespace nrd::v1

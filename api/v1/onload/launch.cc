@@ -1,8 +1,10 @@
-#include "api/v1/onload/workload_onload.h"
+#include "api/v1/launch.h"
 
+#include <memory>
 #include <utility>
 
-#include "api/v1/render_json.h"
+#include "api/v1/onload/launch_json.h"
+#include "api/v1/onload/render_json.h"
 #include "base/json/fields.h"
 #include "base/json/object.h"
 #include "base/json/validation.h"
@@ -46,16 +48,22 @@ Error within_onload(Error error) {
 
 }  // namespace
 
-Result<Change<onload::RenderRequest>> parse_onload(const Value& body) {
-  const Value* value = body.find("onload");
-  if (!value) return Change<onload::RenderRequest>();
-  if (value->is_null()) return Change<onload::RenderRequest>(std::in_place);
+// The allocations admit the workload before the engine runs, so that it is created completely or not at all.
+Result<LaunchRequest> parse_launch(const Value& body, SpecPatch& patch) {
+  const Value* value = body.find(kLaunchMember);
+  if (!value) return LaunchRequest();
+  if (value->is_null()) {
+    patch.onload.emplace();
+    return LaunchRequest();
+  }
   TRY(require_object("/onload", *value, kExample));
   std::vector<std::string_view> keys(std::begin(kOurs), std::end(kOurs));
   keys.emplace_back("profile");
   return parse_render(*value, std::move(keys))
       .and_then([&](onload::RenderRequest request) { return with_single_profile(*value, std::move(request)); })
-      .map([](onload::RenderRequest request) { return Change<onload::RenderRequest>(std::move(request)); })
+      .map([](onload::RenderRequest request) -> LaunchRequest {
+        return std::make_shared<const onload::RenderRequest>(std::move(request));
+      })
       .map_error(within_onload);
 }
 
@@ -71,8 +79,10 @@ void render_launch(json::Writer& w, const onload::LaunchEnvironment& launch, std
                           {"warnings", launch.warnings}});
 }
 
-void render(json::Writer& w, const OnloadUse& use, const onload::LaunchEnvironment* launch) {
-  w.begin_object();
+void render_launch(json::Writer& w, const Spec& spec, const Launch& launch) {
+  if (!spec.onload) return;
+  const OnloadUse& use = *spec.onload;
+  w.key(kLaunchMember).begin_object();
   json::write_members(w, {{"profiles", use.profiles},
                           {"env", json::by_key(use.env)},
                           {"force", use.profiles_win},
