@@ -1,4 +1,4 @@
-// Every path and method of the service: routes.cc has the table.
+// Every path and method of the service: routes.cc has the table, but for those of launch_routes().
 #pragma once
 
 #include "api/http/message.h"

@@ -7,6 +7,7 @@
 
 #include "api/metrics/exposition.h"
 #include "api/routing/call.h"
+#include "api/routing/router.h"
 #include "base/json/value.h"
 #include "base/json/writer.h"
 #include "base/result.h"
@@ -26,6 +27,9 @@ Result<LaunchRequest> parse_launch(const json::Value& body, SpecPatch& patch);
 // {"profiles": [...], "env": {...}, "force": false, "generation": 3, "version": "9.0.2"}, and with a launch environment
 // also "environment", "devices", "device_nodes", "mounts", "warnings". Writes nothing for a workload without Onload.
 void render_launch(json::Writer& w, const Spec& spec, const Launch& launch);
+
+// Routes below /v1/onload.
+routing::RouteTable launch_routes();
 
 void add_launch_metrics(std::vector<metrics::Family>& families, const routing::Call& call);
 

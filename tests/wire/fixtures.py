@@ -7,6 +7,7 @@ import http.client
 import json
 import ipaddress
 import os
+import re
 import shutil
 import signal
 import socket
@@ -26,6 +27,16 @@ NRD_PAM = os.environ.get("NRD_PAM") or os.path.join(ROOT, "build/dev/api/nrd-pam
 NOW = datetime.datetime.utcnow()
 DAY = datetime.timedelta(days=1)
 CLIENT, SERVER = ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH
+
+
+def routes():
+    """(method, path) of each route of the service."""
+    found = []
+    for table in ("api/routing/routes.cc", "api/v1/onload/routes.cc"):
+        with open(os.path.join(ROOT, table)) as file:
+            found += re.findall(r'"(GET|POST|PATCH|DELETE|PUT)",\s*"(/[^"]*)"', file.read())
+        assert len(found) >= 7, table
+    return found
 
 
 def name(common_name, unit=None):

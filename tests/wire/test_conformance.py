@@ -13,7 +13,7 @@ import time
 import pytest
 
 from harness import NRDCTL
-from fixtures import ROOT, Service, ask
+from fixtures import Service, ask, routes
 
 BODY = {"core_ids": ["4-7"], "cache": {"max": 2, "min": 2}}
 
@@ -75,8 +75,7 @@ VARYING = {"/metrics", "/v1/workloads/{id}/monitoring"}  # their values change b
 
 
 def get_paths():
-    with open(os.path.join(ROOT, "api/routing/routes.cc")) as file:
-        return re.findall(r'"GET",\s*"(/[^"]*)"', file.read())
+    return [path for method, path in routes() if method == "GET"]
 
 
 def head_of(stream, client, method, path, more=""):

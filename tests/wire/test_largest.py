@@ -3,13 +3,11 @@
     NRD=build/release/daemon/nrd python3 -m pytest -s tests/wire/test_largest.py    shows the dearest of each route
 """
 
-import os
-import re
 import time
 
 import pytest
 
-from fixtures import ROOT, Service
+from fixtures import Service, routes
 
 LARGEST = 64 * 1024  # kBodyLimit of api/http/limits.h
 SMALL = LARGEST // 8
@@ -68,8 +66,7 @@ BODIES = {
 
 
 def routes_with_bodies():
-    with open(os.path.join(ROOT, "api/routing/routes.cc")) as file:
-        return re.findall(r'"(POST|PATCH|PUT)",\s*"(/[^"]*)"', file.read())
+    return [(method, path) for method, path in routes() if method in ("POST", "PATCH", "PUT")]
 
 
 @pytest.fixture(scope="module")
