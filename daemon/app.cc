@@ -14,12 +14,11 @@
 #include "daemon/declared_workloads.h"
 #include "daemon/hardware.h"
 #include "daemon/http_frontend.h"
+#include "daemon/launch.h"
 #include "daemon/node_config.h"
 #include "daemon/notify.h"
-#include "daemon/onload/onload.h"
 #include "daemon/reload.h"
 #include "daemon/signals.h"
-#include "engine/onload/documents.h"
 #include "engine/owner_cleanup.h"
 #include "engine/pool_check.h"
 #include "engine/process_watcher.h"
@@ -44,9 +43,10 @@ constexpr std::chrono::seconds kLook{5};
 
 // Waits for the end. With a watchdog, notifies systemd while engine and event loop respond; if one hangs, the
 // notifications stop.
-void serve(Engine& engine, HttpFrontend& frontend, Onload& onload, DeclaredWorkloads& declared, Reloader& reloader) {
+void serve(Engine& engine, HttpFrontend& frontend, LaunchBackend& launch, DeclaredWorkloads& declared,
+           Reloader& reloader) {
   http::Server& server = frontend.server();
-  const Reloader::Parts parts{engine, onload, frontend, declared};
+  const Reloader::Parts parts{engine, launch, frontend, declared};
   const std::optional<std::chrono::microseconds> limit = watchdog_limit();
   const bool has_tls = server.tls_port() != 0;
   std::optional<std::chrono::microseconds> period = limit ? std::optional(*limit / 3) : std::nullopt;
@@ -112,9 +112,9 @@ Result<void> run(const Options& options) {
   // Lock the store before touching the hardware, so that a second daemon fails first.
   const Result<std::unique_ptr<store::Store>> store = store::Store::open(config.state_directory);
   if (!store) return Failure(store.error());
-  const Result<store::Records> records = (*store)->load();  // used for Onload; the engine owns the store from here on
+  const Result<store::Records> records = (*store)->load();  // from here on the engine owns the store
   if (!records) return Failure(records.error());
-  const onload::Stored stored = TRY(onload::from_documents(records->operations));
+  const LaunchBackend::Stored stored = TRY(LaunchBackend::read(*records));
   const std::unique_ptr<Hardware> hardware = TRY(open_hardware(config.mount));
   const SystemClock clock;
   const std::unique_ptr<ProcessWatcher> owners = TRY(ProcessWatcher::start());
@@ -136,18 +136,18 @@ Result<void> run(const Options& options) {
                                                             if (auto* files = declared_now.load()) files->note_change();
                                                           }});
   if (!engine) return Failure(at_its_line(engine.error()));
-  std::unique_ptr<Onload> onload = TRY(Onload::start(config, **engine, *owners, stored, clock));
+  std::unique_ptr<LaunchBackend> launch = TRY(LaunchBackend::start(config, **engine, *owners, stored, clock));
   const StopBefore stop_before{*owners, cpu_events.get()};  // its callbacks use objects that are destroyed after this
   if (cpu_events) cpu_events->watch([&engine] { (*engine)->refresh_cpus(); });
   end_with_owners(**engine, *owners);
-  const WorkloadService workloads(**engine, *owners, onload->launcher());
+  const WorkloadService workloads(**engine, *owners, launch->launcher());
   declared.emplace(config.workloads_directory, **engine, workloads);
   const StopDeclared stop_declared{*declared};  // its thread uses the engine
   declared_now = &*declared;
   declared->wait(kDeclaredDeadline);  // before the first client
   Reloader reloader(options.source, options.loaded, wake_main_thread);
   Result<std::unique_ptr<HttpFrontend>> frontend =
-      HttpFrontend::open(config, {**engine, workloads, *owners, &onload->services(), watchers, reloader, checks},
+      HttpFrontend::open(config, {**engine, workloads, *owners, launch->services(), watchers, reloader, checks},
                          [&declared] { return declared->problems(); });
   if (!frontend) return Failure(frontend.error());
 
@@ -158,18 +158,18 @@ Result<void> run(const Options& options) {
   const std::string status = std::to_string(state->workloads.size()) + " workloads";
   log::notice("READY", "ready, " + status, {{"VERSION", kVersion}});
   notify_ready(status);
-  serve(**engine, **frontend, *onload, *declared, reloader);
+  serve(**engine, **frontend, *launch, *declared, reloader);
 
   notify_stopping();
   log::notice("STOPPING", "stopping; workloads stay on the hardware");
-  onload->controller().end_watches();  // pending watches would delay the drain
+  launch->end_watches();
   watchers.stop();
   reloader.stop();
   (*frontend)->server().drain(kDrainDeadline);  // afterwards no request uses any of the following
   owners->stop();
   if (cpu_events) cpu_events->stop();
   declared->stop();
-  onload.reset();   // stops between two steps; storing them still needs the engine
+  launch.reset();   // stops between two steps; storing them still needs the engine
   engine->reset();  // completes accepted changes; their responses still need the server
   (*frontend)->server().drain(kLastAnswers);
   frontend->reset();

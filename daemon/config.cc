@@ -121,7 +121,7 @@ Result<void> check(const Config& config) {
   TRY(check_access(config));
   TRY(check_quotas(config.cpu_quotas, config.cpu_pools));
   TRY(check_default_pool(config));
-  TRY(check_onload_reserves(config));
+  TRY(check_launch_reserves(config));
   for (const auto& [key, path] : {std::pair{"state.directory", &config.state_directory},
                                   std::pair{"the local socket", &config.server.sockets.front().path}}) {
     if (path->starts_with('/')) continue;

@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/origin.h"
 #include "base/result.h"
-#include "daemon/onload/parameters.h"
+#include "daemon/launch.h"
 #include "daemon/policy_file.h"
 #include "engine/model/cpu_pools.h"
 #include "engine/model/cpu_quotas.h"
@@ -24,7 +24,6 @@
 #include "engine/model/pools.h"
 #include "engine/model/reserved_cpus.h"
 #include "engine/model/reserves.h"
-#include "engine/onload/controller.h"
 #include "hw/rdt/mount.h"
 
 namespace nrd::daemon {
@@ -84,21 +83,7 @@ struct Config {
   std::chrono::seconds drift_interval{30};  // 0: off
   std::chrono::seconds usage_interval{1};   // between usage samples while clients request them; 0: off
   std::chrono::seconds tasks_interval{30};  // between checks for exited tasks; 0: off
-  struct Onload {
-    std::string versions = "/opt/nrd/onload";
-    std::string imports = "/opt/nrd/import";
-    onload::UsersPolicy users_policy = onload::UsersPolicy::Wait;  // the most forceful policy clients may request
-    std::chrono::seconds refresh_interval{10};
-    onload::AtStart at_start = onload::AtStart::Apply;
-    std::string device_user = "root";
-    std::string device_group = "root";
-    mode_t device_mode = 0666;
-    bool protect_default_route = true;
-    std::vector<std::string> profiles = {"/etc/nrd/onload/profiles"};
-    size_t max_allocations = 100;
-    std::vector<AllowedParameter> parameters;
-    friend bool operator==(const Onload&, const Onload&) = default;
-  } onload;
+  LaunchConfig launch;
   log::Priority log_level = log::Priority::Info;
   friend bool operator==(const Config&, const Config&) = default;
 };

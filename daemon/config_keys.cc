@@ -8,6 +8,7 @@
 #include "base/way_mask.h"
 #include "daemon/cpu_pool_values.h"
 #include "daemon/cpu_quota_values.h"
+#include "daemon/launch.h"
 #include "daemon/reserve_values.h"
 
 namespace nrd::daemon {
@@ -15,21 +16,10 @@ namespace {
 
 constexpr unsigned kMostShared = 1'000'000;
 constexpr unsigned kMostReserved = 1024;  // more classes than any CPU has
-constexpr unsigned kMostAllocations = 100'000;
 constexpr int64_t kDay = 86400;
 
 constexpr auto kReload = ConfigKey::Takes::Reload;
 constexpr auto kRestart = ConfigKey::Takes::Restart;
-
-// `place`: the member of a Config, const or not.
-template <typename Place, typename T>
-ConfigKey key(const char* name, ConfigKey::Takes takes, Place place, ValueType<T> type) {
-  return {.name = name,
-          .takes = takes,
-          .parse = [=](const json::Value& value, Config& config) { return type.parse(value, place(config)); },
-          .show = [=](const Config& config) { return type.show(place(config)); },
-          .copy = [=](const Config& from, Config& to) { place(to) = place(from); }};
-}
 
 // A member of [tls]; any of them enables HTTPS, which opens a listener.
 template <typename T>
@@ -166,35 +156,8 @@ std::vector<ConfigKey> node_keys() {
   };
 }
 
-std::vector<ConfigKey> onload_keys() {
+std::vector<ConfigKey> log_keys() {
   return {
-      key(
-          "onload.versions", kRestart, [](auto& c) -> auto& { return c.onload.versions; }, absolute_path()),
-      key(
-          "onload.imports", kRestart, [](auto& c) -> auto& { return c.onload.imports; }, absolute_path()),
-      key(
-          "onload.users_policy", kReload, [](auto& c) -> auto& { return c.onload.users_policy; }, users_policy()),
-      key(
-          "onload.look_interval_seconds", kReload, [](auto& c) -> auto& { return c.onload.refresh_interval; },
-          interval(1, kDay)),
-      key(
-          "onload.at_start", kRestart, [](auto& c) -> auto& { return c.onload.at_start; }, at_start()),
-      key(
-          "onload.device_user", kRestart, [](auto& c) -> auto& { return c.onload.device_user; }, text()),
-      key(
-          "onload.device_group", kRestart, [](auto& c) -> auto& { return c.onload.device_group; }, text()),
-      key(
-          "onload.device_mode", kRestart, [](auto& c) -> auto& { return c.onload.device_mode; }, file_mode()),
-      key(
-          "onload.protect_default_route", kRestart, [](auto& c) -> auto& { return c.onload.protect_default_route; },
-          boolean()),
-      key(
-          "onload.profiles", kRestart, [](auto& c) -> auto& { return c.onload.profiles; }, absolute_paths()),
-      key(
-          "onload.parameters", kRestart, [](auto& c) -> auto& { return c.onload.parameters; }, allowed_parameters()),
-      key(
-          "onload.max_allocations", kReload, [](auto& c) -> auto& { return c.onload.max_allocations; },
-          limit(kMostAllocations)),
       key(
           "log.level", kReload, [](auto& c) -> auto& { return c.log_level; }, level()),
   };
@@ -202,7 +165,7 @@ std::vector<ConfigKey> onload_keys() {
 
 std::vector<ConfigKey> all_keys() {
   std::vector<ConfigKey> keys = server_keys();
-  for (std::vector<ConfigKey> more : {cache_keys(), node_keys(), onload_keys()})
+  for (std::vector<ConfigKey> more : {cache_keys(), node_keys(), launch_keys(), log_keys()})
     keys.insert(keys.end(), more.begin(), more.end());
   return keys;
 }

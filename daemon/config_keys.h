@@ -27,6 +27,16 @@ struct ConfigKey {
   std::string_view section() const;  // "server"
 };
 
+// `place`: the member of a Config, const or not.
+template <typename Place, typename T>
+ConfigKey key(const char* name, ConfigKey::Takes takes, Place place, ValueType<T> type) {
+  return {.name = name,
+          .takes = takes,
+          .parse = [=](const json::Value& value, Config& config) { return type.parse(value, place(config)); },
+          .show = [=](const Config& config) { return type.show(place(config)); },
+          .copy = [=](const Config& from, Config& to) { place(to) = place(from); }};
+}
+
 // In the order of docs/configuration.md.
 std::span<const ConfigKey> config_keys();
 

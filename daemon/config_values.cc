@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/number.h"
-#include "engine/onload/enum_names.h"
 
 namespace nrd::daemon {
 namespace {
@@ -117,13 +116,12 @@ Problem read_origin(const Value& value, std::string& target) {
 }
 
 Problem read_allow(const Value& value, std::optional<auth::Permissions>& target) {
-  constexpr const char* kExpected =
-      "expected a list of \"workloads\", \"node\", \"onload.read\" and \"onload.allocations\"";
-  if (value.kind() != Value::Kind::Array || value.items().empty()) return kExpected;
+  const std::string expected = "expected a list of " + auth::all_permissions();
+  if (value.kind() != Value::Kind::Array || value.items().empty()) return expected;
   auth::Permissions allowed;
   for (const Value& item : value.items()) {
     const auto permission = auth::permission_of(text_in(item));
-    if (!permission || !allowed.insert(*permission).second) return kExpected;
+    if (!permission || !allowed.insert(*permission).second) return expected;
   }
   target = std::move(allowed);
   return {};
@@ -300,22 +298,6 @@ ValueType<Confinement> confinement() {
       {{{"none", Confinement::None}, {"slices", Confinement::Slices}, {"partition", Confinement::Partition}}});
 }
 
-ValueType<onload::UsersPolicy> users_policy() {
-  return {
-      .parse = [](const Value& value, onload::UsersPolicy& target) -> Problem {
-        const auto policy = onload::parse<onload::UsersPolicy>(text_in(value));
-        if (!policy) return "expected one of " + onload::all_words<onload::UsersPolicy>() + ", in quotes";
-        target = *policy;
-        return {};
-      },
-      .show = [](const onload::UsersPolicy& policy) { return Value::string(std::string(onload::word_of(policy))); }};
-}
-
-ValueType<onload::AtStart> at_start() {
-  return one_of<onload::AtStart, 2>("expected \"apply\" or \"observe\"",
-                                    {{{"apply", onload::AtStart::Apply}, {"observe", onload::AtStart::Observe}}});
-}
-
 ValueType<http::ClientAuth> client_auth() {
   return one_of<http::ClientAuth, 2>(
       "expected \"require\" or \"optional\"",
@@ -343,30 +325,6 @@ ValueType<std::vector<LocalSocket>> local_sockets() {
             for (const LocalSocket& socket : sockets) items.push_back(shown(socket));
             return Value::array(std::move(items));
           }};
-}
-
-ValueType<std::vector<AllowedParameter>> allowed_parameters() {
-  return {.parse = [](const Value& value, std::vector<AllowedParameter>& target) -> Problem {
-            constexpr const char* kExpected =
-                "expected a list of MODULE.NAME and MODULE.NAME=VALUE, such as [\"sfc_char.phys_mode_gid=1042\"]";
-            if (value.kind() != Value::Kind::Array) return kExpected;
-            std::vector<AllowedParameter> found;
-            for (const Value& item : value.items()) {
-              std::optional<AllowedParameter> allowed = parse_allowed_parameter(text_in(item));
-              if (!allowed) return kExpected;
-              found.push_back(*std::move(allowed));
-            }
-            target = std::move(found);
-            return {};
-          },
-          .show =
-              [](const std::vector<AllowedParameter>& parameters) {
-                std::vector<std::string> texts;
-                for (const auto& [module, name, value] : parameters) {
-                  texts.push_back(module + "." + name + (value ? "=" + *value : ""));
-                }
-                return list_of(texts);
-              }};
 }
 
 }  // namespace nrd::daemon

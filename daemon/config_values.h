@@ -45,12 +45,9 @@ ValueType<log::Priority> level();
 ValueType<std::optional<rdt::MbaUnit>> mba_mode();
 ValueType<ForeignGroups> foreign_groups();
 ValueType<Confinement> confinement();
-ValueType<onload::UsersPolicy> users_policy();
-ValueType<onload::AtStart> at_start();
 ValueType<http::ClientAuth> client_auth();
 // Octal permissions as for chmod(1): "0660". Never 0, because mode 0 marks closed device access.
 ValueType<mode_t> file_mode();
 ValueType<std::vector<LocalSocket>> local_sockets();
-ValueType<std::vector<AllowedParameter>> allowed_parameters();
 
 }  // namespace nrd::daemon

@@ -170,7 +170,7 @@ Result<v1::ReloadReport> Reloader::take(const Parts& parts, ReloadMode mode, con
   const auto bad = [&next](Error error) { return bad_config(next, std::move(error)); };
   ConfigDifference found = difference_of(present_, next);
   const Config& config = found.effective.config;
-  TRY(Onload::check(next.config).map_error(bad));
+  TRY(LaunchBackend::check_accounts(next.config).map_error(bad));
   if (!found.restart_required.empty()) {  // must be good, too
     TRY(parts.frontend.prepare(next.config).map_error(bad));
   }
@@ -184,7 +184,7 @@ Result<v1::ReloadReport> Reloader::take(const Parts& parts, ReloadMode mode, con
   v1::ReloadReport report{mode, std::move(found.changed), std::move(found.restart_required)};
   if (mode == ReloadMode::Check) return report;
   parts.frontend.use(config, std::move(prepared));
-  parts.onload.use(config);
+  parts.launch.use(config);
   parts.declared.reload();
   log::set_lowest(config.log_level);
   const bool are_same = policies && node.policies.policies && *policies == *node.policies.policies;

@@ -17,7 +17,7 @@
 #include "daemon/config_files.h"
 #include "daemon/declared_workloads.h"
 #include "daemon/http_frontend.h"
-#include "daemon/onload/onload.h"
+#include "daemon/launch.h"
 #include "engine/transaction/engine.h"
 
 namespace nrd::daemon {
@@ -43,7 +43,7 @@ class Reloader final : public v1::ConfigService {
   // What a reload changes.
   struct Parts {
     Engine& engine;
-    Onload& onload;
+    LaunchBackend& launch;
     HttpFrontend& frontend;
     DeclaredWorkloads& declared;
   };

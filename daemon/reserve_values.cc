@@ -82,15 +82,4 @@ ValueType<std::optional<Reserve>> reserve() {
           .show = [](const std::optional<Reserve>& value) { return value ? shown(*value) : Value::null(); }};
 }
 
-Result<void> check_onload_reserves(const Config& config) {
-  for (const auto& [origin, reserve] : reserves_of(config)) {
-    if (reserve.onload.value_or(0) <= config.onload.max_allocations) continue;
-    const std::string key = "reserve." + origin;
-    return fail_at(ErrorCode::BadRequest, key,
-                   key + ": onload: is " + std::to_string(*reserve.onload) + ", but onload.max_allocations is " +
-                       std::to_string(config.onload.max_allocations));
-  }
-  return {};
-}
-
 }  // namespace nrd::daemon

@@ -8,12 +8,7 @@
 
 namespace nrd::daemon {
 
-struct Config;
-
 // {ways = 5, onload = 50, pools = {fast = "4-7", common = 2}}
 ValueType<std::optional<Reserve>> reserve();
-
-// BadRequest at reserve.kubernetes: more of Onload than onload.max_allocations.
-Result<void> check_onload_reserves(const Config& config);
 
 }  // namespace nrd::daemon

@@ -130,6 +130,15 @@ std::optional<Permission> permission_of(std::string_view word) {
   return found == kPermissions.end() ? std::nullopt : std::optional(found->second);
 }
 
+std::string all_permissions() {
+  std::string text;
+  for (size_t i = 0; i < kPermissions.size(); ++i) {
+    if (i > 0) text += i + 1 < kPermissions.size() ? ", " : " and ";
+    text += '"' + std::string(kPermissions[i].first) + '"';
+  }
+  return text;
+}
+
 bool is_allowed(const Identity& who, Permission permission) {
   return !who.allowed || who.allowed->contains(permission);
 }

@@ -148,6 +148,8 @@ bool only_reads(std::string_view method, Access access);
 // "onload.read"; empty for None.
 const char* to_string(Permission permission);
 std::optional<Permission> permission_of(std::string_view word);
+// "workloads", "node", ... and "...", each in quotes.
+std::string all_permissions();
 bool is_allowed(const Identity& who, Permission permission);
 
 // `needs`: what the route of the request requires.

@@ -18,8 +18,6 @@
 
 namespace nrd::onload {
 
-enum class AtStart { Apply, Observe };
-
 struct ControllerOptions {
   std::chrono::milliseconds refresh_interval{10000};
   UsersPolicy most_forceful = UsersPolicy::Wait;  // most forceful policy a spec may request

@@ -30,6 +30,9 @@ enum class State {
 // Whether nrd loads and unloads the network driver together with Onload. It carries the interfaces, so only on request.
 enum class Sfc { External, Managed };
 
+// Whether modules are restored after a reboot.
+enum class AtStart { Apply, Observe };
+
 // How to treat processes that use Onload when its modules must be removed.
 enum class UsersPolicy {
   Fail,

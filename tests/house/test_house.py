@@ -121,7 +121,7 @@ def config_keys():
 
 def test_every_configuration_key_is_shipped_and_documented():
     keys = config_keys()
-    in_code = re.findall(r'"([a-z_]+\.\w+)"', read("daemon/config_keys.cc"))
+    in_code = re.findall(r'"([a-z_]+\.\w+)"', read("daemon/config_keys.cc") + read("daemon/onload/config_keys.cc"))
     assert sorted(keys) == sorted(in_code)
     manual = read("docs/man/nrd.toml.5")
     for key in keys:

@@ -94,15 +94,15 @@ TEST_CASE("the onload section is read") {
       "protect_default_route = false\n",
       "x");
   REQUIRE(config);
-  CHECK(config->onload == Config::Onload{.versions = "/a",
-                                         .imports = "/b",
-                                         .users_policy = onload::UsersPolicy::Kill,
-                                         .refresh_interval = std::chrono::seconds(1),
-                                         .at_start = onload::AtStart::Observe,
-                                         .device_user = "u",
-                                         .device_group = "g",
-                                         .device_mode = 0660,
-                                         .protect_default_route = false});
+  CHECK(config->launch == daemon::LaunchConfig{.versions = "/a",
+                                               .imports = "/b",
+                                               .users_policy = onload::UsersPolicy::Kill,
+                                               .refresh_interval = std::chrono::seconds(1),
+                                               .at_start = onload::AtStart::Observe,
+                                               .device_user = "u",
+                                               .device_group = "g",
+                                               .device_mode = 0660,
+                                               .protect_default_route = false});
 }
 
 TEST_CASE("wrong keys, types and values are refused with file and line") {
@@ -298,9 +298,9 @@ TEST_CASE("without debug any address is allowed") {
 TEST_CASE("profile folders are absolute paths, in order") {
   const auto config = parse_config("[onload]\nprofiles = [\"/a\", \"/b\"]\nmax_allocations = 7\n", "nrd.toml");
   REQUIRE(config);
-  CHECK(config->onload.profiles == std::vector<std::string>{"/a", "/b"});
-  CHECK(config->onload.max_allocations == 7);
-  CHECK(parse_config("[onload]\nprofiles = []\n", "nrd.toml")->onload.profiles.empty());
+  CHECK(config->launch.profiles == std::vector<std::string>{"/a", "/b"});
+  CHECK(config->launch.max_allocations == 7);
+  CHECK(parse_config("[onload]\nprofiles = []\n", "nrd.toml")->launch.profiles.empty());
   for (const char* value : {"\"/a\"", "[\"a\"]", "[1]", "[\"\"]"}) {
     CAPTURE(value);
     const auto refused = parse_config("[onload]\nprofiles = " + std::string(value) + "\n", "nrd.toml");

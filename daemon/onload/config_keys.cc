@@ -1,0 +1,119 @@
+#include "daemon/config_keys.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "daemon/launch.h"
+#include "engine/onload/enum_names.h"
+
+namespace nrd::daemon {
+namespace {
+
+using json::Value;
+
+constexpr unsigned kMostAllocations = 100'000;
+constexpr int64_t kDay = 86400;
+
+constexpr auto kReload = ConfigKey::Takes::Reload;
+constexpr auto kRestart = ConfigKey::Takes::Restart;
+
+std::string text_in(const Value& value) {
+  const std::string* text = value.as_string();
+  return text == nullptr ? std::string() : *text;
+}
+
+ValueType<onload::UsersPolicy> users_policy() {
+  return {
+      .parse = [](const Value& value, onload::UsersPolicy& target) -> Problem {
+        const auto policy = onload::parse<onload::UsersPolicy>(text_in(value));
+        if (!policy) return "expected one of " + onload::all_words<onload::UsersPolicy>() + ", in quotes";
+        target = *policy;
+        return {};
+      },
+      .show = [](const onload::UsersPolicy& policy) { return Value::string(std::string(onload::word_of(policy))); }};
+}
+
+ValueType<onload::AtStart> at_start() {
+  return {.parse = [](const Value& value, onload::AtStart& target) -> Problem {
+            const std::string text = text_in(value);
+            if (text != "apply" && text != "observe") return "expected \"apply\" or \"observe\"";
+            target = text == "apply" ? onload::AtStart::Apply : onload::AtStart::Observe;
+            return {};
+          },
+          .show =
+              [](const onload::AtStart& at_start) {
+                return Value::string(at_start == onload::AtStart::Apply ? "apply" : "observe");
+              }};
+}
+
+ValueType<std::vector<AllowedParameter>> allowed_parameters() {
+  return {.parse = [](const Value& value, std::vector<AllowedParameter>& target) -> Problem {
+            constexpr const char* kExpected =
+                "expected a list of MODULE.NAME and MODULE.NAME=VALUE, such as [\"sfc_char.phys_mode_gid=1042\"]";
+            if (value.kind() != Value::Kind::Array) return kExpected;
+            std::vector<AllowedParameter> found;
+            for (const Value& item : value.items()) {
+              std::optional<AllowedParameter> allowed = parse_allowed_parameter(text_in(item));
+              if (!allowed) return kExpected;
+              found.push_back(*std::move(allowed));
+            }
+            target = std::move(found);
+            return {};
+          },
+          .show =
+              [](const std::vector<AllowedParameter>& parameters) {
+                std::vector<Value> texts;
+                for (const auto& [module, name, value] : parameters) {
+                  texts.push_back(Value::string(module + "." + name + (value ? "=" + *value : "")));
+                }
+                return Value::array(std::move(texts));
+              }};
+}
+
+}  // namespace
+
+std::vector<ConfigKey> launch_keys() {
+  return {
+      key(
+          "onload.versions", kRestart, [](auto& c) -> auto& { return c.launch.versions; }, absolute_path()),
+      key(
+          "onload.imports", kRestart, [](auto& c) -> auto& { return c.launch.imports; }, absolute_path()),
+      key(
+          "onload.users_policy", kReload, [](auto& c) -> auto& { return c.launch.users_policy; }, users_policy()),
+      key(
+          "onload.look_interval_seconds", kReload, [](auto& c) -> auto& { return c.launch.refresh_interval; },
+          interval(1, kDay)),
+      key(
+          "onload.at_start", kRestart, [](auto& c) -> auto& { return c.launch.at_start; }, at_start()),
+      key(
+          "onload.device_user", kRestart, [](auto& c) -> auto& { return c.launch.device_user; }, text()),
+      key(
+          "onload.device_group", kRestart, [](auto& c) -> auto& { return c.launch.device_group; }, text()),
+      key(
+          "onload.device_mode", kRestart, [](auto& c) -> auto& { return c.launch.device_mode; }, file_mode()),
+      key(
+          "onload.protect_default_route", kRestart, [](auto& c) -> auto& { return c.launch.protect_default_route; },
+          boolean()),
+      key(
+          "onload.profiles", kRestart, [](auto& c) -> auto& { return c.launch.profiles; }, absolute_paths()),
+      key(
+          "onload.parameters", kRestart, [](auto& c) -> auto& { return c.launch.parameters; }, allowed_parameters()),
+      key(
+          "onload.max_allocations", kReload, [](auto& c) -> auto& { return c.launch.max_allocations; },
+          limit(kMostAllocations)),
+  };
+}
+
+Result<void> check_launch_reserves(const Config& config) {
+  for (const auto& [origin, reserve] : reserves_of(config)) {
+    if (reserve.onload.value_or(0) <= config.launch.max_allocations) continue;
+    const std::string key = "reserve." + origin;
+    return fail_at(ErrorCode::BadRequest, key,
+                   key + ": onload: is " + std::to_string(*reserve.onload) + ", but onload.max_allocations is " +
+                       std::to_string(config.launch.max_allocations));
+  }
+  return {};
+}
+
+}  // namespace nrd::daemon

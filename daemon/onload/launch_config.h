@@ -1,0 +1,32 @@
+// The section [onload] of the configuration. Plain data: an nrd built without Onload has the defaults and no keys.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "daemon/onload/parameters.h"
+#include "engine/onload/spec.h"
+
+namespace nrd::daemon {
+
+struct LaunchConfig {
+  std::string versions = "/opt/nrd/onload";
+  std::string imports = "/opt/nrd/import";
+  onload::UsersPolicy users_policy = onload::UsersPolicy::Wait;  // the most forceful policy clients may request
+  std::chrono::seconds refresh_interval{10};
+  onload::AtStart at_start = onload::AtStart::Apply;
+  std::string device_user = "root";
+  std::string device_group = "root";
+  mode_t device_mode = 0666;
+  bool protect_default_route = true;
+  std::vector<std::string> profiles = {"/etc/nrd/onload/profiles"};
+  size_t max_allocations = 100;
+  std::vector<AllowedParameter> parameters;
+  friend bool operator==(const LaunchConfig&, const LaunchConfig&) = default;
+};
+
+}  // namespace nrd::daemon
