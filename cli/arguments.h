@@ -6,15 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "cli/acceleration.h"
 #include "cli/apply.h"
 #include "cli/client.h"
 #include "cli/commands.h"
 #include "cli/import_cpu_pooler.h"
 #include "cli/import_rmd/genconf.h"
 #include "cli/import_rmd/import_rmd.h"
+#include "cli/launch.h"
 #include "cli/new_workload.h"
-#include "cli/onload/command_line.h"
-#include "cli/onload/launch.h"
 #include "cli/password.h"
 #include "cli/printer.h"
 #include "cli/processes/run_processes.h"
@@ -46,9 +46,7 @@ struct Arguments {
   ImportRmd import;
   ImportCpuPooler import_pools;
   std::string file;
-  OnloadArguments onload;
-  std::string profiles;  // comma-separated
-  OnloadStart start;
+  std::shared_ptr<AccelerationArguments> acceleration = acceleration_arguments();
   Launch launch;
   RunProcesses processes;
   bool once = false;  // for top

@@ -7,28 +7,21 @@
 #include <utility>
 
 #include "base/suggestions.h"
+#include "cli/acceleration.h"
 #include "cli/answer.h"
 
 namespace nrd::cli {
 namespace {
 
-// Where the next word of a command comes from.
-struct Source {
-  std::string_view command;  // "workload show"
-  const char* path;
-  std::vector<const char*> members;  // of each item; empty: the keys of an object
-};
-const std::array kSources = {Source{"workload show", "/v1/workloads", {"id", "uuid", "name"}},
-                             Source{"workload describe", "/v1/workloads", {"id", "uuid", "name"}},
-                             Source{"workload delete", "/v1/workloads", {"id", "uuid", "name"}},
-                             Source{"workload update", "/v1/workloads", {"id", "uuid", "name"}},
-                             Source{"workload wait", "/v1/workloads", {"id", "uuid", "name"}},
-                             Source{"policy show", "/v1/policy", {}},
-                             Source{"--policy", "/v1/policy", {}},
-                             Source{"onload load", "/v1/onload/versions", {"name"}},
-                             Source{"onload preflight", "/v1/onload/versions", {"name"}}};
+const std::array kSources = {CompletionSource{"workload show", "/v1/workloads", {"id", "uuid", "name"}},
+                             CompletionSource{"workload describe", "/v1/workloads", {"id", "uuid", "name"}},
+                             CompletionSource{"workload delete", "/v1/workloads", {"id", "uuid", "name"}},
+                             CompletionSource{"workload update", "/v1/workloads", {"id", "uuid", "name"}},
+                             CompletionSource{"workload wait", "/v1/workloads", {"id", "uuid", "name"}},
+                             CompletionSource{"policy show", "/v1/policy", {}},
+                             CompletionSource{"--policy", "/v1/policy", {}}};
 
-void add_from(const Client& client, const Source& source, std::vector<std::string>& found) {
+void add_from(const Client& client, const CompletionSource& source, std::vector<std::string>& found) {
   const Outcome<json::Value> answer = value_of(client.get(source.path));
   if (!answer) return;
   if (source.members.empty()) {
@@ -41,8 +34,12 @@ void add_from(const Client& client, const Source& source, std::vector<std::strin
 }
 
 void add_source(const Client& client, std::string_view command, std::vector<std::string>& found) {
-  for (const Source& source : kSources) {
-    if (source.command == command) add_from(client, source, found);
+  const std::vector<CompletionSource> accelerated = acceleration_sources();
+  for (const std::span<const CompletionSource> sources :
+       {std::span<const CompletionSource>(kSources), std::span<const CompletionSource>(accelerated)}) {
+    for (const CompletionSource& source : sources) {
+      if (source.command == command) add_from(client, source, found);
+    }
   }
 }
 

@@ -7,8 +7,8 @@
 
 namespace nrd::cli {
 
-// Of `export` and `run`: the environment of a program that uses Onload.
-void declare_launch_options(CLI::App& app, Arguments& a);
+// Of `run` and of exports: the environment of a program.
+void declare_environment(CLI::App& app, Arguments& a);
 void declare_export(CLI::App& app, Arguments& a);
 
 }  // namespace nrd::cli

@@ -2,9 +2,17 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <string_view>
 
 namespace nrd::cli {
+
+bool is_variable_name(std::string_view name) {
+  constexpr size_t kLongest = 128;
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  const auto is_rest = [&is_letter](char c) { return is_letter(c) || (c >= '0' && c <= '9'); };
+  return !name.empty() && name.size() <= kLongest && is_letter(name.front()) && std::ranges::all_of(name, is_rest);
+}
 
 Environment own_environment() {
   Environment environment;
@@ -15,6 +23,11 @@ Environment own_environment() {
     environment.emplace(line.substr(0, equals), line.substr(equals + 1));  // of two, getenv(3) finds the first
   }
   return environment;
+}
+
+std::string value_in(const Environment& environment, const std::string& name) {
+  const auto found = environment.find(name);
+  return found == environment.end() ? "" : found->second;
 }
 
 std::vector<std::string> lines_of(const Environment& environment) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/version.h"
+#include "cli/acceleration.h"
 #include "cli/apply.h"
 #include "cli/arguments.h"
 #include "cli/certificates.h"
@@ -17,7 +18,6 @@
 #include "cli/declare_workload.h"
 #include "cli/documents.h"
 #include "cli/endpoint_options.h"
-#include "cli/onload/follow.h"
 #include "cli/overview.h"
 #include "cli/support_bundle.h"
 #include "cli/top.h"
@@ -58,30 +58,22 @@ Outcome<> run_command(const CLI::App& run, const Client& client, Arguments& a) {
   }
   if (a.launch.command.empty()) return stop(kUsage, "COMMAND is required");
   a.launch.workload = a.wanted;
-  if (run.count("--onload") > 0) a.launch.onload = a.start;
+  a.launch.accelerate = acceleration_of(run, a);
   return launch(client, a.launch);
 }
 
 void declare_run(CLI::App& app, Arguments& a) {
-  CLI::App* run =
-      declare(app, a, "run", "run a command with its own CPUs, cache ways and Onload; released when it exits", {});
+  CLI::App* run = declare(app, a, "run", help_of_run(), {});
   run->callback(
       [&a, run] { a.execute = [&a, run](const Client& client, Output) { return run_command(*run, client, a); }; });
   declare_resources(*run, a.wanted);
-  CLI::Option* onload =
-      run->add_option("--onload", a.profiles, "use Onload, optionally with profiles: --onload or --onload=latency,mine")
-          ->expected(0, 1)
-          ->default_str("");
-  declare_launch_options(*run, a);
-  CLI::Option* require = run->add_flag("--require-accel", a.launch.require_accel,
-                                       "fail unless an interface is accelerated; never fall back to the kernel")
-                             ->needs(onload);
-  run->add_flag("--allow-unaccelerated", a.launch.allow_unaccelerated, "run without Onload if it is not loaded")
-      ->excludes(require);
+  CLI::Option* acceleration = declare_acceleration_of_run(*run, a);
+  declare_environment(*run, a);
+  declare_acceleration_details(*run, a, acceleration);
   run->add_flag("--offline", a.launch.offline, "run even if nrd is unreachable");
   CLI::Option* processes = run->add_option("--processes", a.processes.file,
-                                           "run the processes of this file (CPU Pooler's JSON), each on its own CPUs")
-                               ->excludes(onload);
+                                           "run the processes of this file (CPU Pooler's JSON), each on its own CPUs");
+  if (acceleration != nullptr) processes->excludes(acceleration);
   run->add_option("--container", a.processes.container, "of the file (default: CONTAINER_NAME, or the only one)")
       ->needs(processes);
   run->add_flag("--exec-last", a.processes.exec_last, "the last process takes the place of nrdctl")->needs(processes);
@@ -227,13 +219,7 @@ void declare_commands(CLI::App& app, Arguments& a) {
   declare_export(app, a);
   declare_node(app, a);
   declare_run(app, a);
-  declare_onload(app, a.onload);
-  CLI::App* onload = app.get_subcommand("onload");
-  onload->callback([&a, onload] {
-    a.execute = [&a, onload](const Client& client, Output output) {
-      return execute_onload(*onload, client, output, a.onload);
-    };
-  });
+  declare_acceleration(app, a);
   declare_service(app, a);
   declare_tls(app, a);
   declare_genconf(app, a);
@@ -280,8 +266,6 @@ int main(int argc, char** argv) {
   }
   ::curl_global_init(CURL_GLOBAL_DEFAULT);
   const Output output = output_of(arguments);
-  arguments.start.profiles = words_of(arguments.profiles, ',');
-  arguments.start.variables = arguments.launch.variables;
   const int exit = report(
       read_own_password(arguments).and_then([&] { return arguments.execute(Client(arguments.to), output); }), output);
   ::curl_global_cleanup();

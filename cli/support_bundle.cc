@@ -12,38 +12,28 @@
 
 #include "base/errno_text.h"
 #include "base/unique_fd.h"
+#include "cli/acceleration.h"
 #include "cli/answer.h"
 
 namespace nrd::cli {
 namespace {
 
-struct Page {
-  const char* name;
-  const char* path;
-};
-
-// Kernel log lines from module loads are part of the operations' steps.
 constexpr std::array kPages{
-    Page{"health.json", "/v1/health"},
-    Page{"node.json", "/v1/node"},
-    Page{"workloads.json", "/v1/workloads"},
-    Page{"cache.json", "/v1/cache"},
-    Page{"mba.json", "/v1/mba"},
-    Page{"pstate.json", "/v1/pstate"},
-    Page{"policy.json", "/v1/policy"},
-    Page{"onload/onload.json", "/v1/onload"},
-    Page{"onload/versions.json", "/v1/onload/versions"},
-    Page{"onload/modules.json", "/v1/onload/modules"},
-    Page{"onload/controlplane.json", "/v1/onload/controlplane"},
-    Page{"onload/generations.json", "/v1/onload/generations"},
-    Page{"onload/operations.json", "/v1/onload/operations"},
-    Page{"onload/users.json", "/v1/onload/users"},
-    Page{"onload/stacks.json", "/v1/onload/stacks"},
-    Page{"onload/interfaces.json", "/v1/onload/interfaces"},
-    Page{"onload/allocations.json", "/v1/onload/allocations"},
-    Page{"onload/profiles.json", "/v1/onload/profiles"},
+    SupportPage{"health.json", "/v1/health"},
+    SupportPage{"node.json", "/v1/node"},
+    SupportPage{"workloads.json", "/v1/workloads"},
+    SupportPage{"cache.json", "/v1/cache"},
+    SupportPage{"mba.json", "/v1/mba"},
+    SupportPage{"pstate.json", "/v1/pstate"},
+    SupportPage{"policy.json", "/v1/policy"},
 };
 constexpr long kOk = 200;
+
+std::vector<SupportPage> all_pages() {
+  std::vector<SupportPage> pages(kPages.begin(), kPages.end());
+  for (const SupportPage& page : acceleration_pages()) pages.push_back(page);
+  return pages;
+}
 
 using Archive = std::unique_ptr<archive, int (*)(archive*)>;
 using Entry = std::unique_ptr<archive_entry, void (*)(archive_entry*)>;
@@ -70,11 +60,11 @@ bool add_file(archive* tar, const std::string& name, const std::string& content,
 }
 
 // Writes all responses to an empty file.
-Outcome<> write_pages(const Client& client, const std::string& file, int fd) {
+Outcome<> write_pages(const Client& client, const std::vector<SupportPage>& pages, const std::string& file, int fd) {
   const Archive tar = open_archive(fd);
   bool written = tar != nullptr;
   const std::time_t now = std::time(nullptr);
-  for (const Page& page : kPages) {
+  for (const SupportPage& page : pages) {
     const Answer answer = TRY(or_stop(client.get(page.path), kUnreachable));
     // Include failed requests: they may be the problem.
     const std::string name = std::string("nrd-support/") + page.name;
@@ -93,9 +83,10 @@ Outcome<> write_support_bundle(const Client& client, const std::string& file) {
   // Create the file first, so that an unwritable path fails before any request.
   const UniqueFd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd.valid()) return stop(kRefused, file + ": " + errno_text());
-  const Outcome<> written = write_pages(client, file, fd.get());
+  const std::vector<SupportPage> pages = all_pages();
+  const Outcome<> written = write_pages(client, pages, file, fd.get());
   if (written) {
-    print(file + ": " + std::to_string(kPages.size()) + " API responses saved\n");
+    print(file + ": " + std::to_string(pages.size()) + " API responses saved\n");
   } else {
     ::unlink(file.c_str());
   }

@@ -10,6 +10,12 @@
 
 namespace nrd::cli {
 
+// A response of the API in the archive.
+struct SupportPage {
+  const char* name;  // of the file
+  const char* path;
+};
+
 // Creates `file` (mode 0600); it must not exist.
 Outcome<> write_support_bundle(const Client& client, const std::string& file);
 

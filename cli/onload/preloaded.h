@@ -8,7 +8,6 @@
 #include <string>
 
 #include "base/result.h"
-#include "cli/client.h"
 
 namespace nrd::cli {
 
@@ -17,9 +16,5 @@ Result<void> check_library(const std::string& path);
 // The same check for an LD_PRELOAD value from the server: the caller's `own` value with one library in front, or the
 // library alone.
 Result<void> check_preload(const std::string& preload, const std::string& own);
-
-// Root accepts code to run only from a server that is authenticated: a Unix socket owned by root, or a server with a
-// certificate. BadRequest otherwise.
-Result<void> check_server(const Client& client);
 
 }  // namespace nrd::cli

@@ -22,11 +22,6 @@ constexpr long kCreated = 201;
 constexpr long kConflict = 409;
 constexpr long kUnavailable = 503;
 
-std::string value_in(const Environment& environment, const char* name) {
-  const auto found = environment.find(name);
-  return found == environment.end() ? "" : found->second;
-}
-
 bool has_cpus(const Environment& environment) {
   return !value_in(environment, "EXCLUSIVE_CPUS").empty() || !value_in(environment, "SHARED_CPUS").empty();
 }

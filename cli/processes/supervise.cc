@@ -16,7 +16,7 @@
 #include "base/errno_text.h"
 #include "base/unique_fd.h"
 #include "cli/granted_cpus.h"
-#include "cli/onload/launch.h"
+#include "cli/launch.h"
 
 namespace nrd::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/export.h"
+#include "cli/onload/export.h"
 
 #include <doctest/doctest.h>
 

@@ -1,0 +1,163 @@
+#include "cli/launch.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "base/cpu_set.h"
+#include "base/errno_text.h"
+#include "cli/environment.h"
+#include "cli/granted_cpus.h"
+#include "cli/owner.h"
+#include "cli/printer.h"
+#include "cli/problem.h"
+#include "cli/trusted_server.h"
+
+namespace nrd::cli {
+namespace {
+
+constexpr long kCreated = 201;
+constexpr long kConflict = 409;
+constexpr long kUnavailable = 503;
+constexpr const char* kPreload = "LD_PRELOAD";
+
+// One launch: turns the caller's environment into that of the command.
+class Launcher {
+ public:
+  Launcher(const Client& client, const Launch& wanted)
+      : client_(client), wanted_(wanted), environment_(own_environment()) {}
+
+  Outcome<> run() {
+    TRY(or_stop(check_server(client_), kUsage));
+    TRY(set_variables());
+    TRY(find_command());
+    owner_ = TRY(or_stop(this_process(client_)));
+    TRY(create_workload());
+    TRY(accelerate());
+    TRY(pin());
+    return execute();
+  }
+
+ private:
+  Outcome<> set_variables() {
+    for (const std::string& line : wanted_.variables) {
+      const size_t equals = line.find('=');
+      const std::string name = line.substr(0, equals);
+      if (equals == std::string::npos || !is_variable_name(name)) {
+        return stop(kUsage, "-e " + line + ": expected NAME=VALUE");
+      }
+      environment_[name] = line.substr(equals + 1);
+    }
+    return {};
+  }
+
+  // Searches PATH like a shell.
+  Outcome<> find_command() {
+    const std::string& name = wanted_.command.front();
+    std::string path = value_in(environment_, "PATH");
+    if (path.empty()) path = "/usr/local/bin:/usr/bin:/bin";
+    bool is_there = false;
+    for (size_t at = 0; at <= path.size();) {
+      const size_t end = std::min(path.find(':', at), path.size());
+      const std::string folder = path.substr(at, end - at);
+      const bool is_path = name.find('/') != std::string::npos;
+      const std::string file = is_path ? name : (folder.empty() ? "." : folder) + "/" + name;
+      struct stat what = {};
+      if (::stat(file.c_str(), &what) == 0 && S_ISREG(what.st_mode)) {
+        is_there = true;
+        if (::access(file.c_str(), X_OK) == 0) {
+          program_ = file;
+          is_privileged_ = (what.st_mode & (S_ISUID | S_ISGID)) != 0;
+          return {};
+        }
+      }
+      if (is_path) break;
+      at = end + 1;
+    }
+    return is_there ? stop(kNotExecutable, name + ": cannot be executed")
+                    : stop(kNoSuchCommand, name + ": command not found");
+  }
+
+  Outcome<> create_workload() {
+    if (!asks_something(wanted_.workload)) return {};
+    const bool is_pooled = asks_for_pooled_cpus(wanted_.workload);
+    if (wanted_.workload.cpus.empty() && !is_pooled) {
+      return stop(kUsage, "cache ways and frequencies require --cpus, or --pool and --count");
+    }
+    NewWorkload workload = wanted_.workload;
+    // On a Unix socket nrd knows this process.
+    if (is_pooled && !client_.is_local()) workload.tasks = {TRY(or_stop(this_pid()))};
+    const Result<Answer> answer = client_.post("/v1/workloads", workload_request(workload, owner_));
+    if (!answer)
+      return pass_unreachable(wanted_, answer.error(), "without CPUs, cache ways and frequencies of its own");
+    if (answer->status == kCreated) return is_pooled ? set_cpu_variables(*answer) : Outcome<>();
+    const bool may_pass = answer->status == kConflict || answer->status == kUnavailable;
+    Stop refusal = refusal_of(*answer);
+    if (may_pass) refusal.exit = kTryLater;
+    return tl::unexpected(std::move(refusal));
+  }
+
+  Outcome<> set_cpu_variables(const Answer& answer) {
+    const GrantedCpus granted = TRY(granted_cpus(answer));
+    cli::set_variables(environment_, granted);
+    if (granted.has_scope) run_anywhere_within();
+    return {};
+  }
+
+  Outcome<> accelerate() {
+    if (!wanted_.accelerate) return {};
+    preload_ = TRY(wanted_.accelerate({.client = client_,
+                                       .wanted = wanted_,
+                                       .owner = owner_,
+                                       .program = program_,
+                                       .is_privileged = is_privileged_,
+                                       .environment = environment_}));
+    return {};
+  }
+
+  Outcome<> pin() {
+    if (wanted_.workload.cpus.empty()) return {};
+    const Result<CpuSet> cpus = CpuSet::parse(wanted_.workload.cpus);
+    if (!cpus) return stop(kUsage, "--cpus: " + cpus.error().message);
+    if (set_affinity(*cpus) == 0) return {};
+    return stop(kRefused, "the command cannot run on CPU " + wanted_.workload.cpus + ": " + errno_text());
+  }
+
+  Outcome<> execute() {
+    if (!preload_.empty()) environment_[kPreload] = preload_;
+    std::vector<std::string> words = wanted_.command;
+    std::vector<std::string> lines = lines_of(environment_);
+    const auto pointers = [](std::vector<std::string>& texts) {
+      std::vector<char*> all;
+      for (std::string& text : texts) all.push_back(text.data());
+      all.push_back(nullptr);
+      return all;
+    };
+    ::execvpe(program_.c_str(), pointers(words).data(), pointers(lines).data());
+    return stop(kNotExecutable, program_ + ": " + errno_text());
+  }
+
+  const Client& client_;
+  const Launch& wanted_;
+  Environment environment_;
+  std::string owner_;  // this process as JSON
+  std::string program_;
+  std::string preload_;  // for the command only: what prepares it runs without
+  bool is_privileged_ = false;
+};
+
+}  // namespace
+
+Outcome<> pass_unreachable(const Launch& wanted, const Error& error, const std::string& consequence) {
+  if (!wanted.offline) return stop(kUnreachable, error.message);
+  print_error(error.message);
+  print_error("starting the command " + consequence);
+  return {};
+}
+
+Outcome<> launch(const Client& client, const Launch& wanted) { return Launcher(client, wanted).run(); }
+
+}  // namespace nrd::cli
