@@ -37,8 +37,9 @@ std::optional<double> in_mb(std::optional<double> bytes) {
 // The size of `ways`; nullopt if the kernel does not report the cache size.
 std::optional<uint64_t> bytes_of(const rdt::Node& node, CacheId cache, WayMask ways) {
   const auto geometry = node.geometry.find(cache);
-  if (geometry == node.geometry.end() || geometry->second.bytes == 0 || !node.cat_of(cache)) return std::nullopt;
-  return geometry->second.bytes / node.cat_of(cache)->ways * ways.count();
+  const std::optional<rdt::Cat>& cat = node.cat_of(cache);
+  if (geometry == node.geometry.end() || geometry->second.bytes == 0 || !cat) return std::nullopt;
+  return geometry->second.bytes / cat->ways * ways.count();
 }
 
 // Fails with the reason if the workload has no usage counters.

@@ -120,8 +120,9 @@ Result<void> check_reserved_ways(const Reserves& reserves, const PoolPartition& 
 }
 
 WayMask guarantee_ways_for(const NodeState& state, const std::string& origin) {
-  WayMask ways = main_layout(state)->guarantee;
-  for (const auto& [name, reserved] : reserved_ways(state.config->reserves, *main_layout(state))) {
+  const PoolPartition& layout = *main_layout(state);
+  WayMask ways = layout.guarantee;
+  for (const auto& [name, reserved] : reserved_ways(state.config->reserves, layout)) {
     if (name == origin) return reserved;
     ways = ways - reserved;
   }

@@ -159,13 +159,13 @@ Result<void> grant_shared(const NodeState& state, const Workloads& workloads, Wo
     return {};
   }
   const WayMask taken = held(state, workloads, cache, members);
-  const WayMask ways = (main_layout(state)->shared - taken).longest_run();
+  const PoolPartition& layout = *main_layout(state);
+  const WayMask ways = (layout.shared - taken).longest_run();
   if (ways.count() < state.facts.rdt.main().cat->min_ways) {
     return not_enough(cache, "/cache",
                       "foreign groups hold ways of the shared pool" + on_cache(cache) + "; " +
-                          left_in(*main_layout(state), Pool::Shared, taken) +
-                          free_in_others(*main_layout(state), Pool::Shared, taken) +
-                          held_by_others(state, cache, main_layout(state)->shared),
+                          left_in(layout, Pool::Shared, taken) + free_in_others(layout, Pool::Shared, taken) +
+                          held_by_others(state, cache, layout.shared),
                       "");
   }
   workload.grant.ways[cache] = ways;
@@ -199,8 +199,8 @@ Result<void> layout_besteffort(const NodeState& state, Workloads& workloads, Cac
   if (newcomer) touching.insert(*newcomer);
   const std::vector<WorkloadId> members = besteffort_on(workloads, cache, touching);
   const std::set<WorkloadId> pool(members.begin(), members.end());
-  AvailableWays available =
-      available_ways(state, cache, main_layout(state)->besteffort, held(state, workloads, cache, pool));
+  const PoolPartition& layout = *main_layout(state);
+  AvailableWays available = available_ways(state, cache, layout.besteffort, held(state, workloads, cache, pool));
   available.free = available.free.longest_run();
   std::vector<Demand> demands;
   for (const WorkloadId id : members) {
@@ -223,8 +223,8 @@ Result<void> layout_besteffort(const NodeState& state, Workloads& workloads, Cac
                       "needs at least " + std::to_string(newcomer ? workloads.at(*newcomer).spec.cache->min : 0) +
                           " ways" + on_cache(cache) + "; the best-effort workloads there leave " +
                           std::to_string(left) + " of " + std::to_string(in_all) + " ways" +
-                          free_in_others(*main_layout(state), Pool::BestEffort, held(state, workloads, cache, {})) +
-                          held_by_others(state, cache, main_layout(state)->besteffort),
+                          free_in_others(layout, Pool::BestEffort, held(state, workloads, cache, {})) +
+                          held_by_others(state, cache, layout.besteffort),
                       "at most " + std::to_string(left));
   }
   std::vector<Slot> slots;

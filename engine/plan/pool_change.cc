@@ -36,8 +36,8 @@ struct Need {
   std::string workloads;  // "5 (ways 1-3), 6 (way 4) and 2 more"
 };
 
-std::optional<Need> need_of(const NodeState& state, Pool pool, const PoolPartition& after) {
-  const PoolPartition& before = *main_layout(state);
+std::optional<Need> need_of(const NodeState& state, Pool pool, const PoolPartition& before,
+                            const PoolPartition& after) {
   WayMask all;
   std::string named;
   size_t count = 0;
@@ -61,12 +61,13 @@ std::optional<Need> need_of(const NodeState& state, Pool pool, const PoolPartiti
 }  // namespace
 
 Result<void> check_pool_change(const NodeState& state, const PoolPartition& after) {
-  if (!main_layout(state) || *main_layout(state) == after) return {};
+  const PoolPartition* before = main_layout(state);
+  if (!before || *before == after) return {};
   std::string problem;
   std::string allowed;
   std::string key;  // of the first pool
   for (const Pool pool : {Pool::Guarantee, Pool::BestEffort, Pool::Shared}) {
-    const std::optional<Need> need = need_of(state, pool, after);
+    const std::optional<Need> need = need_of(state, pool, *before, after);
     if (!need) continue;
     const std::string name = to_string(pool);
     if (key.empty()) key = "cache_pools." + name;

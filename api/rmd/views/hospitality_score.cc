@@ -43,7 +43,8 @@ unsigned score(const NodeState& state, const CacheRequest& request, CacheId cach
 Result<std::map<CacheId, unsigned>> hospitality(const NodeState& state, const CacheRequest& request) {
   const Pool pool = TRY(plan::pool_of(request));
   std::map<CacheId, unsigned> scores;
-  if (!main_layout(state) || plan::ways_of(*main_layout(state), pool).empty()) return scores;
+  const PoolPartition* layout = main_layout(state);
+  if (!layout || plan::ways_of(*layout, pool).empty()) return scores;
   for (const auto& [cache, cpus] : state.facts.rdt.main().caches) scores[cache] = score(state, request, cache);
   return scores;
 }
