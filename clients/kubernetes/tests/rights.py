@@ -6,7 +6,7 @@ from processes import wait_for
 
 BASE = "/apis/rbac.authorization.k8s.io/v1/"
 REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-GROUPS = {"nodes": "", "daemonsets": "apps", "leases": "coordination.k8s.io", "mutatingwebhookconfigurations": "admissionregistration.k8s.io"}
+GROUPS = {"nodes": "", "events": "events.k8s.io", "daemonsets": "apps", "leases": "coordination.k8s.io", "mutatingwebhookconfigurations": "admissionregistration.k8s.io"}
 
 
 def may(cluster, account, rule, verb):

@@ -136,8 +136,10 @@ def test_the_later_of_two_gets_the_cpus_once_the_earlier_is_gone(cluster, x):
     await_state(cluster, "one")
     cluster.api.create(cr("two", coreIds=["4"], rdt={"cache": GUARANTEE}))
     await_state(cluster, "two", response="Fail: ")
+    cluster.await_event("two", "node node-x: Fail: ")
     cluster.api.delete("RmdWorkload", "one")
-    await_state(cluster, "two")
+    state = await_state(cluster, "two")
+    cluster.await_event("two", f"node node-x: class {state['cosName']}, CPUs 4")
 
 
 def test_a_selector_follows_the_labels_of_nodes(cluster, x, y):
@@ -260,6 +262,18 @@ def test_a_node_client_writes_of_its_own_node_only(cluster, x, y):
         with pytest.raises(Refused, match="RmdWorkloads of its own containers only"):
             client.create({**cr("more", coreIds=["5"], rdt={"cache": GUARANTEE}), "metadata": {"name": "more", "labels": labels}})
     client.merge("RmdWorkload", "both", {"status": {"workloadStates": {"node-x": {"status": "mine"}}}}, sub="status")
+
+
+def test_a_node_client_writes_events_of_its_own_node_only(cluster, x):
+    client = Api(cluster.api.port, cluster.pki, token_of(cluster, "node-x"))
+    event = {"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"generateName": "one-"}, "type": "Normal", "reason": "Granted",
+             "action": "Grant", "note": "mine", "eventTime": "2026-01-01T00:00:00.000000Z", "reportingController": "nrd.internal/node",
+             "regarding": {"kind": "Pod", "namespace": "default", "name": "one"}}
+    path = "/apis/events.k8s.io/v1/namespaces/default/events"
+    for mine in ({"reportingInstance": "node-y"}, {"reportingInstance": "node-x", "reportingController": "kubelet"}):
+        with pytest.raises(Refused, match="events of its own node only"):
+            client.request("POST", path, {**event, **mine})
+    client.request("POST", path, {**event, "reportingInstance": "node-x"})
 
 
 @pytest.mark.parametrize(("method", "path"), [

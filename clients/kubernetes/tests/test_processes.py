@@ -129,6 +129,8 @@ def test_a_container_with_an_exclusive_cpu_has_nothing_else_and_knows_it(cluster
         assert allowed(pid) == "1"
         variables = variables_of(pid)
         assert (variables["EXCLUSIVE_CPUS"], variables["CPU_POOLS"]) == ("1", "exclusive")
+    cluster.await_event("plain", "container main: the value of EXCLUSIVE_CPUS has no effect: the node sets it")
+    cluster.await_event("plain", "annotation nrd.internal/devices.pool-fast has no effect: kubelet tells the devices of containers")
     cluster.delete_pod("plain")
     await_no_workloads(ready)
 

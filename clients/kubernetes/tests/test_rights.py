@@ -18,6 +18,7 @@ RIGHTS = [  # namespace of the role, resource, verb; lists are streamed as watch
     (None, "rmdworkloads", "create"),
     (None, "rmdworkloads", "delete"),
     (None, "rmdworkloads/status", "patch"),
+    (None, "events", "create"),
     ("default", "rmdnodestates", "create"),
     ("default", "rmdnodestates", "patch"),
     ("default", "rmdnodestates/status", "patch"),

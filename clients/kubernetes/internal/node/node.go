@@ -43,10 +43,11 @@ func Run(ctx context.Context, options Options) error {
 	defer kubelet.Close()
 	who := &machine{client: client, api: api, node: options.Node}
 	metrics := &health.Metrics{}
-	plugin := containers.NewPlugin(client, kubelet, who, options.ResourceBase, slices.Contains(options.Resources, "pools"), metrics)
+	events := kube.NewEvents(api, options.Node)
+	plugin := containers.NewPlugin(client, kubelet, who, events, options.ResourceBase, slices.Contains(options.Resources, "pools"), metrics)
 	gate := func(ctx context.Context) error { return ready(ctx, client, plugin, who) }
 	set := devices.NewSet(client, gate, who.Mismatch, plugin.InUse, options.ResourceBase, options.Resources)
-	crs := workloads.New(client, api, options.Node)
+	crs := workloads.New(client, api, events, options.Node)
 	automatic := workloads.NewAutomatic(client, api, options.Node, plugin.Containers, kubelet.Pods)
 	plugin.OnChange(func() { set.Refresh(); automatic.Wake() })
 	mirror := state.New(client, api, options.Node)
@@ -68,6 +69,7 @@ func Run(ctx context.Context, options Options) error {
 		func(ctx context.Context) error {
 			return client.WatchCapacity(ctx, func() { set.Refresh(); plugin.Compare(); crs.Wake(); mirror.Wake() })
 		},
+		func(ctx context.Context) error { return who.after(ctx, events.Run) },
 		func(ctx context.Context) error { return health.Serve(ctx, options.Health, gate, metrics) },
 	)
 }

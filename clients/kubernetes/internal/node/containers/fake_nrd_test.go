@@ -15,6 +15,7 @@ import (
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 
 	"nrd.internal/kubernetes/internal/health"
+	"nrd.internal/kubernetes/internal/kube"
 	"nrd.internal/kubernetes/internal/nrd"
 )
 
@@ -121,7 +122,7 @@ func (otherMachine) Mismatch() error { return errors.New("nrd's machine id is 2,
 
 // connectedPlugin hands out CPUs of pools, and has a connection to a runtime without containers.
 func connectedPlugin(client *nrd.Client) *Plugin {
-	p := NewPlugin(client, &Kubelet{lister: noContainers{}}, thisMachine{}, "nokia.k8s.io", true, &health.Metrics{})
+	p := NewPlugin(client, &Kubelet{lister: noContainers{}}, thisMachine{}, kube.NewEvents(nil, "node-a"), "nokia.k8s.io", true, &health.Metrics{})
 	p.connected.Store(true)
 	connectTo(p, &fakeRuntime{cpus: map[string]string{}})
 	return p

@@ -22,6 +22,7 @@ import (
 
 	"nrd.internal/kubernetes/internal/health"
 	"nrd.internal/kubernetes/internal/kube"
+	"nrd.internal/kubernetes/internal/node/devices"
 	"nrd.internal/kubernetes/internal/nrd"
 )
 
@@ -44,6 +45,7 @@ type Plugin struct {
 	client  *nrd.Client
 	kubelet *Kubelet
 	machine Machine
+	events  *kube.Events
 	base    string // of the names of CPU pools, "nokia.k8s.io"
 	// hasPools: this client hands out CPUs of pools; otherwise the annotation of CPUs is another program's.
 	hasPools bool
@@ -59,9 +61,9 @@ type Plugin struct {
 }
 
 // NewPlugin has no connection until Run; changed is called after grants have changed and must not block.
-func NewPlugin(client *nrd.Client, kubelet *Kubelet, machine Machine, resourceBase string, hasPools bool, metrics *health.Metrics) *Plugin {
+func NewPlugin(client *nrd.Client, kubelet *Kubelet, machine Machine, events *kube.Events, resourceBase string, hasPools bool, metrics *health.Metrics) *Plugin {
 	results := metrics.Counter("nrd_kube_containers_total", "Containers that asked for something, by result.", "result", "granted", "refused")
-	return &Plugin{client: client, kubelet: kubelet, machine: machine, base: resourceBase, hasPools: hasPools, results: results, changed: func() {},
+	return &Plugin{client: client, kubelet: kubelet, machine: machine, events: events, base: resourceBase, hasPools: hasPools, results: results, changed: func() {},
 		turn: make(chan struct{}, 1), book: newBook(), compare: kube.NewSignal()}
 }
 
@@ -156,6 +158,7 @@ func (p *Plugin) CreateContainer(ctx context.Context, pod *api.PodSandbox, conta
 	if err != nil {
 		return nil, nil, p.refused(container, err)
 	}
+	p.tellReplaced(pod, container, change)
 	p.results.Add("granted")
 	slog.Info("granted", "workload", granted.ID, "class", granted.ClosName, "pod", pod.Name, "namespace", pod.Namespace)
 	return change, nil, nil
@@ -232,6 +235,9 @@ func (p *Plugin) RemoveContainer(ctx context.Context, _ *api.PodSandbox, contain
 // RunPodSandbox comes once the pod's own container runs.
 func (p *Plugin) RunPodSandbox(ctx context.Context, pod *api.PodSandbox) error {
 	p.notePause(ctx, pod)
+	for _, each := range devices.Ignored(pod.Annotations) {
+		p.tellIgnored(pod, each)
+	}
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,6 +22,18 @@ import (
 // on; the same key on a pod does not reach its containers. There is one key for each resource, because kubelet keeps one
 // value of a key that two plugins set.
 const AnnotationPrefix = "nrd.internal/devices."
+
+// Ignored tells, in order, which annotations of a pod look like those of containers.
+func Ignored(ofPod map[string]string) []string {
+	var found []string
+	for key := range ofPod {
+		if strings.HasPrefix(key, AnnotationPrefix) {
+			found = append(found, "annotation "+key+" has no effect: kubelet tells the devices of containers")
+		}
+	}
+	slices.Sort(found)
+	return found
+}
 
 // checkDeadline of PreStartContainer, which kubelet repeats.
 const checkDeadline = 1500 * time.Millisecond

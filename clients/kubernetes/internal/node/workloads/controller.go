@@ -41,6 +41,7 @@ var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 type Controller struct {
 	client *nrd.Client
 	api    dynamic.Interface
+	events *kube.Events
 	node   string
 	wake   kube.Signal
 
@@ -48,8 +49,8 @@ type Controller struct {
 }
 
 // New watches from Run on.
-func New(client *nrd.Client, api dynamic.Interface, node string) *Controller {
-	c := &Controller{client: client, api: api, node: node, wake: kube.NewSignal()}
+func New(client *nrd.Client, api dynamic.Interface, events *kube.Events, node string) *Controller {
+	c := &Controller{client: client, api: api, events: events, node: node, wake: kube.NewSignal()}
 	// No resync: the comparison each minute reads the informer's store.
 	c.workloads = dynamicinformer.NewFilteredDynamicInformer(api, intel.Workloads, metav1.NamespaceAll, 0, cache.Indexers{},
 		func(options *metav1.ListOptions) { options.LabelSelector = "!" + intel.AutomaticLabel }).Informer()

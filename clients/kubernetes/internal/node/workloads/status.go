@@ -3,13 +3,16 @@ package workloads
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
 	"nrd.internal/kubernetes/api/intel"
+	"nrd.internal/kubernetes/internal/kube"
 )
 
 // managerOf owns this node's key in the statuses, and no other: each node client has its own.
@@ -25,7 +28,22 @@ func (c *Controller) writeState(ctx context.Context, each wanted, state intel.Wo
 	if err == nil && reflect.DeepEqual(found, content) {
 		return nil
 	}
-	return c.applyStatus(ctx, each.object, map[string]any{"workloadStates": map[string]any{c.node: content}})
+	if err := c.applyStatus(ctx, each.object, map[string]any{"workloadStates": map[string]any{c.node: content}}); err != nil {
+		return err
+	}
+	c.tell(each.object, state)
+	return nil
+}
+
+// tell writes an event about what has changed on this node.
+func (c *Controller) tell(cr *unstructured.Unstructured, state intel.WorkloadState) {
+	about := kube.Object{APIVersion: cr.GetAPIVersion(), Kind: cr.GetKind(), Namespace: cr.GetNamespace(), Name: cr.GetName(),
+		UID: string(cr.GetUID())}
+	if state.ID == "" {
+		c.events.Tell(about, kube.Warning, "Refused", "Grant", "node "+c.node+": "+state.Response)
+		return
+	}
+	c.events.Tell(about, kube.Normal, "Granted", "Grant", fmt.Sprintf("node %s: class %s, CPUs %s", c.node, state.CosName, strings.Join(state.CoreIDs, ",")))
 }
 
 // clearOthers takes this node's part out of CRs that no longer select it.

@@ -3,7 +3,6 @@ package webhook
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -19,13 +18,7 @@ const mostWarnings = 10
 
 // Warnings name what has no effect in a pod that is admitted. kubectl shows them to the pod's author.
 func (r Rules) Warnings(pod *corev1.Pod) []string {
-	var found []string
-	for key := range pod.Annotations {
-		if strings.HasPrefix(key, devices.AnnotationPrefix) {
-			found = append(found, "annotation "+key+" has no effect: kubelet tells the devices of containers")
-		}
-	}
-	slices.Sort(found)
+	found := devices.Ignored(pod.Annotations)
 	targets, err := r.targets(pod)
 	if err != nil {
 		return nil // it is refused

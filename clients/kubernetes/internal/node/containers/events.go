@@ -1,0 +1,27 @@
+package containers
+
+import (
+	"slices"
+
+	"github.com/containerd/nri/pkg/api"
+
+	"nrd.internal/kubernetes/internal/kube"
+)
+
+// joined are variables of which a container's own value counts as well.
+var joined = []string{"LD_PRELOAD", "CPU_POOLS"}
+
+// tellReplaced tells the pod's author which variables the node has replaced.
+func (p *Plugin) tellReplaced(pod *api.PodSandbox, container *api.Container, change *api.ContainerAdjustment) {
+	for _, each := range change.GetEnv() {
+		asked := variable(container.GetEnv(), each.Key)
+		if asked != "" && asked != each.Value && !slices.Contains(joined, each.Key) {
+			p.tellIgnored(pod, "container "+container.Name+": the value of "+each.Key+" has no effect: the node sets it")
+		}
+	}
+}
+
+func (p *Plugin) tellIgnored(pod *api.PodSandbox, note string) {
+	about := kube.Object{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.Uid}
+	p.events.Tell(about, kube.Warning, "NoEffect", "Create", note)
+}
