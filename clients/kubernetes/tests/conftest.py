@@ -1,6 +1,7 @@
 """One cluster with one worker for all tests of a run; each test leaves it as it was."""
 
 import os
+import time
 
 import pytest
 
@@ -11,14 +12,18 @@ from processes import wait_for
 
 @pytest.fixture(scope="session")
 def cluster():
+    began = time.monotonic()
     with Cluster() as cluster:
+        cluster.began = began
         yield cluster
 
 
 @pytest.fixture(scope="session")
 def shared_worker(cluster):
     driver = os.environ.get("NRD_KUBE_VM")  # of cgroups
-    return cluster.add_worker("node-a", place=InMachine(cluster, "node-a", driver) if driver else None)
+    worker = cluster.add_worker("node-a", place=InMachine(cluster, "node-a", driver) if driver else None)
+    cluster.seconds_until_up = time.monotonic() - cluster.began
+    return worker
 
 
 @pytest.fixture

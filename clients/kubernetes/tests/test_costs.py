@@ -3,12 +3,21 @@
 import os
 import time
 
+import pytest
+
 from settings import RELEASED
 from test_ways import WAYS
 
 MOST_PROGRAM = 60  # MB, the file
 MOST_RESIDENT = 40  # MB, of the program without the race detector
 MOST_DELAY = 2.0  # seconds
+MOST_START = 30  # seconds
+
+
+@pytest.mark.skipif("NRD_KUBE_VM" in os.environ, reason="a virtual machine starts as well")
+def test_a_cluster_with_a_node_is_up_within_half_a_minute(cluster, worker):
+    print(cluster.seconds_until_up)
+    assert cluster.seconds_until_up < MOST_START
 
 
 def resident(pid):
