@@ -42,7 +42,7 @@ class LaunchBackend {
   // The limits and intervals that a reload takes.
   virtual void use(const Config& config) = 0;
 
-  virtual Launcher& launcher() = 0;
+  virtual Launcher* launcher() = 0;            // nullptr without Onload
   virtual v1::LaunchServices* services() = 0;  // as in routing::Services
   // Pending watches would delay the drain of connections.
   virtual void end_watches() = 0;

@@ -21,14 +21,14 @@ struct LaunchEnvironment;
 using LaunchRequest = std::shared_ptr<const onload::RenderRequest>;
 using Launch = std::shared_ptr<const onload::LaunchEnvironment>;
 
-// Implemented by engine/onload/workload_launcher.h, and by engine/onload/absent.h for an nrd built without Onload.
-// Thread-safe. Functions are called on the thread of the caller or of the allocations.
+// Implemented by engine/onload/workload_launcher.h; an nrd built without Onload has none. Thread-safe. Functions are
+// called on the thread of the caller or of the allocations.
 class Launcher {
  public:
   virtual ~Launcher() = default;
 
   // Forbidden at /onload if the client may not use Onload.
-  virtual Result<void> check(const Requester& who, const LaunchRequest& request) const = 0;
+  virtual Result<void> check(const Requester& who) const = 0;
 
   // Calls `then` with the command, whose spec holds what was admitted. The launch environment holds the workload's
   // place among the allocations; null if the workload in `state` has the same already.

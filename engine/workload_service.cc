@@ -81,7 +81,7 @@ const Workload* WorkloadService::find(const NodeState& state, const Requester& w
 }
 
 Result<CreateWorkload> WorkloadService::command_of(const Requester& who, const NewWorkload& workload) const {
-  TRY(launcher_.check(who, workload.launch));
+  if (workload.launch) TRY(launcher_->check(who));
   CreateWorkload command{
       .spec = workload.spec, .key = workload.key, .quota_user = quota_user_of(who), .origin = who.origin};
   if (workload.task_ids) {
@@ -116,7 +116,7 @@ Result<CreateWorkload> WorkloadService::command_of(const Requester& who, const N
 }
 
 Result<PatchWorkload> WorkloadService::command_of(const Requester& who, const WorkloadPatch& patch) const {
-  TRY(launcher_.check(who, patch.launch));
+  if (patch.launch) TRY(launcher_->check(who));
   PatchWorkload command{
       .id = patch.id, .patch = patch.patch, .if_revision = patch.if_revision, .quota_user = quota_user_of(who)};
   if (patch.task_ids) {
@@ -147,7 +147,7 @@ void WorkloadService::admit(const Requester& who, const Request& request, Comman
                             const std::type_identity_t<Launcher::Admitted<Command>>& then) const {
   const LaunchRequest& launch = launch_of(request);
   if (!launch) return then(std::move(command), nullptr);
-  launcher_.admit(who, launch, *engine_.state(), std::move(command), then);
+  launcher_->admit(who, launch, *engine_.state(), std::move(command), then);
 }
 
 // Replays the outcome if the key of `workload` was used, otherwise calls `first_time`. Both run on the thread of the
@@ -155,9 +155,9 @@ void WorkloadService::admit(const Requester& who, const Request& request, Comman
 void WorkloadService::replay_or(const Requester& who, const NewWorkload& workload, const std::optional<Owner>& only,
                                 const Answer<Changed>& done, const std::function<void()>& first_time) const {
   // Whatever the launcher would admit now.
-  const auto replay = [&launcher = launcher_, request = workload.launch, done](const Done& created) {
+  const auto replay = [launcher = launcher_, request = workload.launch, done](const Done& created) {
     if (!request) return done(Changed{created});
-    launcher.replay(request, created.workload, [created, done](Launch launch) {
+    launcher->replay(request, created.workload, [created, done](Launch launch) {
       done(Changed{created, std::move(launch)});
     });
   };

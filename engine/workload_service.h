@@ -53,8 +53,8 @@ class WorkloadService {
   template <typename T>
   using Answer = std::function<void(const Result<T>&)>;
 
-  // All three must outlive the requests.
-  WorkloadService(Engine& engine, ProcessWatcher& owners, Launcher& launcher)
+  // All three must outlive the requests. Without a launcher no request may have a `launch`.
+  WorkloadService(Engine& engine, ProcessWatcher& owners, Launcher* launcher)
       : engine_(engine), owners_(owners), launcher_(launcher) {}
 
   // The workload with this id, as a client writes it; nullptr if it does not exist or the client may not access it.
@@ -85,7 +85,7 @@ class WorkloadService {
 
   Engine& engine_;
   ProcessWatcher& owners_;
-  Launcher& launcher_;
+  Launcher* launcher_;
 };
 
 }  // namespace nrd

@@ -15,12 +15,9 @@ namespace {
 class Absent final : public LaunchBackend {
  public:
   void use(const Config& /*config*/) override {}
-  Launcher& launcher() override { return launcher_; }
+  Launcher* launcher() override { return nullptr; }
   v1::LaunchServices* services() override { return nullptr; }
   void end_watches() override {}
-
- private:
-  onload::AbsentLauncher launcher_;
 };
 
 // The engine reports documents that are no JSON.

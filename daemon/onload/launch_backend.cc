@@ -50,7 +50,7 @@ class Onload final : public LaunchBackend {
     controller_->set_limits(config.launch.refresh_interval, config.launch.users_policy);
     allocations_->set_limits(limits_of(config));
   }
-  Launcher& launcher() override { return launcher_; }
+  Launcher* launcher() override { return &launcher_; }
   v1::LaunchServices* services() override { return &services_; }
   void end_watches() override { controller_->end_watches(); }
 

@@ -47,8 +47,8 @@ Allocations::Place place_after(const std::optional<OnloadUse>& use) {
 
 }  // namespace
 
-Result<void> WorkloadLauncher::check(const Requester& who, const LaunchRequest& request) const {
-  if (!request || who.may_launch) return {};
+Result<void> WorkloadLauncher::check(const Requester& who) const {
+  if (who.may_launch) return {};
   return fail_at(ErrorCode::Forbidden, "/onload", "this socket does not allow Onload",
                  "no onload, or onload.allocations in its allow");
 }

@@ -11,7 +11,7 @@ class WorkloadLauncher final : public Launcher {
   // `allocations` must outlive the requests.
   explicit WorkloadLauncher(Allocations& allocations) : allocations_(allocations) {}
 
-  Result<void> check(const Requester& who, const LaunchRequest& request) const override;
+  Result<void> check(const Requester& who) const override;
   void admit(const Requester& who, const LaunchRequest& request, const NodeState& state, CreateWorkload command,
              const Admitted<CreateWorkload>& then) override;
   void admit(const Requester& who, const LaunchRequest& request, const NodeState& state, PatchWorkload command,

@@ -49,7 +49,7 @@ struct Fixture {
   Fixture& operator=(const Fixture&) = delete;
 
   routing::Services services(Engine& engine, onload::Controller& controller) {
-    workloads.emplace(engine, *owners, launcher);
+    workloads.emplace(engine, *owners, &launcher);
     launch.emplace(v1::LaunchServices{controller, *allocations});
     return {engine, *workloads, *owners, &*launch, watchers, config, checks};
   }

@@ -39,7 +39,7 @@ struct RunRole {
   FakeEngine engine{occupied()};
   nrd::testing::FakeController controller;
   nrd::testing::Fixture fixture{controller};
-  WorkloadService workloads{engine, *fixture.owners, fixture.launcher};
+  WorkloadService workloads{engine, *fixture.owners, &fixture.launcher};
   Owner self = *fixture.owners->identify(::getpid());
   Requester who{.client = {},
                 .caller = Caller{.pid = self.pid, .started = self.start},
