@@ -1,14 +1,12 @@
 // Runs checks of pools one after the other on a thread of its own: each reads thousands of files.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "base/client.h"
-#include "base/fair_queue.h"
+#include "base/work_queue.h"
 #include "hw/cpuset/types.h"
 
 namespace nrd {
@@ -27,19 +25,9 @@ class PoolCheck {
   void run(const cpuset::CheckQuery& query, Callback<Disturbances> done);
 
  private:
-  struct Waiting {
-    cpuset::CheckQuery query;
-    Callback<Disturbances> done;
-  };
-
-  void work() noexcept;
-
   Find find_;
-  std::mutex lock_;
-  std::condition_variable wake_;
-  FairQueue<Waiting> queue_{{.most = 64, .reserve = 16, .share = 4}};  // guarded by lock_
-  bool is_stopping_ = false;                                           // guarded by lock_
-  std::thread thread_;                                                 // last: uses the members above
+  WorkQueue queue_{"checks of CPU pools", {.most = 64, .reserve = 16, .share = 4}};
+  std::thread thread_;  // last: uses the members above
 };
 
 }  // namespace nrd

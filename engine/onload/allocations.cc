@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/published.h"
-#include "engine/onload/work_queue.h"
+#include "base/work_queue.h"
 #include "hw/onload/profiles/preload.h"
 #include "hw/onload/profiles/render.h"
 #include "hw/onload/user_files.h"
@@ -122,9 +122,7 @@ class AllocationsThread final : public Allocations {
  private:
   void run() noexcept {
     ::pthread_setname_np(::pthread_self(), "nrd-allocations");
-    while (const std::optional<WorkQueue::Task> task = tasks_.next(WorkQueue::Steady::max()))
-      (*task)(WorkQueue::Turn::Work);
-    tasks_.refuse_all();
+    tasks_.run();
   }
 
   void publish() { published_.set(std::make_shared<const std::vector<Allocation>>(allocations_)); }
@@ -279,7 +277,7 @@ class AllocationsThread final : public Allocations {
 
   WorkQueue::Shared<std::vector<ProfileEntry>> lists_;
   WorkQueue::Shared<ProfileRepository::Found, std::string> profiles_;
-  WorkQueue tasks_;
+  WorkQueue tasks_{"Onload requests"};
   std::thread thread_;
 };
 

@@ -10,12 +10,12 @@
 #include "base/log.h"
 #include "base/long_poll.h"
 #include "base/published.h"
+#include "base/work_queue.h"
 #include "engine/onload/enum_names.h"
 #include "engine/onload/next_step.h"
 #include "engine/onload/operation_runner.h"
 #include "engine/onload/preconditions.h"
 #include "engine/onload/rollback_plan.h"
-#include "engine/onload/work_queue.h"
 
 namespace nrd::onload {
 namespace {
@@ -235,7 +235,7 @@ class ControllerThread final : public Controller {
   WorkQueue::Shared<std::vector<Stack>> stacks_;
   WorkQueue::Shared<std::vector<Interface>> interfaces_;
   WorkQueue::Shared<DryRun, Question> dry_runs_;
-  WorkQueue tasks_;
+  WorkQueue tasks_{"Onload requests"};
   std::thread thread_;
 };
 

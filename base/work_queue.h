@@ -13,6 +13,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -22,13 +23,17 @@
 #include "base/fair_queue.h"
 #include "base/result.h"
 
-namespace nrd::onload {
+namespace nrd {
 
 class WorkQueue {
  public:
   using Steady = std::chrono::steady_clock::time_point;
   enum class Turn { Work, Refuse };
   using Task = std::function<void(Turn)>;
+
+  // `what` is queued, in the plural, for refusals: "too many pending <what>; try again".
+  explicit WorkQueue(std::string what, QueueLimits limits = {})
+      : what_(std::move(what)), changes_(limits), reads_(limits) {}
 
   // Pending reads, merged by their parameters (Question has ==). One object per kind of read.
   template <typename T, typename Question = std::tuple<>>
@@ -71,7 +76,7 @@ class WorkQueue {
     const bool is_queued = add(changes_, client, [done, work = std::move(work)](Turn turn) {
       done(turn == Turn::Work ? work() : stopped<T>());
     });
-    if (!is_queued) done(too_much());
+    if (!is_queued) done(too_many());
   }
 
   // Likewise; `shared` must outlive this. Reads without parameters are accounted to nrd itself: at most one each is
@@ -84,7 +89,7 @@ class WorkQueue {
       const std::vector<Callback<T>> callbacks = shared.take(question);
       answer(callbacks, turn == Turn::Work ? work() : stopped<T>());
     });
-    if (!is_queued) answer(shared.take(question), Result<T>(too_much()));
+    if (!is_queued) answer(shared.take(question), Result<T>(too_many()));
   }
 
   // Any thread: no further task is handed out.
@@ -117,6 +122,12 @@ class WorkQueue {
     return stopping_ ? std::deque<Task>() : pop_all();
   }
 
+  // Worker thread only: runs tasks until stop(), and refuses what is left.
+  void run() {
+    while (const std::optional<Task> task = next(Steady::max())) (*task)(Turn::Work);
+    refuse_all();
+  }
+
   void refuse_all() {
     std::deque<Task> left;
     {
@@ -133,7 +144,7 @@ class WorkQueue {
   };
   using Queue = FairQueue<Waiting>;
 
-  static Failure too_much() { return fail(ErrorCode::Busy, "too many pending Onload requests; try again"); }
+  Failure too_many() const { return fail(ErrorCode::Busy, "too many pending " + what_ + "; try again"); }
   template <typename T>
   static Result<T> stopped() {
     return fail(ErrorCode::Busy, "nrd is stopping or the client disconnected");
@@ -174,12 +185,13 @@ class WorkQueue {
     return all;
   }
 
+  const std::string what_;
   mutable std::mutex lock_;
   std::condition_variable wake_;
-  Queue changes_{QueueLimits{}};  // guarded by lock_
-  Queue reads_{QueueLimits{}};    // guarded by lock_
-  bool is_reads_turn_ = false;    // guarded by lock_
-  bool stopping_ = false;         // guarded by lock_
+  Queue changes_;               // guarded by lock_
+  Queue reads_;                 // guarded by lock_
+  bool is_reads_turn_ = false;  // guarded by lock_
+  bool stopping_ = false;       // guarded by lock_
 };
 
-}  // namespace nrd::onload
+}  // namespace nrd
