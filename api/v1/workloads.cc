@@ -227,6 +227,22 @@ tl::expected<json::Value, http::Response> body_of(const routing::Call& call) {
   return *std::move(folded);
 }
 
+struct Target {
+  WorkloadId id;
+  bool is_forced;
+};
+
+// The workload that the client may change, or the answer to a client that may not; `line` is RMD's.
+tl::expected<Target, http::Response> target_of(const routing::Call& call, const NodeState& state, const Requester& who,
+                                               std::string_view line) {
+  const Workload* found = call.workloads.find(state, who, call.id);
+  if (!found) return tl::unexpected(no_such_workload(call.error_style));
+  const Result<bool> forced = is_forced(call.request);
+  if (!forced) return tl::unexpected(refused(forced.error(), call.error_style));
+  if (found->origin != who.origin && !*forced) return tl::unexpected(refuse_foreign_origin(call, *found, line));
+  return Target{found->id, *forced};
+}
+
 }  // namespace
 
 void list_workloads(const routing::Call& call, http::Reply reply) {
@@ -279,13 +295,8 @@ void create_workload(const routing::Call& call, http::Reply reply) {
 void patch_workload(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   const Requester who = requester_of(call.request);
-  const Workload* found = call.workloads.find(*state, who, call.id);
-  if (!found) return reply.send(no_such_workload(call.error_style));
-  const Result<bool> forced = is_forced(call.request);
-  if (!forced) return reply.send(refused(forced.error(), call.error_style));
-  if (found->origin != who.origin && !*forced) {
-    return reply.send(refuse_foreign_origin(call, *found, rmd::kMayNotModify));
-  }
+  const auto target = target_of(call, *state, who, rmd::kMayNotModify);
+  if (!target) return reply.send(target.error());
   Pending pending{std::make_shared<http::Reply>(std::move(reply)), call.error_style};
   const Result<bool> is_dry = routing::flag_in_query(call.request.query, "dry_run");
   if (!is_dry) return pending.refuse(is_dry.error());
@@ -293,11 +304,11 @@ void patch_workload(const routing::Call& call, http::Reply reply) {
   if (!body) return pending.reply->send(body.error());
   Result<WorkloadPatch> patch = parse_workload_patch(*body, *state);
   if (!patch) return pending.refuse(patch.error());
-  patch->id = found->id;
-  patch->if_revision = revisions_of(call.request.if_match, found->id);
+  patch->id = target->id;
+  patch->if_revision = revisions_of(call.request.if_match, target->id);
   pending.shape = rmd::shape_of(*body);
   if (*is_dry) return call.workloads.dry_run(who, *patch, pending.with<Done>(tried));
-  const auto show = [forced = *forced](const Changed& made) { return patched(made, forced); };
+  const auto show = [forced = target->is_forced](const Changed& made) { return patched(made, forced); };
   call.workloads.patch(who, *patch, pending.with<Changed>(show));
 }
 
@@ -327,16 +338,11 @@ void put_workload(const routing::Call& call, http::Reply reply) {
 void delete_workload(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   const Requester who = requester_of(call.request);
-  const Workload* found = call.workloads.find(*state, who, call.id);
-  if (!found) return reply.send(no_such_workload(call.error_style));
-  const Result<bool> forced = is_forced(call.request);
-  if (!forced) return reply.send(refused(forced.error(), call.error_style));
-  if (found->origin != who.origin && !*forced) {
-    return reply.send(refuse_foreign_origin(call, *found, rmd::kMayNotDelete));
-  }
+  const auto target = target_of(call, *state, who, rmd::kMayNotDelete);
+  if (!target) return reply.send(target.error());
   const Pending pending{std::make_shared<http::Reply>(std::move(reply)), call.error_style};
-  const auto show = [forced = *forced](const Changed& made) { return deleted(made, forced); };
-  call.workloads.remove(who, {.id = found->id, .if_revision = revisions_of(call.request.if_match, found->id)},
+  const auto show = [forced = target->is_forced](const Changed& made) { return deleted(made, forced); };
+  call.workloads.remove(who, {.id = target->id, .if_revision = revisions_of(call.request.if_match, target->id)},
                         pending.with<Changed>(show));
 }
 
