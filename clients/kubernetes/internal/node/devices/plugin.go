@@ -23,6 +23,9 @@ import (
 // value of a key that two plugins set.
 const AnnotationPrefix = "nrd.internal/devices."
 
+// mostIgnored of one pod are told: its annotations may be thousands.
+const mostIgnored = 10
+
 // Ignored tells, in order, which annotations of a pod look like those of containers.
 func Ignored(ofPod map[string]string) []string {
 	var found []string
@@ -32,7 +35,7 @@ func Ignored(ofPod map[string]string) []string {
 		}
 	}
 	slices.Sort(found)
-	return found
+	return found[:min(len(found), mostIgnored)]
 }
 
 // checkDeadline of PreStartContainer, which kubelet repeats.
