@@ -8,14 +8,15 @@ import (
 	"nrd.internal/kubernetes/internal/kube"
 )
 
-// joined are variables of which a container's own value counts as well.
-var joined = []string{"LD_PRELOAD", "CPU_POOLS"}
+// notOfAuthor are variables whose value does not tell that the pod's author is overruled: the container's own libraries
+// stay behind ours, and the webhook sets the pools.
+var notOfAuthor = []string{"LD_PRELOAD", "CPU_POOLS"}
 
 // tellReplaced tells the pod's author which variables the node has replaced.
 func (p *Plugin) tellReplaced(pod *api.PodSandbox, container *api.Container, change *api.ContainerAdjustment) {
 	for _, each := range change.GetEnv() {
 		asked := variable(container.GetEnv(), each.Key)
-		if asked != "" && asked != each.Value && !slices.Contains(joined, each.Key) {
+		if asked != "" && asked != each.Value && !slices.Contains(notOfAuthor, each.Key) {
 			p.tellIgnored(pod, "container "+container.Name+": the value of "+each.Key+" has no effect: the node sets it")
 		}
 	}
