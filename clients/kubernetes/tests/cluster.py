@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 
 from api import Api
 from processes import DEADLINE, Process, wait_for
@@ -54,6 +55,7 @@ def write_kubeconfig(path, pki, user, server=SERVER):
 
 class Cluster:
     def __init__(self):
+        self.began = time.monotonic()
         self.folder = tempfile.mkdtemp(prefix="nrd-kube-")
         self.pki = f"{self.folder}/pki"
         self.audit = f"{self.folder}/audit.log"  # one JSON object a line, for each request of our roles

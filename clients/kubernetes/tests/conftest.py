@@ -12,9 +12,7 @@ from processes import wait_for
 
 @pytest.fixture(scope="session")
 def cluster():
-    began = time.monotonic()
     with Cluster() as cluster:
-        cluster.began = began
         yield cluster
 
 
