@@ -8,6 +8,7 @@ import pytest
 from cluster import Cluster
 from places import InMachine
 from processes import wait_for
+from settings import RELEASED
 
 
 @pytest.fixture(scope="session")
@@ -35,6 +36,19 @@ def worker(cluster, shared_worker):
 @pytest.fixture
 def devices(worker):
     worker.await_devices()
+
+
+@pytest.fixture
+def released_client(worker):
+    """nrd-kube without the race detector, which needs memory of its own."""
+    former = worker.client
+    former.kill9()
+    worker.make_client(program=RELEASED)
+    worker.client.start()
+    yield worker.client
+    worker.client.kill9()
+    worker.client = former
+    worker.client.start()
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from processes import wait_for
-from test_costs import resident
+from test_costs import MOST_RESIDENT, resident
 from test_ways import WAYS, await_no_workloads
 
 PODS = int(os.environ.get("NRD_KUBE_PODS", "50"))  # of the Job
@@ -70,7 +70,8 @@ def usage(worker):
     return {name: (resident(pid), len(os.listdir(f"/proc/{pid}/fd"))) for name, pid in processes.items()}
 
 
-def test_a_job_of_many_pods_leaves_nothing_behind(cluster, worker):
+def test_a_job_of_many_pods_leaves_nothing_behind(cluster, worker, released_client):
+    worker.await_devices()
     groups = set(worker.groups())
     template = {"metadata": {"labels": {"job": "many"}},
                 "spec": {"hostNetwork": True, "restartPolicy": "Never", "containers": [cluster.container(script="exit 0", limits={WAYS: 1})]}}
@@ -84,6 +85,7 @@ def test_a_job_of_many_pods_leaves_nothing_behind(cluster, worker):
     after = usage(worker)
     print(before, after)
     assert set(worker.groups()) == groups
+    assert after["client"][0] < MOST_RESIDENT, after
     for name in before:
         assert after[name][0] < before[name][0] + MOST_GROWTH and after[name][1] < before[name][1] + AT_ONCE, (before, after)
     cluster.api.delete("Job", "many")

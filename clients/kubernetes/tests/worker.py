@@ -230,8 +230,8 @@ state = "{self.folder}/run"
 
     # nrd-kube
 
-    def make_client(self, *options):
-        command = [NRD_KUBE, "node", "--node", self.name, "--kubeconfig", self.kubeconfig, "--nrd-socket", f"{self.folder}/kubernetes.sock",
+    def make_client(self, *options, program=NRD_KUBE):
+        command = [program, "node", "--node", self.name, "--kubeconfig", self.kubeconfig, "--nrd-socket", f"{self.folder}/kubernetes.sock",
                    "--nri-socket", f"{self.folder}/nri/nri.sock", "--health", "", *options]
         if not self.has_kubelet:  # not that of another worker
             command += ["--kubelet-dir", f"{self.folder}/kubelet"]

@@ -3,12 +3,12 @@ package kube
 
 import (
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Config from a file, or without one from the service account of the pod.
-func Config(kubeconfig string) (*rest.Config, error) {
+// Dynamic client: objects of kinds that this program does not compile in, such as CRs. The connection is that of a
+// kubeconfig, or without one that of the pod's service account.
+func Dynamic(kubeconfig string) (dynamic.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, err
@@ -16,14 +16,5 @@ func Config(kubeconfig string) (*rest.Config, error) {
 	config.UserAgent = "nrd-kube"
 	// A node client sends little; these bound it while everything changes at once.
 	config.QPS, config.Burst = 20, 40
-	return config, nil
-}
-
-// Dynamic client: objects of kinds that this program does not compile in, such as CRs.
-func Dynamic(kubeconfig string) (dynamic.Interface, error) {
-	config, err := Config(kubeconfig)
-	if err != nil {
-		return nil, err
-	}
 	return dynamic.NewForConfig(config)
 }

@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/rand"
-	"k8s.io/client-go/dynamic"
 
 	"nrd.internal/kubernetes/internal/health"
 	"nrd.internal/kubernetes/internal/kube"
 	"nrd.internal/kubernetes/internal/operator/certificates"
+	"nrd.internal/kubernetes/internal/operator/election"
 	"nrd.internal/kubernetes/internal/operator/pools"
 	"nrd.internal/kubernetes/internal/operator/rmdconfig"
 	"nrd.internal/kubernetes/internal/operator/webhook"
@@ -49,11 +49,7 @@ type certificate interface {
 
 // Run serves until the context ends. It returns early only with an error.
 func Run(ctx context.Context, options Options) error {
-	config, err := kube.Config(options.Kubeconfig)
-	if err != nil {
-		return err
-	}
-	api, err := dynamic.NewForConfig(config)
+	api, err := kube.Dynamic(options.Kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -85,7 +81,7 @@ func Run(ctx context.Context, options Options) error {
 		known.Run,
 		func(ctx context.Context) error { return serve(ctx, options.Webhook, serving, ready, handler) },
 		func(ctx context.Context) error {
-			return lead(ctx, config, replica, rmdconfig.New(api, namespace, known.Nodes).Run)
+			return election.NewCandidate(api, namespace, lease, replica).Run(ctx, rmdconfig.New(api, namespace, known.Nodes).Run)
 		},
 		func(ctx context.Context) error { return health.Serve(ctx, options.Health, ready, metrics) },
 	)

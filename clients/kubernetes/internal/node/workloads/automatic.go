@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 
 	"nrd.internal/kubernetes/api/intel"
@@ -50,8 +49,7 @@ type Automatic struct {
 func NewAutomatic(client *nrd.Client, api dynamic.Interface, node string, list func() []containers.Container,
 	pods func(context.Context) (map[string]bool, error)) *Automatic {
 	a := &Automatic{client: client, api: api, node: node, containers: list, pods: pods, creations: map[string]creations{}, wake: kube.NewSignal()}
-	a.shown = dynamicinformer.NewFilteredDynamicInformer(api, intel.Workloads, metav1.NamespaceAll, 0, cache.Indexers{},
-		func(options *metav1.ListOptions) { options.LabelSelector = intel.AutomaticLabel + "=" + node }).Informer()
+	a.shown = kube.NewInformer(api, kube.Selection{Resource: intel.Workloads, Labels: intel.AutomaticLabel + "=" + node})
 	return a
 }
 

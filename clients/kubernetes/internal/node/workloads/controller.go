@@ -14,12 +14,10 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 
 	"nrd.internal/kubernetes/api/intel"
@@ -52,10 +50,8 @@ type Controller struct {
 func New(client *nrd.Client, api dynamic.Interface, events *kube.Events, node string) *Controller {
 	c := &Controller{client: client, api: api, events: events, node: node, wake: kube.NewSignal()}
 	// No resync: the comparison each minute reads the informer's store.
-	c.workloads = dynamicinformer.NewFilteredDynamicInformer(api, intel.Workloads, metav1.NamespaceAll, 0, cache.Indexers{},
-		func(options *metav1.ListOptions) { options.LabelSelector = "!" + intel.AutomaticLabel }).Informer()
-	c.self = dynamicinformer.NewFilteredDynamicInformer(api, nodes, metav1.NamespaceAll, 0, cache.Indexers{},
-		func(options *metav1.ListOptions) { options.FieldSelector = "metadata.name=" + node }).Informer()
+	c.workloads = kube.NewInformer(api, kube.Selection{Resource: intel.Workloads, Labels: "!" + intel.AutomaticLabel})
+	c.self = kube.NewInformer(api, kube.Selection{Resource: nodes, Field: "metadata.name=" + node})
 	return c
 }
 

@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 
 	"nrd.internal/kubernetes/internal/kube"
@@ -51,8 +50,7 @@ type Own struct {
 // NewOwn serves the webhooks of a configuration; name tells this replica from the others.
 func NewOwn(api dynamic.Interface, configuration, name string) *Own {
 	o := &Own{api: api, configuration: configuration, name: name, changed: kube.NewSignal()}
-	o.informer = dynamicinformer.NewFilteredDynamicInformer(api, configurations, metav1.NamespaceAll, 0, cache.Indexers{},
-		func(options *metav1.ListOptions) { options.FieldSelector = "metadata.name=" + configuration }).Informer()
+	o.informer = kube.NewInformer(api, kube.Selection{Resource: configurations, Field: "metadata.name=" + configuration})
 	return o
 }
 

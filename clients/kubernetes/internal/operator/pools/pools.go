@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 
 	"nrd.internal/kubernetes/api/intel"
@@ -29,7 +28,7 @@ type Watcher struct {
 // New watches from Run on.
 func New(api dynamic.Interface) (*Watcher, error) {
 	w := &Watcher{changed: kube.NewSignal()}
-	w.informer = dynamicinformer.NewFilteredDynamicInformer(api, intel.NodeStates, intel.NodeStatesNamespace, 0, cache.Indexers{}, nil).Informer()
+	w.informer = kube.NewInformer(api, kube.Selection{Resource: intel.NodeStates, Namespace: intel.NodeStatesNamespace})
 	if err := w.informer.SetTransform(poolsAlone); err != nil {
 		return nil, err
 	}

@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 
 	"nrd.internal/kubernetes/api/intel"
@@ -58,8 +57,7 @@ func New(api dynamic.Interface, namespace string, nodes func() ([]string, bool))
 // Run compares at each change of the RmdConfig and once a minute, until the context ends. It can run again afterwards.
 func (c *Controller) Run(ctx context.Context) error {
 	c.changed = kube.NewSignal()
-	c.informer = dynamicinformer.NewFilteredDynamicInformer(c.api, intel.Configs, intel.NodeStatesNamespace, 0, cache.Indexers{},
-		func(options *metav1.ListOptions) { options.FieldSelector = "metadata.name=" + configName }).Informer()
+	c.informer = kube.NewInformer(c.api, kube.Selection{Resource: intel.Configs, Namespace: intel.NodeStatesNamespace, Field: "metadata.name=" + configName})
 	if err := kube.Watch(ctx, c.informer, c.changed); err != nil {
 		return err
 	}

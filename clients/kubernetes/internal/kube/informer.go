@@ -1,0 +1,39 @@
+package kube
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Selection of objects of one kind. An empty member selects all of them.
+type Selection struct {
+	Resource                 schema.GroupVersionResource
+	Namespace, Labels, Field string // selectors as kubectl's -l and --field-selector
+}
+
+// NewInformer follows them. client-go's own dynamicinformer does the same, and brings all kinds of the API server into the
+// program with it.
+func NewInformer(api dynamic.Interface, of Selection) cache.SharedIndexInformer {
+	objects := api.Resource(of.Resource).Namespace(of.Namespace)
+	narrow := func(options metav1.ListOptions) metav1.ListOptions {
+		options.LabelSelector, options.FieldSelector = of.Labels, of.Field
+		return options
+	}
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return objects.List(ctx, narrow(options))
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return objects.Watch(ctx, narrow(options))
+		},
+	}
+	return cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(source, api), &unstructured.Unstructured{},
+		cache.SharedIndexInformerOptions{ObjectDescription: of.Resource.String()})
+}
