@@ -220,16 +220,32 @@ def test_the_node_state_has_the_workloads_with_the_operators_texts(cluster, x):
     wait_for(lambda: not shown(), "the workload to leave the state")
 
 
+def pool(cpus):
+    return f'[[cpu.pools]]\nname = "common"\ncpus = "{cpus}"\nkind = "shared"\n'
+
+
+def pool_sizes(cluster, node):
+    status = (cluster.api.find("RmdNodeState", f"rmd-node-state-{node}") or {}).get("status", {})
+    return {name: pool["cpus"] for name, pool in (status.get("pools") or {}).items()}
+
+
 def test_the_node_state_follows_cpu_pools_until_the_last_has_gone(cluster, x):
-    def sizes():
-        status = (cluster.api.find("RmdNodeState", "rmd-node-state-node-x") or {}).get("status", {})
-        return {name: pool["cpus"] for name, pool in (status.get("pools") or {}).items()}
     before = x.config
-    for text, expected in (("4-5", {"common": 2}), ("4-7", {"common": 4}), ("", {})):
-        x.reload(before + (f'[[cpu.pools]]\nname = "common"\ncpus = "{text}"\nkind = "shared"\n' if text else ""))
-        wait_for(lambda expected=expected: sizes() == expected, f"the pools {expected}", 15)
+    for text, expected in ((pool("4-5"), {"common": 2}), (pool("4-7"), {"common": 4}), ("", {})):
+        x.reload(before + text)
+        wait_for(lambda expected=expected: pool_sizes(cluster, "node-x") == expected, f"the pools {expected}", 15)
     cluster.api.create(cr("one", coreIds=["4"], rdt={"cache": GUARANTEE}))
     wait_for(lambda: "cr.default.one" in (cluster.api.get("RmdNodeState", "rmd-node-state-node-x")["status"]["workloads"] or {}), "the next workload")
+
+
+def test_pools_of_one_name_are_each_nodes_own(cluster, x, y):
+    before = {worker: worker.config for worker in (x, y)}
+    x.reload(before[x] + pool("4-5"))
+    y.reload(before[y] + pool("4-9"))
+    wait_for(lambda: [pool_sizes(cluster, worker.name) for worker in (x, y)] == [{"common": 2}, {"common": 6}], "a pool of two CPUs and one of six", 15)
+    for worker in (x, y):
+        worker.reload(before[worker])
+    wait_for(lambda: not any(pool_sizes(cluster, worker.name) for worker in (x, y)), "no pools", 15)
 
 
 def test_a_deleted_node_state_is_made_again(cluster, x):
