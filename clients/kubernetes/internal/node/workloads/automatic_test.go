@@ -7,11 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic/fake"
-
 	"nrd.internal/kubernetes/api/intel"
+	"nrd.internal/kubernetes/internal/apitest"
 	"nrd.internal/kubernetes/internal/node/containers"
 	"nrd.internal/kubernetes/internal/nrd"
 )
@@ -50,81 +47,74 @@ func TestAnObjectHasItsPodAsOwnerUnlessThatIsStatic(t *testing.T) {
 	}
 }
 
-// automaticOf shows one container of pod "default/feed". Its informer sees no object, as after a deletion of each.
-func automaticOf(t *testing.T, pods map[string]bool, failure error) (*Automatic, *fake.FakeDynamicClient, map[string]grantObject) {
+// automaticOf shows one container, of a static pod, so that its object is not collected. Its informer sees no object, as
+// after a deletion of each.
+func automaticOf(t *testing.T, pods map[string]bool, failure error) (*Automatic, map[string]grantObject) {
 	t.Helper()
-	api := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{intel.Workloads: "RmdWorkloadList"})
-	container := containers.Container{Namespace: "default", Pod: "feed", PodUID: "uid", Name: "main", Workload: "k8s.uid.main"}
-	a := NewAutomatic(nil, api, "node-a", func() []containers.Container { return []containers.Container{container} },
+	api, _ := apitest.Client(t)
+	container := containers.Container{Namespace: "default", Pod: "shown", PodUID: "uid", Name: "main", Workload: "k8s.uid.main", IsStatic: true}
+	a := NewAutomatic(nil, api, "node-automatic", func() []containers.Container { return []containers.Container{container} },
 		func(context.Context) (map[string]bool, error) { return pods, failure })
 	wanted, err := a.objectsOf([]nrd.Workload{{ID: "k8s.uid.main"}})
 	if err != nil || len(wanted) != 1 {
 		t.Fatalf("%v, %v", wanted, err)
 	}
-	return a, api, wanted
+	return a, wanted
 }
 
-func creationsOf(api *fake.FakeDynamicClient) int {
-	number := 0
-	for _, action := range api.Actions() {
-		if action.GetVerb() == "create" {
-			number++
-		}
-	}
-	return number
+// collect deletes the object of automaticOf, and tells whether it was there.
+func collect(t *testing.T, a *Automatic) bool {
+	t.Helper()
+	return apitest.Delete(t, a.api.Resource(intel.Workloads).Namespace("default"), "shown-rmd-workload-main")
 }
 
 func TestAnObjectIsCreatedOnlyForAPodThatKubeletHas(t *testing.T) {
 	for _, row := range []struct {
-		name    string
-		pods    map[string]bool
-		failure error
-		number  int
+		name      string
+		pods      map[string]bool
+		failure   error
+		isCreated bool
 	}{
-		{"there", map[string]bool{"default/feed": true}, nil, 1},
-		{"deleted with force", map[string]bool{"other/feed": true}, nil, 0},
-		{"unknown", nil, errors.New("kubelet is away"), 0},
+		{"there", map[string]bool{"default/shown": true}, nil, true},
+		{"deleted with force", map[string]bool{"other/shown": true}, nil, false},
+		{"unknown", nil, errors.New("kubelet is away"), false},
 	} {
-		a, api, wanted := automaticOf(t, row.pods, row.failure)
+		a, wanted := automaticOf(t, row.pods, row.failure)
 		if err := a.publish(t.Context(), wanted); !errors.Is(err, row.failure) {
 			t.Errorf("%s: %v", row.name, err)
 		}
-		if number := creationsOf(api); number != row.number {
-			t.Errorf("%s: %d creations, want %d", row.name, number, row.number)
+		if isCreated := collect(t, a); isCreated != row.isCreated {
+			t.Errorf("%s: created %v, want %v", row.name, isCreated, row.isCreated)
 		}
 	}
 }
 
 func TestAnObjectThatIsAlwaysCollectedIsCreatedAFewTimes(t *testing.T) {
-	a, api, wanted := automaticOf(t, map[string]bool{"default/feed": true}, nil)
-	collected := func(times int) {
+	a, wanted := automaticOf(t, map[string]bool{"default/shown": true}, nil)
+	expect := func(moment string, times, want int) {
+		t.Helper()
+		creations := 0
 		for range times {
 			if err := a.publish(t.Context(), wanted); err != nil {
 				t.Fatal(err)
 			}
-			_ = api.Tracker().Delete(intel.Workloads, "default", "feed-rmd-workload-main")
+			if collect(t, a) {
+				creations++
+			}
+		}
+		if creations != want {
+			t.Errorf("%s: %d creations, want %d", moment, creations, want)
 		}
 	}
-	collected(2 * mostCreations)
-	if number := creationsOf(api); number != mostCreations {
-		t.Errorf("%d creations, want %d", number, mostCreations)
-	}
+	expect("at first", 2*mostCreations, mostCreations)
 	for key, before := range a.creations {
 		before.last = time.Now().Add(-creationPause)
 		a.creations[key] = before
 	}
-	collected(1)
-	if number := creationsOf(api); number != mostCreations+1 {
-		t.Errorf("%d creations after the pause, want one more", number)
-	}
-	collected(2 * mostCreations)
+	expect("after the pause", 2*mostCreations, mostCreations)
 	for key, object := range wanted {
 		object.podUID = "successor"
 		wanted[key] = object
 	}
-	before := creationsOf(api)
-	collected(1)
-	if number := creationsOf(api); number != before+1 {
-		t.Errorf("%d creations for another pod of this name, want one", number-before)
-	}
+	expect("for another pod of this name", 1, 1)
 }

@@ -3,54 +3,54 @@ package certificates
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
 	"net"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/dynamic/fake"
+	"k8s.io/apimachinery/pkg/types"
+
+	"nrd.internal/kubernetes/internal/apitest"
 )
 
-// replica has a configuration with one webhook, which it calls by the first of hosts.
-type replica struct {
-	*Own
-	api *fake.FakeDynamicClient
-}
+// replica has a configuration with one webhook, which is never called: it has no rules.
+type replica struct{ *Own }
 
-func newReplica(t *testing.T) *replica {
+func newReplica(t *testing.T) replica {
 	t.Helper()
-	configuration := &unstructured.Unstructured{Object: map[string]any{
+	api, _ := apitest.Client(t)
+	made := apitest.Create(t, api.Resource(configurations), map[string]any{
 		"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
-		"metadata": map[string]any{"name": "nrd-operator", "resourceVersion": "1"},
-		"webhooks": []any{map[string]any{"name": "pods", "clientConfig": map[string]any{
-			"service": map[string]any{"name": "nrd-operator", "namespace": "nrd-system"}}}}}}
-	api := fake.NewSimpleDynamicClient(runtime.NewScheme(), configuration)
-	return &replica{NewOwn(api, "nrd-operator", "one"), api}
+		"metadata": map[string]any{"generateName": "nrd-certificates-"},
+		"webhooks": []any{map[string]any{"name": "pods.noderesource.dev", "sideEffects": "None", "admissionReviewVersions": []any{"v1"},
+			"clientConfig": map[string]any{"service": map[string]any{"name": "nrd-operator", "namespace": "nrd-system"}}}}})
+	return replica{NewOwn(api, made.GetName(), "one")}
 }
 
 // see brings the configuration of now to the replica, and returns its caBundle.
-func (r *replica) see(t *testing.T) []byte {
+func (r replica) see(t *testing.T) []byte {
 	t.Helper()
-	found, err := r.api.Resource(configurations).Get(t.Context(), "nrd-operator", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := apitest.Find(t, r.api.Resource(configurations), r.configuration)
 	if err := r.informer.GetStore().Add(found); err != nil {
 		t.Fatal(err)
 	}
-	webhooks, _, _ := unstructured.NestedSlice(found.Object, "webhooks")
-	text, _, _ := unstructured.NestedString(webhooks[0].(map[string]any), "clientConfig", "caBundle")
-	bundle, err := base64.StdEncoding.DecodeString(text)
+	configuration, err := r.found()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bundle
+	return configuration.Webhooks[0].ClientConfig.CABundle
 }
 
-func (r *replica) step(t *testing.T, now time.Time) {
+// lose the authorities, as by somebody who applies the manifest.
+func (r replica) lose(t *testing.T) {
+	t.Helper()
+	if _, err := r.api.Resource(configurations).Patch(t.Context(), r.configuration, types.JSONPatchType,
+		[]byte(`[{"op": "remove", "path": "/webhooks/0/clientConfig/caBundle"}]`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r replica) step(t *testing.T, now time.Time) {
 	t.Helper()
 	if err := r.Own.step(t.Context(), now); err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func (r *replica) step(t *testing.T, now time.Time) {
 }
 
 // call begins a connection as an API server does that has this caBundle.
-func (r *replica) call(t *testing.T, bundle []byte, now time.Time) error {
+func (r replica) call(t *testing.T, bundle []byte, now time.Time) error {
 	t.Helper()
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(bundle)
@@ -104,8 +104,7 @@ func TestALostBundleHasBothAuthoritiesOfARenewalAgain(t *testing.T) {
 	r.step(t, start)
 	r.see(t)
 	r.step(t, start.Add(renewal))
-	lost := newReplica(t)
-	r.Own.api, r.api = lost.api, lost.api
+	r.lose(t)
 	r.see(t)
 	r.step(t, start.Add(renewal))
 	written := r.see(t)

@@ -18,12 +18,15 @@ import (
 	"nrd.internal/kubernetes/internal/kube"
 )
 
-const (
-	duration = 15 * time.Second // without a renewal for this time another replica takes over
-	deadline = 10 * time.Second // before that the leader has stopped
-	period   = 2 * time.Second
-	mostTime = 2 * time.Second // of a turn: two that fail end by the deadline, with their pauses
-)
+// timing of an election.
+type timing struct {
+	duration time.Duration // without a renewal for this time another replica takes over
+	deadline time.Duration // before that the leader has stopped
+	period   time.Duration
+	most     time.Duration // of a turn: two that fail end by the deadline, with their pauses
+}
+
+var usual = timing{duration: 15 * time.Second, deadline: 10 * time.Second, period: 2 * time.Second, most: 2 * time.Second}
 
 var leases = coordination.SchemeGroupVersion.WithResource("leases")
 
@@ -34,21 +37,22 @@ type Candidate struct {
 	renewed        time.Time // by us; zero: never
 	seen           metav1.MicroTime
 	seenSince      time.Time // by our own clock: that of the other replica may differ
+	timing
 }
 
 // NewCandidate for the Lease of this name; identity tells this replica from the others.
 func NewCandidate(api dynamic.Interface, namespace, name, identity string) *Candidate {
-	return &Candidate{leases: api.Resource(leases).Namespace(namespace), name: name, identity: identity}
+	return &Candidate{leases: api.Resource(leases).Namespace(namespace), name: name, identity: identity, timing: usual}
 }
 
 // Run does the task while this replica holds the Lease, until the context ends. Then it gives the Lease back, so that the
 // other one need not wait.
 func (c *Candidate) Run(ctx context.Context, task func(context.Context) error) error {
 	var leading work
-	pauses := kube.Pauses{Usual: period, AfterFailure: period}
+	pauses := kube.Pauses{Usual: c.period, AfterFailure: c.period}
 	err := kube.Repeat(ctx, kube.NewSignal(), pauses, "cannot renew Lease "+c.name, func(ctx context.Context) error {
 		failure := c.renew(ctx)
-		if time.Since(c.renewed) < deadline {
+		if time.Since(c.renewed) < c.deadline {
 			leading.start(ctx, task)
 		} else {
 			leading.stop()
@@ -62,7 +66,7 @@ func (c *Candidate) Run(ctx context.Context, task func(context.Context) error) e
 
 // renew takes the Lease if it is free. Another replica's is no error, nor is one that it takes in the same moment.
 func (c *Candidate) renew(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, mostTime)
+	ctx, cancel := context.WithTimeout(ctx, c.most)
 	defer cancel()
 	now := time.Now() // before the request: when the other replica sees it, this much has passed at least
 	lease, err := c.read(ctx)
@@ -96,12 +100,12 @@ func (c *Candidate) mayHold(spec *coordination.LeaseSpec, now time.Time) bool {
 			c.seen = *renewal
 		}
 	}
-	return now.Sub(c.seenSince) >= duration
+	return now.Sub(c.seenSince) >= c.duration
 }
 
 // hold writes us into it.
 func (c *Candidate) hold(spec *coordination.LeaseSpec, now time.Time) {
-	moment, seconds := metav1.NewMicroTime(now), int32(duration/time.Second)
+	moment, seconds := metav1.NewMicroTime(now), int32(c.duration/time.Second)
 	if spec.HolderIdentity == nil || *spec.HolderIdentity != c.identity {
 		transitions := int32(1)
 		if spec.LeaseTransitions != nil {
@@ -114,7 +118,7 @@ func (c *Candidate) hold(spec *coordination.LeaseSpec, now time.Time) {
 
 // giveBack does what it can: another replica takes an abandoned one later.
 func (c *Candidate) giveBack() {
-	ctx, cancel := context.WithTimeout(context.Background(), mostTime)
+	ctx, cancel := context.WithTimeout(context.Background(), c.most)
 	defer cancel()
 	lease, err := c.read(ctx)
 	if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity != c.identity {

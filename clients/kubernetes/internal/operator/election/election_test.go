@@ -2,164 +2,145 @@ package election
 
 import (
 	"context"
-	"errors"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	coordination "k8s.io/api/coordination/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/dynamic/fake"
-	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"nrd.internal/kubernetes/internal/apitest"
 )
 
-// server has one Lease, and refuses what was not written to its version.
-type server struct {
-	guard       sync.Mutex
-	lease       *unstructured.Unstructured
-	version     int
-	isContended bool // another program writes to it before every other update
-	updates     int
-}
-
-func (s *server) handle(action clienttesting.Action) (bool, runtime.Object, error) {
-	s.guard.Lock()
-	defer s.guard.Unlock()
-	resource := coordination.Resource("leases")
-	switch action := action.(type) {
-	case clienttesting.UpdateAction: // a create has the same methods
-		object := action.GetObject().(*unstructured.Unstructured).DeepCopy()
-		if s.lease != nil && action.GetVerb() == "create" {
-			return true, nil, apierrors.NewAlreadyExists(resource, "task")
-		}
-		if s.updates++; s.isContended && s.updates%2 == 0 {
-			s.write(s.lease)
-		}
-		if s.lease != nil && s.lease.GetResourceVersion() != object.GetResourceVersion() {
-			return true, nil, apierrors.NewConflict(resource, "task", errors.New("changed"))
-		}
-		s.write(object)
-	case clienttesting.GetAction:
-		if s.lease == nil {
-			return true, nil, apierrors.NewNotFound(resource, "task")
-		}
-	}
-	return true, s.lease.DeepCopy(), nil
-}
-
-func (s *server) write(lease *unstructured.Unstructured) {
-	s.version++
-	lease.SetResourceVersion(strconv.Itoa(s.version))
-	s.lease = lease
-}
+// short has the proportions of the usual one. A leader that was cut off has two seconds to stop before the next one begins.
+var short = timing{duration: 4 * time.Second, deadline: 2 * time.Second, period: 200 * time.Millisecond, most: 400 * time.Millisecond}
 
 // cluster has the replicas of one task.
 type cluster struct {
 	t       *testing.T
-	server  server
+	lease   string
 	leading atomic.Int32 // at this moment
+	running sync.WaitGroup
+}
+
+func newCluster(t *testing.T, lease string) *cluster {
+	t.Parallel() // they wait most of the time
+	c := &cluster{t: t, lease: lease}
+	t.Cleanup(func() {
+		c.running.Wait()
+		apitest.Delete(t, c.leases(), lease)
+	})
+	return c
+}
+
+func (c *cluster) leases() dynamic.ResourceInterface {
+	api, _ := apitest.Client(c.t)
+	return api.Resource(leases).Namespace("default")
 }
 
 type replica struct {
+	*apitest.Connection
 	starts atomic.Int32 // of its task
-	isCut  atomic.Bool  // it reaches the server no more
 	stop   context.CancelFunc
 }
 
 func (c *cluster) start(identity string) *replica {
-	r := &replica{}
-	api := fake.NewSimpleDynamicClient(runtime.NewScheme())
-	api.PrependReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		if r.isCut.Load() {
-			time.Sleep(mostTime) // as a request that runs into its context's end
-			return true, nil, context.DeadlineExceeded
-		}
-		return c.server.handle(action)
-	})
+	api, connection := apitest.Client(c.t)
+	r := &replica{Connection: connection}
+	candidate := NewCandidate(api, "default", c.lease, identity)
+	candidate.timing = short
 	var ctx context.Context
 	ctx, r.stop = context.WithCancel(c.t.Context())
-	go NewCandidate(api, "nrd-system", "task", identity).Run(ctx, func(ctx context.Context) error {
-		r.starts.Add(1)
-		if c.leading.Add(1) != 1 {
-			c.t.Errorf("%s leads beside another one", identity)
-		}
-		<-ctx.Done()
-		c.leading.Add(-1)
-		return ctx.Err()
+	c.running.Go(func() {
+		candidate.Run(ctx, func(ctx context.Context) error {
+			r.starts.Add(1)
+			if c.leading.Add(1) != 1 {
+				c.t.Errorf("%s leads beside another one", identity)
+			}
+			<-ctx.Done()
+			c.leading.Add(-1)
+			return ctx.Err()
+		})
 	})
 	return r
 }
 
-// expect that after some time the first and the second replica have led this often.
-func (c *cluster) expect(pause time.Duration, moment string, first, second *replica, starts ...int32) {
+// await that a replica has led this often.
+func (c *cluster) await(r *replica, starts int32, longest time.Duration, what string) {
 	c.t.Helper()
-	time.Sleep(pause)
-	synctest.Wait()
-	if found := []int32{first.starts.Load(), second.starts.Load()}; found[0] != starts[0] || found[1] != starts[1] {
-		c.t.Errorf("%s: they led %v times, want %v", moment, found, starts)
+	for end := time.Now().Add(longest); r.starts.Load() < starts; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			c.t.Fatalf("waited %v in vain for %s", longest, what)
+		}
+	}
+}
+
+func (c *cluster) expect(moment string, r *replica, starts int32) {
+	c.t.Helper()
+	if found := r.starts.Load(); found != starts {
+		c.t.Errorf("%s: it led %d times, want %d", moment, found, starts)
 	}
 }
 
 func TestOneReplicaLeads(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := &cluster{t: t}
-		first := c.start("first")
-		time.Sleep(period / 2)
-		second := c.start("second")
-		c.expect(time.Minute, "in peace", first, second, 1, 0)
-		first.stop()
-		c.expect(2*period, "after the leader's end, at once", first, second, 1, 1)
-		second.stop()
-		synctest.Wait()
-		if holder, isHeld, _ := unstructured.NestedString(c.server.lease.Object, "spec", "holderIdentity"); isHeld {
-			t.Errorf("%s has not given it back", holder)
-		}
-		if count, _, _ := unstructured.NestedInt64(c.server.lease.Object, "spec", "leaseTransitions"); count != 2 {
-			t.Errorf("%d transitions", count)
-		}
-	})
+	c := newCluster(t, "one-leads")
+	first := c.start("first")
+	c.await(first, 1, short.duration, "the first one to lead")
+	second := c.start("second")
+	time.Sleep(short.duration + short.deadline)
+	c.expect("beside a leader", second, 0)
+	first.stop()
+	c.await(second, 1, short.duration/2, "the second one, to which the Lease was given back")
+	second.stop()
+	c.running.Wait()
+	c.expect("in peace", first, 1)
+	spec := apitest.Find(t, c.leases(), c.lease).Object["spec"].(map[string]any)
+	if holder, isHeld := spec["holderIdentity"]; isHeld || spec["leaseTransitions"] != int64(2) {
+		t.Errorf("%v holds it after %v transitions, want nobody after two", holder, spec["leaseTransitions"])
+	}
 }
 
 func TestALeaderThatIsCutOffStopsBeforeTheNextOneBegins(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := &cluster{t: t}
-		first := c.start("first")
-		time.Sleep(period / 2)
-		second := c.start("second")
-		defer second.stop()
-		c.expect(time.Minute, "in peace", first, second, 1, 0)
-		first.isCut.Store(true)
-		c.expect(deadline-period, "while it may still hold the Lease", first, second, 1, 0)
-		if c.leading.Load() != 1 {
-			t.Error("it gave up too early")
-		}
-		c.expect(duration, "after the Lease ran out", first, second, 1, 1)
-		first.isCut.Store(false)
-		c.expect(time.Minute, "when the former leader is back", first, second, 1, 1)
-		second.stop()
-		c.expect(2*period, "after the second one's end", first, second, 2, 1)
-		first.stop()
-		synctest.Wait()
-	})
+	c := newCluster(t, "cut-off")
+	first := c.start("first")
+	c.await(first, 1, short.duration, "the first one to lead")
+	second := c.start("second")
+	time.Sleep(short.deadline)
+	first.Cut(true)
+	time.Sleep(short.deadline / 2)
+	if c.leading.Load() != 1 {
+		t.Error("it gave up too early")
+	}
+	c.await(second, 1, 2*short.duration, "the second one to lead")
+	first.Cut(false)
+	time.Sleep(short.duration)
+	c.expect("back beside the next leader", first, 1)
+	second.stop()
+	c.await(first, 2, short.duration/2, "the first one to lead again")
+	first.stop()
 }
 
 func TestWritesOfAnotherProgramDoNotEndTheLead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := &cluster{t: t, server: server{isContended: true}}
-		first := c.start("first")
-		time.Sleep(period / 2)
-		second := c.start("second")
-		c.expect(time.Minute, "beside its writes", first, second, 1, 0)
-		if conflicts := c.server.updates / 2; conflicts < 10 {
-			t.Errorf("it met %d conflicts", conflicts)
+	c := newCluster(t, "written")
+	first := c.start("first")
+	c.await(first, 1, short.duration, "it to lead")
+	renewed := func() string {
+		text, _, _ := unstructured.NestedString(apitest.Find(t, c.leases(), c.lease).Object, "spec", "renewTime")
+		return text
+	}
+	before, objects := renewed(), c.leases()
+	for end := time.Now().Add(short.duration); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if _, err := objects.Patch(t.Context(), c.lease, types.MergePatchType,
+			[]byte(`{"metadata": {"annotations": {"time": "`+time.Now().String()+`"}}}`), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
 		}
-		first.stop()
-		second.stop()
-		synctest.Wait()
-	})
+	}
+	if after := renewed(); after == before {
+		t.Error("it was not renewed beside them")
+	}
+	c.expect("beside them", first, 1)
+	first.stop()
 }
