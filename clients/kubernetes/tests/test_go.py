@@ -1,4 +1,4 @@
-"""The tests in Go of what talks to the API server, with the real one."""
+"""The tests in Go of what talks to the API server or to nrd, with the real ones."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 
 
 @pytest.mark.usefixtures("kinds")
-def test_parts_that_talk_to_the_api_server(cluster):
+def test_what_talks_to_servers(cluster):
     """Go remembers the results of the others, which the same command has run before."""
     is_race = NRD_KUBE.endswith("-race")
     done = subprocess.run(["go", "test", *(["-race"] if is_race else []), "./..."], cwd=SOURCES, capture_output=True, text=True, check=False,

@@ -3,11 +3,13 @@ package containers
 import (
 	"errors"
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/containerd/nri/pkg/api"
 	"github.com/containerd/nri/pkg/stub"
 
+	"nrd.internal/kubernetes/internal/apitest"
 	"nrd.internal/kubernetes/internal/nrd"
 )
 
@@ -38,19 +40,17 @@ func (r *fakeRuntime) expect(t *testing.T, moment string, cpus map[string]string
 	r.cpus = map[string]string{}
 }
 
-// beside has a default pool, "common" with CPUs 0-1, and another pool.
-func beside(t *testing.T, other nrd.Pool) (*fakeNRD, *Plugin, *fakeRuntime) {
+// beside an nrd with a default pool and another one.
+func beside(t *testing.T, pool string) (*apitest.NRD, *Plugin, *fakeRuntime) {
 	t.Helper()
-	fake, client := newFakeNRD(t)
-	fake.node.Capacity.DefaultPool, fake.node.CPUs.Online = "common", "0-7"
-	fake.pools = []nrd.Pool{{Name: "common", Kind: "shared", CPUs: "0-1"}, other}
-	p, runtime := connectedPlugin(client), &fakeRuntime{cpus: map[string]string{}}
+	started := startNRD(t, common+pool)
+	p, runtime := connectedPlugin(started.Client), &fakeRuntime{cpus: map[string]string{}}
 	connectTo(p, runtime)
-	return fake, p, runtime
+	return started, p, runtime
 }
 
 func TestRunningContainersFollowTheCPUsOfTheirGrants(t *testing.T) {
-	fake, p, runtime := beside(t, nrd.Pool{Name: "fast", Kind: "exclusive", CPUs: "4"})
+	started, p, runtime := beside(t, fast)
 	pod := &api.PodSandbox{Id: "sandbox", Uid: "pod"}
 	ways, exclusive := waysContainer("1", api.ContainerState_CONTAINER_RUNNING, 1), poolContainer("2")
 	exclusive.Name = "d"
@@ -64,23 +64,16 @@ func TestRunningContainersFollowTheCPUsOfTheirGrants(t *testing.T) {
 		runtime.expect(t, moment, cpus)
 	}
 	compare("without a change", map[string]string{})
-	grow := func(cpus string) {
-		workload := fake.workloads["k8s.pod.c"]
-		workload.CPU = nrd.CPUGrants{{Pool: "common", CPUs: cpus}}
-		fake.workloads["k8s.pod.c"] = workload
-	}
-	grow("0")
+	started.Reload(strings.Replace(common, "0-1", "0", 1) + fast)
 	runtime.err = stub.ErrNoService
 	compare("the runtime fails", map[string]string{"1": "0"})
 	runtime.err = nil
 	compare("the pool has shrunk", map[string]string{"1": "0"})
 	compare("nothing is changed twice", map[string]string{})
-	grow("")
-	compare("an empty set means unchanged", map[string]string{})
 }
 
 func TestAnotherDefaultPoolIsAnotherRequest(t *testing.T) {
-	fake, p, runtime := beside(t, nrd.Pool{Name: "other", Kind: "shared", CPUs: "2-3"})
+	started, p, runtime := beside(t, other)
 	pod := &api.PodSandbox{Id: "sandbox", Uid: "pod"}
 	ways := waysContainer("1", api.ContainerState_CONTAINER_CREATED, 1)
 	change, _, err := p.CreateContainer(t.Context(), pod, ways)
@@ -91,14 +84,14 @@ func TestAnotherDefaultPoolIsAnotherRequest(t *testing.T) {
 	if err := p.StartContainer(t.Context(), pod, ways); err != nil {
 		t.Fatal(err)
 	}
-	fake.node.Capacity.DefaultPool = "other"
+	started.Reload(strings.Replace(common, `default_pool = "common"`, `default_pool = "other"`, 1) + other)
 	if err := p.compareOnce(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	runtime.expect(t, "another default pool", map[string]string{"1": "2-3"})
-	request := fake.requests["k8s.pod.c"]
-	if request.CPU[0].Pool != "other" || request.Labels[processLabel] != "7" {
-		t.Errorf("%+v, want pool other and the process", request)
+	granted := started.Granted("k8s.pod.c")
+	if granted.CPURequest[0].Pool != "other" || granted.Labels[processLabel] != "7" {
+		t.Errorf("%+v, want pool other and the process", granted)
 	}
 }
 
@@ -124,7 +117,7 @@ func TestContainersKeepTheCPUsOfKubeletsCPUManager(t *testing.T) {
 		{"another policy", noContainers{cpus: []int64{1, 2, 3}}, map[string]string{}},
 		{"kubelet is away", noContainers{err: errors.New("away")}, map[string]string{}},
 	} {
-		_, p, runtime := beside(t, nrd.Pool{Name: "fast", Kind: "exclusive", CPUs: "4"})
+		_, p, runtime := beside(t, fast)
 		p.kubelet = &Kubelet{lister: row.kubelet}
 		ways := withCPUs(waysContainer("1", api.ContainerState_CONTAINER_RUNNING, 1), "3")
 		p.book = p.bookOf(t.Context(), []*api.PodSandbox{pod}, []*api.Container{ways, withCPUs(plainContainer("2"), "2")})
@@ -136,7 +129,7 @@ func TestContainersKeepTheCPUsOfKubeletsCPUManager(t *testing.T) {
 }
 
 func TestACreatedContainerKeepsTheCPUsOfKubeletsCPUManager(t *testing.T) {
-	fake, p, runtime := beside(t, nrd.Pool{Name: "fast", Kind: "exclusive", CPUs: "4"})
+	started, p, runtime := beside(t, fast)
 	p.kubelet = &Kubelet{lister: noContainers{cpus: []int64{1, 2, 3}}}
 	pod := &api.PodSandbox{Id: "sandbox", Uid: "pod"}
 	ways := withCPUs(waysContainer("1", api.ContainerState_CONTAINER_CREATED, 1), "3")
@@ -153,8 +146,8 @@ func TestACreatedContainerKeepsTheCPUsOfKubeletsCPUManager(t *testing.T) {
 		t.Fatal(err)
 	}
 	runtime.expect(t, "the comparison", map[string]string{})
-	if request := fake.requests["k8s.pod.c"]; request.RDT == nil {
-		t.Errorf("requested %+v, want its way", request)
+	if granted := started.Granted("k8s.pod.c"); granted == nil || granted.RDT.Cache == nil {
+		t.Errorf("granted %+v, want its way", granted)
 	}
 }
 

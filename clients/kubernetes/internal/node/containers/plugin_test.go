@@ -11,8 +11,8 @@ import (
 )
 
 func TestTheEndOfAFormerSandboxKeepsTheGrantsOfTheNewerOne(t *testing.T) {
-	fake, client := newFakeNRD(t, "k8s.pod.c", "k8s.pod.d")
-	p := connectedPlugin(client)
+	started := startNRD(t, "", "k8s.pod.c", "k8s.pod.d")
+	p := connectedPlugin(started.Client)
 	newer := entryFor("pod", "1", "/1")
 	newer.sandbox = "newer"
 	former := entryFor("pod", "2", "/2")
@@ -22,8 +22,8 @@ func TestTheEndOfAFormerSandboxKeepsTheGrantsOfTheNewerOne(t *testing.T) {
 	if err := p.RemovePodSandbox(t.Context(), &api.PodSandbox{Id: "former", Uid: "pod"}); err != nil {
 		t.Fatal(err)
 	}
-	if !fake.has("k8s.pod.c") || fake.has("k8s.pod.d") {
-		t.Errorf("left: %v, want k8s.pod.c alone", fake.workloads)
+	if started.Granted("k8s.pod.c") == nil || started.Granted("k8s.pod.d") != nil {
+		t.Error("want k8s.pod.c alone to be left")
 	}
 }
 
@@ -35,8 +35,7 @@ func waysContainer(id string, state api.ContainerState, created int64) *api.Cont
 }
 
 func TestAStartedContainerWinsOverOneThatWasOnlyCreated(t *testing.T) {
-	_, client := newFakeNRD(t)
-	p := connectedPlugin(client)
+	p := connectedPlugin(nrd.New("/nowhere"))
 	pods := []*api.PodSandbox{{Id: "sandbox", Uid: "pod"}}
 	created, running, stopped := api.ContainerState_CONTAINER_CREATED, api.ContainerState_CONTAINER_RUNNING, api.ContainerState_CONTAINER_STOPPED
 	for _, row := range []struct {
@@ -61,24 +60,21 @@ func TestNothingIsDeletedAtTheNRDOfAnotherMachine(t *testing.T) {
 		machine   Machine
 		isDeleted bool
 	}{{thisMachine{}, true}, {unknownMachine{}, false}, {otherMachine{}, false}} {
-		fake, client := newFakeNRD(t, "k8s.gone.c")
-		p := connectedPlugin(client)
+		started := startNRD(t, "", "k8s.gone.c")
+		p := connectedPlugin(started.Client)
 		p.machine = row.machine
 		if err := p.compareOnce(t.Context()); (err != nil) != (row.machine == otherMachine{}) {
 			t.Errorf("%T: %v", row.machine, err)
 		}
-		if fake.has("k8s.gone.c") == row.isDeleted {
+		if (started.Granted("k8s.gone.c") == nil) != row.isDeleted {
 			t.Errorf("%T: deleted %v, want %v", row.machine, !row.isDeleted, row.isDeleted)
 		}
 	}
 }
 
 func TestTheNRDOfAnotherMachineIsLeftAlone(t *testing.T) {
-	fake, client := newFakeNRD(t, "k8s.pod.c")
-	fake.node.Capacity.DefaultPool = "common"
-	fake.pools = []nrd.Pool{{Name: "common", Kind: "shared", CPUs: "0"}}
-	fake.node.CPUs.Online = "0-3"
-	p := connectedPlugin(client)
+	started := startNRD(t, common, "k8s.pod.c")
+	p := connectedPlugin(started.Client)
 	p.machine = otherMachine{}
 	pod, asks := &api.PodSandbox{Id: "sandbox", Uid: "pod"}, waysContainer("1", api.ContainerState_CONTAINER_CREATED, 1)
 	if _, _, err := p.CreateContainer(t.Context(), pod, asks); err == nil || !strings.Contains(err.Error(), "machine id") {
@@ -88,12 +84,12 @@ func TestTheNRDOfAnotherMachineIsLeftAlone(t *testing.T) {
 	if err := p.StartContainer(t.Context(), pod, asks); err == nil || !strings.Contains(err.Error(), "machine id") {
 		t.Errorf("start: %v, want a refusal with the machine ids", err)
 	}
-	if _, err := p.StopContainer(t.Context(), pod, asks); err != nil || !fake.has("k8s.pod.c") {
+	if _, err := p.StopContainer(t.Context(), pod, asks); err != nil || started.Granted("k8s.pod.c") == nil {
 		t.Errorf("end: %v, want the other node's workload to stay", err)
 	}
 	change, _, err := p.CreateContainer(t.Context(), pod, &api.Container{Id: "2", Name: "plain"})
-	if err != nil || change != nil || len(fake.requests) != 0 {
-		t.Errorf("a container that asks for nothing: %v, %v, %v", change, err, fake.requests)
+	if err != nil || change != nil || started.Granted("k8s.pod.plain") != nil {
+		t.Errorf("a container that asks for nothing: %v, %v", change, err)
 	}
 }
 
@@ -105,35 +101,33 @@ func poolContainer(id string) *api.Container {
 }
 
 func TestAContainerThatCouldNotBeReadIsGrantedOnceItCanBe(t *testing.T) {
-	fake, client := newFakeNRD(t)
-	fake.pools = []nrd.Pool{{Name: "fast", Kind: "exclusive", CPUs: "4"}}
-	p := connectedPlugin(client)
+	started := startNRD(t, common+fast)
+	p := connectedPlugin(nrd.New("/nowhere"))
 	pod, container := &api.PodSandbox{Id: "sandbox", Uid: "pod"}, poolContainer("1")
-	fake.setAway(true)
 	p.book = p.bookOf(t.Context(), []*api.PodSandbox{pod}, []*api.Container{container})
 	if err := p.StartContainer(t.Context(), pod, container); err == nil || !strings.Contains(err.Error(), "cannot read what the container asks for") {
 		t.Errorf("start: %v, want a refusal", err)
 	}
-	fake.setAway(false)
+	p.client = started.Client
 	if err := p.compareOnce(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if cpus := fake.requests["k8s.pod.c"].CPU; len(cpus) != 1 || cpus[0].CPUs != "4" {
-		t.Errorf("requested %+v, want CPU 4", cpus)
+	if granted := started.Granted("k8s.pod.c"); granted == nil || granted.CPU[0].CPUs != "4" {
+		t.Errorf("granted %+v, want CPU 4", granted)
 	}
 }
 
 func TestAContainerThatCannotBeReadIsNeitherGrantedNorStarted(t *testing.T) {
-	fake, client := newFakeNRD(t)
-	p := connectedPlugin(client)
+	started := startNRD(t, "")
+	p := connectedPlugin(started.Client)
 	pod := &api.PodSandbox{Id: "sandbox", Uid: "pod", Annotations: map[string]string{"c_cache_min": "1.5"}}
 	container := waysContainer("1", api.ContainerState_CONTAINER_CREATED, 1)
 	p.book = p.bookOf(t.Context(), []*api.PodSandbox{pod}, []*api.Container{container})
-	if err := p.compareOnce(t.Context()); err != nil || len(fake.requests) != 0 {
-		t.Errorf("%v, requests %v, want none", err, fake.requests)
+	if err := p.compareOnce(t.Context()); err != nil || started.Granted("k8s.pod.c") != nil {
+		t.Errorf("%v, want no grant", err)
 	}
-	if _, err := p.grantMissing(t.Context(), "k8s.pod.c"); err != nil || len(fake.requests) != 0 {
-		t.Errorf("%v, requests %v, want none", err, fake.requests)
+	if _, err := p.grantMissing(t.Context(), "k8s.pod.c"); err != nil || started.Granted("k8s.pod.c") != nil {
+		t.Errorf("%v, want no grant", err)
 	}
 	if err := p.StartContainer(t.Context(), pod, container); err == nil || !strings.Contains(err.Error(), "c_cache_min") {
 		t.Errorf("start: %v, want a refusal with the annotation", err)
@@ -146,8 +140,7 @@ func TestOfTwoPodsOfOneNameTheNewerOneIsListed(t *testing.T) {
 		e.namespace, e.pod, e.created = "default", "feed", created
 		return e
 	}
-	_, client := newFakeNRD(t)
-	p := connectedPlugin(client)
+	p := connectedPlugin(nrd.New("/nowhere"))
 	p.book.put(entryOf("former", 1))
 	if list := p.Containers(); len(list) != 1 || list[0].PodUID != "former" {
 		t.Errorf("%+v, want the container of the only pod", list)

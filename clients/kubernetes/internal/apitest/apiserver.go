@@ -1,4 +1,5 @@
-// Package apitest connects tests to the real API server that clients/kubernetes/test has started. It is part of no program.
+// Package apitest has the servers that nrd-kube talks to, for tests: the real API server that clients/kubernetes/test has
+// started, and the real nrd on a simulated node. It is part of no program.
 package apitest
 
 import (
