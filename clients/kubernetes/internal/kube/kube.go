@@ -2,9 +2,13 @@
 package kube
 
 import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
 )
+
+// Nodes of the cluster.
+var Nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 
 // Dynamic client: objects of kinds that this program does not compile in, such as CRs. The connection is that of a
 // kubeconfig, or without one that of the pod's service account.

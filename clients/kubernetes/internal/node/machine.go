@@ -9,9 +9,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"nrd.internal/kubernetes/internal/kube"
 	"nrd.internal/kubernetes/internal/nrd"
 )
 
@@ -77,7 +77,7 @@ func (m *machine) ask(ctx context.Context) {
 	if err != nil {
 		return // PreStartContainer says so
 	}
-	object, err := m.api.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}).Get(ctx, m.node, metav1.GetOptions{})
+	object, err := m.api.Resource(kube.Nodes).Get(ctx, m.node, metav1.GetOptions{})
 	if err != nil {
 		slog.Warn("cannot read this node from the API server; trying again", "node", m.node, "reason", err)
 		return

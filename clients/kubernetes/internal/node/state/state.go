@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
 	"nrd.internal/kubernetes/api/intel"
@@ -30,8 +29,6 @@ const (
 	mostShown = 2000
 	mostPools = 64 // the CRD's limit
 )
-
-var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 
 // Mirror of one node.
 type Mirror struct {
@@ -122,7 +119,7 @@ func (m *Mirror) pools(ctx context.Context) (map[string]any, error) {
 // make makes the object, which belongs to the Node and goes with it. A Node that was deleted and registered again has
 // another uid.
 func (m *Mirror) make(ctx context.Context) error {
-	node, err := m.api.Resource(nodes).Get(ctx, m.node, metav1.GetOptions{})
+	node, err := m.api.Resource(kube.Nodes).Get(ctx, m.node, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}

@@ -9,13 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"nrd.internal/kubernetes/internal/apitest"
+	"nrd.internal/kubernetes/internal/kube"
 )
 
 func TestADeletedStateIsMadeAgainOnAQuietNode(t *testing.T) {
 	const name = "node-quiet"
 	api, _ := apitest.Client(t)
 	node := map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": name}}
-	apitest.Create(t, api.Resource(nodes), node)
+	apitest.Create(t, api.Resource(kube.Nodes), node)
 	m := New(nil, api, name)
 	t.Cleanup(func() { apitest.Delete(t, m.states(), m.object().GetName()) })
 	publish := func(workload string) {
@@ -46,8 +47,8 @@ func TestADeletedStateIsMadeAgainOnAQuietNode(t *testing.T) {
 	apitest.Delete(t, m.states(), m.object().GetName())
 	publish("two")
 	expect("without a change nothing is asked")
-	apitest.Delete(t, api.Resource(nodes), name)
-	uid := apitest.Create(t, api.Resource(nodes), node).GetUID()
+	apitest.Delete(t, api.Resource(kube.Nodes), name)
+	uid := apitest.Create(t, api.Resource(kube.Nodes), node).GetUID()
 	m.writtenAt = time.Now().Add(-rewriteInterval)
 	publish("two")
 	expect("after a while", "two")

@@ -16,7 +16,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
@@ -32,8 +31,6 @@ const (
 	// failurePause after an error of nrd or of the API server, which a refusal is not.
 	failurePause = 5 * time.Second
 )
-
-var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 
 // Controller of one node.
 type Controller struct {
@@ -51,7 +48,7 @@ func New(client *nrd.Client, api dynamic.Interface, events *kube.Events, node st
 	c := &Controller{client: client, api: api, events: events, node: node, wake: kube.NewSignal()}
 	// No resync: the comparison each minute reads the informer's store.
 	c.workloads = kube.NewInformer(api, kube.Selection{Resource: intel.Workloads, Labels: "!" + intel.AutomaticLabel})
-	c.self = kube.NewInformer(api, kube.Selection{Resource: nodes, Field: "metadata.name=" + node})
+	c.self = kube.NewInformer(api, kube.Selection{Resource: kube.Nodes, Field: "metadata.name=" + node})
 	return c
 }
 
