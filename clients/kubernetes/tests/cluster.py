@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from glob import glob
 
 from api import Api
 from processes import DEADLINE, Process, wait_for
@@ -71,7 +72,9 @@ class Cluster:
         return self
 
     def __exit__(self, *_):
+        found = self.races()
         self.end()
+        assert not found, "\n".join(found)
 
     def start(self):
         self.keys = Keys(self.pki)
@@ -157,6 +160,15 @@ class Cluster:
         self.workers.append(worker)
         worker.start()
         return worker
+
+    def races(self):
+        """Reports of the race detector, from the first on: the program goes on after one."""
+        found = []
+        for log in (*glob(f"{self.folder}/*/nrd-kube.log"), *glob(f"{self.folder}/operator-*/log")):
+            with open(log, errors="replace") as file:
+                _, report, rest = file.read().partition("WARNING: DATA RACE")
+            found += [f"{log}: {report}{rest[:5000]}"] if report else []
+        return found
 
     def end(self):
         for worker in self.workers:

@@ -8,7 +8,7 @@ import pytest
 from settings import RELEASED
 from test_ways import WAYS
 
-MOST_PROGRAM = 32  # MB, the file: one import can bring all kinds of the API server, which are 15 MB
+MOST_PROGRAM = 32  # MB, the file: one import can bring all kinds of the API server (docs/dependencies.md)
 MOST_RESIDENT = 40  # MB, of the program without the race detector
 MOST_DELAY = 2.0  # seconds
 MOST_START = 30  # seconds

@@ -226,7 +226,7 @@ def pool(cpus):
 
 def pool_sizes(cluster, node):
     status = (cluster.api.find("RmdNodeState", f"rmd-node-state-{node}") or {}).get("status", {})
-    return {name: pool["cpus"] for name, pool in (status.get("pools") or {}).items()}
+    return {name: found["cpus"] for name, found in (status.get("pools") or {}).items()}
 
 
 def test_the_node_state_follows_cpu_pools_until_the_last_has_gone(cluster, x):

@@ -48,14 +48,24 @@ def await_end_of_start(cluster, worker, name):
     wait_for(has_ended, f"pod {name} to run or fail", 120)
 
 
+def state_of(cluster, name):
+    return cluster.api.get("Pod", name)["status"]["containerStatuses"][0]
+
+
 @pytest.fixture
 def steady(cluster, worker):
-    """A container that runs through all of it."""
+    """Fails unless a container that has run all the time is as it was."""
     worker.await_devices()
-    pod = cluster.run_pod("steady", limits={WAYS: 1})
+    before = cluster.run_pod("steady", limits={WAYS: 1})["status"]["containerStatuses"][0]
     processes = worker.processes_of(worker.workload_of("steady"))
-    yield
-    assert cluster.api.get("Pod", "steady")["status"]["containerStatuses"][0]["restartCount"] == pod["status"]["containerStatuses"][0]["restartCount"]
+
+    def assert_untouched():
+        after = state_of(cluster, "steady")
+        if after["restartCount"] != before["restartCount"]:
+            of_it = [line for line in worker.containerd.text().splitlines() if before["containerID"][-64:-52] in line or "shim" in line]
+            raise AssertionError("\n".join([f"it was started again: {after}", *of_it[-30:]]))
+    yield assert_untouched
+    assert_untouched()
     assert worker.processes_of(worker.workload_of("steady")) == processes
     cluster.delete_pod("steady", grace=0)
     await_no_workloads(worker)
@@ -81,3 +91,4 @@ def test_random_kills_leave_grants_and_containers_equal(cluster, worker, steady)
             cluster.api.delete("Pod", name, grace=0)
         wait_for(lambda name=name: has_kubelet(worker) and cluster.api.find("Pod", name) is None, f"pod {name} to be gone")
         assert_level(cluster, worker)
+        steady()

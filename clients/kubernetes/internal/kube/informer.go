@@ -12,14 +12,15 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Selection of objects of one kind. An empty member selects all of them.
+// Selection of objects of one kind. Without a namespace or selector it has those of all.
 type Selection struct {
-	Resource                 schema.GroupVersionResource
-	Namespace, Labels, Field string // selectors as kubectl's -l and --field-selector
+	Resource      schema.GroupVersionResource
+	Namespace     string
+	Labels, Field string // selectors, as kubectl's -l and --field-selector
 }
 
-// NewInformer follows them. client-go's own dynamicinformer does the same, and brings all kinds of the API server into the
-// program with it.
+// NewInformer follows them. client-go's dynamicinformer does the same, and brings all kinds of the API server into the
+// program.
 func NewInformer(api dynamic.Interface, of Selection) cache.SharedIndexInformer {
 	objects := api.Resource(of.Resource).Namespace(of.Namespace)
 	narrow := func(options metav1.ListOptions) metav1.ListOptions {

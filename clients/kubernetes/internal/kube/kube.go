@@ -10,8 +10,7 @@ import (
 // Nodes of the cluster.
 var Nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 
-// Dynamic client: objects of kinds that this program does not compile in, such as CRs. The connection is that of a
-// kubeconfig, or without one that of the pod's service account.
+// Dynamic client, for objects of all kinds, of the API server of a kubeconfig, or without one of the pod's service account.
 func Dynamic(kubeconfig string) (dynamic.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/containerd/nri/pkg/api"
 	"github.com/containerd/nri/pkg/stub"
 
-	"nrd.internal/kubernetes/internal/apitest"
 	"nrd.internal/kubernetes/internal/nrd"
+	"nrd.internal/kubernetes/internal/testservers"
 )
 
 // fakeRuntime notes the cpusets that it is asked for.
@@ -41,7 +41,7 @@ func (r *fakeRuntime) expect(t *testing.T, moment string, cpus map[string]string
 }
 
 // beside an nrd with a default pool and another one.
-func beside(t *testing.T, pool string) (*apitest.NRD, *Plugin, *fakeRuntime) {
+func beside(t *testing.T, pool string) (*testservers.NRD, *Plugin, *fakeRuntime) {
 	t.Helper()
 	started := startNRD(t, common+pool)
 	p, runtime := connectedPlugin(started.Client), &fakeRuntime{cpus: map[string]string{}}
@@ -56,20 +56,20 @@ func TestRunningContainersFollowTheCPUsOfTheirGrants(t *testing.T) {
 	exclusive.Name = "d"
 	p.book = p.bookOf(t.Context(), []*api.PodSandbox{pod}, []*api.Container{withCPUs(ways, "0-1"), withCPUs(exclusive, "4")})
 	p.book.pauses = map[string]entry{}
-	compare := func(moment string, cpus map[string]string) {
+	expect := func(moment string, cpus map[string]string) {
 		t.Helper()
-		if err := p.compareOnce(t.Context()); err != nil && runtime.err == nil {
+		if err := compare(t, p); err != nil && runtime.err == nil {
 			t.Errorf("%s: %v", moment, err)
 		}
 		runtime.expect(t, moment, cpus)
 	}
-	compare("without a change", map[string]string{})
+	expect("without a change", map[string]string{})
 	started.Reload(strings.Replace(common, "0-1", "0", 1) + fast)
 	runtime.err = stub.ErrNoService
-	compare("the runtime fails", map[string]string{"1": "0"})
+	expect("the runtime fails", map[string]string{"1": "0"})
 	runtime.err = nil
-	compare("the pool has shrunk", map[string]string{"1": "0"})
-	compare("nothing is changed twice", map[string]string{})
+	expect("the pool has shrunk", map[string]string{"1": "0"})
+	expect("nothing is changed twice", map[string]string{})
 }
 
 func TestAnotherDefaultPoolIsAnotherRequest(t *testing.T) {
@@ -85,7 +85,7 @@ func TestAnotherDefaultPoolIsAnotherRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	started.Reload(strings.Replace(common, `default_pool = "common"`, `default_pool = "other"`, 1) + other)
-	if err := p.compareOnce(t.Context()); err != nil {
+	if err := compare(t, p); err != nil {
 		t.Fatal(err)
 	}
 	runtime.expect(t, "another default pool", map[string]string{"1": "2-3"})
@@ -121,7 +121,7 @@ func TestContainersKeepTheCPUsOfKubeletsCPUManager(t *testing.T) {
 		p.kubelet = &Kubelet{lister: row.kubelet}
 		ways := withCPUs(waysContainer("1", api.ContainerState_CONTAINER_RUNNING, 1), "3")
 		p.book = p.bookOf(t.Context(), []*api.PodSandbox{pod}, []*api.Container{ways, withCPUs(plainContainer("2"), "2")})
-		if err := p.compareOnce(t.Context()); !errors.Is(err, row.kubelet.err) {
+		if err := compare(t, p); !errors.Is(err, row.kubelet.err) {
 			t.Errorf("%s: %v", row.name, err)
 		}
 		runtime.expect(t, row.name, row.cpus)
@@ -142,7 +142,7 @@ func TestACreatedContainerKeepsTheCPUsOfKubeletsCPUManager(t *testing.T) {
 	if err := p.StartContainer(t.Context(), pod, ways); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.compareOnce(t.Context()); err != nil {
+	if err := compare(t, p); err != nil {
 		t.Fatal(err)
 	}
 	runtime.expect(t, "the comparison", map[string]string{})
@@ -170,5 +170,18 @@ func TestRequestsForCPUsAreComparedByWhatTheyAskFor(t *testing.T) {
 	}
 	if !hasSameCPUs(nil, nrd.CPURequests{{Pool: "common"}}) {
 		t.Error("a request without CPUs has nrd's default pool: want the same")
+	}
+}
+
+func TestAGrantWithoutCPUsChangesNoCpuset(t *testing.T) {
+	b := newBook()
+	asks := entryFor("pod", "1", "/1")
+	asks.request.CPU, asks.cpus = []nrd.CPURequest{{Pool: "common", RequestMilli: 500}}, "0-1"
+	b.put(asks)
+	for cpus, moved := range map[string]map[string]string{"0": {"1": "0"}, "0-1": {}, "": {}} {
+		granted := nrd.Workload{ID: "k8s.pod.c", Cgroup: "/1", CPU: nrd.CPUGrants{{Pool: "common", CPUs: cpus}}}
+		if found := b.outdated([]nrd.Workload{granted}, asksForCPUs); !maps.Equal(found, moved) {
+			t.Errorf("granted %q: %v, want %v", cpus, found, moved)
+		}
 	}
 }

@@ -8,16 +8,16 @@ import (
 	"google.golang.org/grpc"
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 
-	"nrd.internal/kubernetes/internal/apitest"
 	"nrd.internal/kubernetes/internal/health"
 	"nrd.internal/kubernetes/internal/kube"
 	"nrd.internal/kubernetes/internal/nrd"
+	"nrd.internal/kubernetes/internal/testservers"
 )
 
 // startNRD has workloads with these ids.
-func startNRD(t *testing.T, config string, ids ...string) *apitest.NRD {
+func startNRD(t *testing.T, config string, ids ...string) *testservers.NRD {
 	t.Helper()
-	started := apitest.StartNRD(t, config)
+	started := testservers.StartNRD(t, config)
 	for position, id := range ids {
 		started.Grant(id, 8+position)
 	}
@@ -30,6 +30,18 @@ const (
 	fast   = "[[cpu.pools]]\nname = \"fast\"\ncpus = \"4\"\nkind = \"exclusive\"\nthreads = \"any\"\n"
 	other  = "[[cpu.pools]]\nname = \"other\"\ncpus = \"2-3\"\nkind = \"shared\"\n"
 )
+
+// compare once more where nrd takes longer than a repair may, as the plugin does a minute later.
+func compare(t *testing.T, p *Plugin) error {
+	t.Helper()
+	var err error
+	for range 10 {
+		if err = p.compareOnce(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
+			break
+		}
+	}
+	return err
+}
 
 // thisMachine is that of the node.
 type thisMachine struct{}

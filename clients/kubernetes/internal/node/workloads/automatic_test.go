@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"nrd.internal/kubernetes/api/intel"
-	"nrd.internal/kubernetes/internal/apitest"
 	"nrd.internal/kubernetes/internal/node/containers"
 	"nrd.internal/kubernetes/internal/nrd"
+	"nrd.internal/kubernetes/internal/testservers"
 )
 
 func TestTheNameIsThePodsAndNeverTooLong(t *testing.T) {
@@ -51,7 +51,7 @@ func TestAnObjectHasItsPodAsOwnerUnlessThatIsStatic(t *testing.T) {
 // after a deletion of each.
 func automaticOf(t *testing.T, pods map[string]bool, failure error) (*Automatic, map[string]grantObject) {
 	t.Helper()
-	api, _ := apitest.Client(t)
+	api, _ := testservers.Client(t)
 	container := containers.Container{Namespace: "default", Pod: "shown", PodUID: "uid", Name: "main", Workload: "k8s.uid.main", IsStatic: true}
 	a := NewAutomatic(nil, api, "node-automatic", func() []containers.Container { return []containers.Container{container} },
 		func(context.Context) (map[string]bool, error) { return pods, failure })
@@ -65,7 +65,7 @@ func automaticOf(t *testing.T, pods map[string]bool, failure error) (*Automatic,
 // collect deletes the object of automaticOf, and tells whether it was there.
 func collect(t *testing.T, a *Automatic) bool {
 	t.Helper()
-	return apitest.Delete(t, a.api.Resource(intel.Workloads).Namespace("default"), "shown-rmd-workload-main")
+	return testservers.Delete(t, a.api.Resource(intel.Workloads).Namespace("default"), "shown-rmd-workload-main")
 }
 
 func TestAnObjectIsCreatedOnlyForAPodThatKubeletHas(t *testing.T) {

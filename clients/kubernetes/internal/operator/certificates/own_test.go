@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"nrd.internal/kubernetes/internal/apitest"
+	"nrd.internal/kubernetes/internal/testservers"
 )
 
 // replica has a configuration with one webhook, which is never called: it has no rules.
@@ -18,8 +18,8 @@ type replica struct{ *Own }
 
 func newReplica(t *testing.T) replica {
 	t.Helper()
-	api, _ := apitest.Client(t)
-	made := apitest.Create(t, api.Resource(configurations), map[string]any{
+	api, _ := testservers.Client(t)
+	made := testservers.Create(t, api.Resource(configurations), map[string]any{
 		"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
 		"metadata": map[string]any{"generateName": "nrd-certificates-"},
 		"webhooks": []any{map[string]any{"name": "pods.noderesource.dev", "sideEffects": "None", "admissionReviewVersions": []any{"v1"},
@@ -30,7 +30,7 @@ func newReplica(t *testing.T) replica {
 // see brings the configuration of now to the replica, and returns its caBundle.
 func (r replica) see(t *testing.T) []byte {
 	t.Helper()
-	found := apitest.Find(t, r.api.Resource(configurations), r.configuration)
+	found := testservers.Find(t, r.api.Resource(configurations), r.configuration)
 	if err := r.informer.GetStore().Add(found); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func (r replica) see(t *testing.T) []byte {
 	return configuration.Webhooks[0].ClientConfig.CABundle
 }
 
-// lose the authorities, as by somebody who applies the manifest.
+// lose the authorities, as when the manifest is applied again.
 func (r replica) lose(t *testing.T) {
 	t.Helper()
 	if _, err := r.api.Resource(configurations).Patch(t.Context(), r.configuration, types.JSONPatchType,

@@ -1,10 +1,10 @@
-// Package election lets one replica at a time do a task, by a Lease of the API server. It only saves double work: what the
-// task writes, it writes to the version that it has read. client-go's election would bring all kinds of the API server into
-// the program, which made up a third of its size and of the memory of the node role.
+// Package election lets one replica at a time do a task, by a Lease of the API server. It only saves double work: the task
+// writes to the version that it has read. client-go's election would bring all kinds of the API server into the program.
 package election
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -18,15 +18,12 @@ import (
 	"nrd.internal/kubernetes/internal/kube"
 )
 
-// timing of an election.
-type timing struct {
-	duration time.Duration // without a renewal for this time another replica takes over
-	deadline time.Duration // before that the leader has stopped
-	period   time.Duration
-	most     time.Duration // of a turn: two that fail end by the deadline, with their pauses
-}
-
-var usual = timing{duration: 15 * time.Second, deadline: 10 * time.Second, period: 2 * time.Second, most: 2 * time.Second}
+const (
+	leaseDuration  = 15 * time.Second // without a renewal for this time another replica takes over
+	renewDeadline  = 10 * time.Second // without a renewal for this time the leader stops
+	retryPeriod    = 2 * time.Second
+	attemptTimeout = 5 * time.Second
+)
 
 var leases = coordination.SchemeGroupVersion.WithResource("leases")
 
@@ -34,112 +31,69 @@ var leases = coordination.SchemeGroupVersion.WithResource("leases")
 type Candidate struct {
 	leases         dynamic.ResourceInterface
 	name, identity string
-	renewed        time.Time // by us; zero: never
+	renewed        time.Time // by this replica; zero: another one has the Lease, or none
 	seen           metav1.MicroTime
-	seenSince      time.Time // by our own clock: that of the other replica may differ
-	timing
+	seenSince      time.Time // by the clock of this machine: that of the other replica may differ
 }
 
 // NewCandidate for the Lease of this name; identity tells this replica from the others.
 func NewCandidate(api dynamic.Interface, namespace, name, identity string) *Candidate {
-	return &Candidate{leases: api.Resource(leases).Namespace(namespace), name: name, identity: identity, timing: usual}
+	return &Candidate{leases: api.Resource(leases).Namespace(namespace), name: name, identity: identity}
 }
 
-// Run does the task while this replica holds the Lease, until the context ends. Then it gives the Lease back, so that the
-// other one need not wait.
+// Run does the task while this replica holds the Lease, until the context or the task ends. Then it releases the Lease, so
+// that the other replica need not wait.
 func (c *Candidate) Run(ctx context.Context, task func(context.Context) error) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
 	var leading work
-	pauses := kube.Pauses{Usual: c.period, AfterFailure: c.period}
-	err := kube.Repeat(ctx, kube.NewSignal(), pauses, "cannot renew Lease "+c.name, func(ctx context.Context) error {
+	pauses := kube.Pauses{Usual: retryPeriod, AfterFailure: retryPeriod}
+	_ = kube.Repeat(ctx, kube.NewSignal(), pauses, "cannot renew Lease "+c.name, func(ctx context.Context) error {
 		failure := c.renew(ctx)
-		if time.Since(c.renewed) < c.deadline {
-			leading.start(ctx, task)
+		if left := renewDeadline - time.Since(c.renewed); left > 0 {
+			leading.keep(ctx, left, task, end)
 		} else {
 			leading.stop()
 		}
 		return failure
 	})
 	leading.stop()
-	c.giveBack()
-	return err
+	c.release()
+	return context.Cause(ctx)
 }
 
-// renew takes the Lease if it is free. Another replica's is no error, nor is one that it takes in the same moment.
+// renew the Lease, or acquire it if it is free. That another replica has it, or is faster, is no error.
 func (c *Candidate) renew(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, c.most)
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	now := time.Now() // before the request: when the other replica sees it, this much has passed at least
-	lease, err := c.read(ctx)
-	if err != nil && !apierrors.IsNotFound(err) {
+	for {
+		err := c.try(ctx)
+		hasChanged := apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) // since it was read
+		if !hasChanged {
+			return err
+		}
+	}
+}
+
+func (c *Candidate) try(ctx context.Context) error {
+	start := time.Now() // the other replica sees the renewal later
+	found, err := c.leases.Get(ctx, c.name, metav1.GetOptions{})
+	isNew := apierrors.IsNotFound(err)
+	if err != nil && !isNew {
 		return err
 	}
-	isNew := err != nil
-	if !c.mayHold(&lease.Spec, now) {
+	lease := &coordination.Lease{TypeMeta: metav1.TypeMeta{APIVersion: coordination.SchemeGroupVersion.String(), Kind: "Lease"},
+		ObjectMeta: metav1.ObjectMeta{Name: c.name}}
+	if !isNew {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, lease); err != nil {
+			return err
+		}
+	}
+	if !c.mayHold(lease.Spec, time.Now()) {
 		c.renewed = time.Time{}
 		return nil
 	}
-	c.hold(&lease.Spec, now)
-	if err := c.write(ctx, lease, isNew); err != nil {
-		if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-			return nil
-		}
-		return err
-	}
-	c.renewed = now
-	return nil
-}
-
-// mayHold tells whether it is ours, nobody's, or one that its holder has not renewed for too long.
-func (c *Candidate) mayHold(spec *coordination.LeaseSpec, now time.Time) bool {
-	if spec.HolderIdentity == nil || *spec.HolderIdentity == "" || *spec.HolderIdentity == c.identity {
-		return true
-	}
-	if renewal := spec.RenewTime; c.seenSince.IsZero() || renewal != nil && !renewal.Equal(&c.seen) {
-		c.seenSince = now
-		if renewal != nil {
-			c.seen = *renewal
-		}
-	}
-	return now.Sub(c.seenSince) >= c.duration
-}
-
-// hold writes us into it.
-func (c *Candidate) hold(spec *coordination.LeaseSpec, now time.Time) {
-	moment, seconds := metav1.NewMicroTime(now), int32(c.duration/time.Second)
-	if spec.HolderIdentity == nil || *spec.HolderIdentity != c.identity {
-		transitions := int32(1)
-		if spec.LeaseTransitions != nil {
-			transitions += *spec.LeaseTransitions
-		}
-		spec.HolderIdentity, spec.AcquireTime, spec.LeaseTransitions = &c.identity, &moment, &transitions
-	}
-	spec.RenewTime, spec.LeaseDurationSeconds = &moment, &seconds
-}
-
-// giveBack does what it can: another replica takes an abandoned one later.
-func (c *Candidate) giveBack() {
-	ctx, cancel := context.WithTimeout(context.Background(), c.most)
-	defer cancel()
-	lease, err := c.read(ctx)
-	if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity != c.identity {
-		return
-	}
-	lease.Spec.HolderIdentity = nil
-	_ = c.write(ctx, lease, false)
-}
-
-func (c *Candidate) read(ctx context.Context) (*coordination.Lease, error) {
-	lease := &coordination.Lease{TypeMeta: metav1.TypeMeta{APIVersion: coordination.SchemeGroupVersion.String(), Kind: "Lease"},
-		ObjectMeta: metav1.ObjectMeta{Name: c.name}}
-	found, err := c.leases.Get(ctx, c.name, metav1.GetOptions{})
-	if err != nil {
-		return lease, err
-	}
-	return lease, runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, lease)
-}
-
-// write fails if it has changed since it was read.
-func (c *Candidate) write(ctx context.Context, lease *coordination.Lease, isNew bool) error {
+	c.hold(&lease.Spec, start)
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(lease)
 	if err != nil {
 		return err
@@ -149,26 +103,76 @@ func (c *Candidate) write(ctx context.Context, lease *coordination.Lease, isNew 
 	} else {
 		_, err = c.leases.Update(ctx, &unstructured.Unstructured{Object: object}, metav1.UpdateOptions{FieldManager: c.name})
 	}
+	if err == nil {
+		c.renewed = start
+	}
 	return err
+}
+
+// mayHold tells whether the Lease is free, is ours, or has not been renewed by its holder for too long.
+func (c *Candidate) mayHold(spec coordination.LeaseSpec, now time.Time) bool {
+	if spec.HolderIdentity == nil || *spec.HolderIdentity == "" || *spec.HolderIdentity == c.identity {
+		return true
+	}
+	var renewal metav1.MicroTime
+	if spec.RenewTime != nil {
+		renewal = *spec.RenewTime
+	}
+	if c.seenSince.IsZero() || !renewal.Equal(&c.seen) {
+		c.seen, c.seenSince = renewal, now
+	}
+	return now.Sub(c.seenSince) >= leaseDuration
+}
+
+// hold writes this replica into the Lease.
+func (c *Candidate) hold(spec *coordination.LeaseSpec, now time.Time) {
+	moment, seconds := metav1.NewMicroTime(now), int32(leaseDuration/time.Second)
+	if spec.HolderIdentity == nil || *spec.HolderIdentity != c.identity {
+		transitions := int32(0)
+		if spec.LeaseTransitions != nil {
+			transitions = *spec.LeaseTransitions + 1
+		}
+		spec.HolderIdentity, spec.AcquireTime, spec.LeaseTransitions = &c.identity, &moment, &transitions
+	}
+	spec.RenewTime, spec.LeaseDurationSeconds = &moment, &seconds
+}
+
+// release the Lease if this replica holds it. If that fails, another one acquires it later.
+func (c *Candidate) release() {
+	ctx, cancel := context.WithTimeout(context.Background(), attemptTimeout)
+	defer cancel()
+	found, err := c.leases.Get(ctx, c.name, metav1.GetOptions{})
+	if err != nil {
+		return
+	}
+	if holder, _, _ := unstructured.NestedString(found.Object, "spec", "holderIdentity"); holder == c.identity {
+		unstructured.RemoveNestedField(found.Object, "spec", "holderIdentity")
+		_, _ = c.leases.Update(ctx, found, metav1.UpdateOptions{FieldManager: c.name})
+	}
 }
 
 // work is a task that runs, or not.
 type work struct {
-	cancel context.CancelFunc
-	ended  chan struct{}
+	cancel  context.CancelFunc
+	timer   *time.Timer // ends it
+	stopped chan struct{}
 }
 
-// start again one that runs does nothing, nor does one that has ended before its context: the program goes on without it.
-func (w *work) start(ctx context.Context, task func(context.Context) error) {
-	if w.cancel != nil {
+// keep it running for this long from now, and start it if it does not run. If it ends by itself, it ends all.
+func (w *work) keep(ctx context.Context, left time.Duration, task func(context.Context) error, end context.CancelCauseFunc) {
+	if w.cancel != nil && w.timer.Reset(left) {
 		return
 	}
+	w.stop() // a renewal came too late
 	slog.Info("this replica leads now")
 	ctx, w.cancel = context.WithCancel(ctx)
-	w.ended = make(chan struct{})
+	w.timer = time.AfterFunc(left, w.cancel)
+	w.stopped = make(chan struct{})
 	go func() {
-		defer close(w.ended)
-		_ = task(ctx) // it ends with the context alone
+		defer close(w.stopped)
+		if err := task(ctx); ctx.Err() == nil {
+			end(errors.Join(errors.New("the leader's task has ended"), err))
+		}
 	}()
 }
 
@@ -177,8 +181,9 @@ func (w *work) stop() {
 	if w.cancel == nil {
 		return
 	}
+	w.timer.Stop()
 	w.cancel()
-	<-w.ended
+	<-w.stopped
 	*w = work{}
 	slog.Info("this replica does not lead any more")
 }

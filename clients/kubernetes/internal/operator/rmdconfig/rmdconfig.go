@@ -125,14 +125,15 @@ func (c *Controller) showNodes(ctx context.Context) error {
 	if err == nil && slices.Equal(shown, nodes) {
 		return nil
 	}
-	body, err := json.Marshal(map[string]any{"status": map[string]any{"nodes": nodes}})
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": object.GetResourceVersion()},
+		"status": map[string]any{"nodes": nodes}})
 	if err != nil {
 		return err
 	}
 	_, err = c.api.Resource(intel.Configs).Namespace(intel.NodeStatesNamespace).Patch(ctx, configName, types.MergePatchType, body,
 		metav1.PatchOptions{FieldManager: "nrd-operator"}, "status")
-	if apierrors.IsNotFound(err) {
-		return nil // deleted since it was seen
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // deleted or changed since it was seen; a change is another step
 	}
 	return err
 }
