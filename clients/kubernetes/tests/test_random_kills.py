@@ -48,10 +48,6 @@ def await_end_of_start(cluster, worker, name):
     wait_for(has_ended, f"pod {name} to run or fail", 120)
 
 
-def state_of(cluster, name):
-    return cluster.api.get("Pod", name)["status"]["containerStatuses"][0]
-
-
 @pytest.fixture
 def steady(cluster, worker):
     """Fails unless a container that has run all the time is as it was."""
@@ -60,7 +56,7 @@ def steady(cluster, worker):
     processes = worker.processes_of(worker.workload_of("steady"))
 
     def assert_untouched():
-        after = state_of(cluster, "steady")
+        after = cluster.api.get("Pod", "steady")["status"]["containerStatuses"][0]
         if after["restartCount"] != before["restartCount"]:
             of_it = [line for line in worker.containerd.text().splitlines() if before["containerID"][-64:-52] in line or "shim" in line]
             raise AssertionError("\n".join([f"it was started again: {after}", *of_it[-30:]]))

@@ -12,11 +12,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Selection of objects of one kind. Without a namespace or selector it has those of all.
+// Selection of objects of one kind. An empty member selects those of all namespaces, names or labels.
 type Selection struct {
-	Resource      schema.GroupVersionResource
-	Namespace     string
-	Labels, Field string // selectors, as kubectl's -l and --field-selector
+	Resource        schema.GroupVersionResource
+	Namespace, Name string
+	Labels          string // as kubectl's -l
 }
 
 // NewInformer follows them. client-go's dynamicinformer does the same, and brings all kinds of the API server into the
@@ -24,7 +24,10 @@ type Selection struct {
 func NewInformer(api dynamic.Interface, of Selection) cache.SharedIndexInformer {
 	objects := api.Resource(of.Resource).Namespace(of.Namespace)
 	narrow := func(options metav1.ListOptions) metav1.ListOptions {
-		options.LabelSelector, options.FieldSelector = of.Labels, of.Field
+		options.LabelSelector = of.Labels
+		if of.Name != "" {
+			options.FieldSelector = "metadata.name=" + of.Name
+		}
 		return options
 	}
 	source := &cache.ListWatch{

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -104,23 +101,9 @@ func (n *NRD) write(config string) {
 func (n *NRD) Reload(config string) {
 	n.t.Helper()
 	n.write(config)
-	request, err := http.NewRequestWithContext(n.t.Context(), http.MethodPost, "http://nrd/v1/config/reload", http.NoBody)
+	said, err := exec.CommandContext(n.t.Context(), os.Getenv("NRDCTL"), "--socket", n.path("nrd.sock"), "reload").CombinedOutput()
 	if err != nil {
-		n.t.Fatal(err)
-	}
-	request.Header.Set("Content-Type", "application/json")
-	admin := &http.Client{Timeout: startTimeout, Transport: &http.Transport{DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", n.path("nrd.sock"))
-		}}}
-	answer, err := admin.Do(request)
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		said, _ := io.ReadAll(answer.Body)
-		n.t.Fatalf("reload: %s: %s", answer.Status, said)
+		n.t.Fatalf("reload: %v: %s", err, said)
 	}
 }
 

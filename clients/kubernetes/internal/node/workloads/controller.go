@@ -48,7 +48,7 @@ func New(client *nrd.Client, api dynamic.Interface, events *kube.Events, node st
 	c := &Controller{client: client, api: api, events: events, node: node, wake: kube.NewSignal()}
 	// No resync: the comparison each minute reads the informer's store.
 	c.workloads = kube.NewInformer(api, kube.Selection{Resource: intel.Workloads, Labels: "!" + intel.AutomaticLabel})
-	c.self = kube.NewInformer(api, kube.Selection{Resource: kube.Nodes, Field: "metadata.name=" + node})
+	c.self = kube.NewInformer(api, kube.Selection{Resource: kube.Nodes, Name: node})
 	return c
 }
 

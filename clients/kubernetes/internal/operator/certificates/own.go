@@ -50,7 +50,7 @@ type Own struct {
 // NewOwn serves the webhooks of a configuration; name tells this replica from the others.
 func NewOwn(api dynamic.Interface, configuration, name string) *Own {
 	o := &Own{api: api, configuration: configuration, name: name, changed: kube.NewSignal()}
-	o.informer = kube.NewInformer(api, kube.Selection{Resource: configurations, Field: "metadata.name=" + configuration})
+	o.informer = kube.NewInformer(api, kube.Selection{Resource: configurations, Name: configuration})
 	return o
 }
 

@@ -78,16 +78,15 @@ func (c *Candidate) renew(ctx context.Context) error {
 func (c *Candidate) try(ctx context.Context) error {
 	start := time.Now() // the other replica sees the renewal later
 	found, err := c.leases.Get(ctx, c.name, metav1.GetOptions{})
-	isNew := apierrors.IsNotFound(err)
-	if err != nil && !isNew {
+	if apierrors.IsNotFound(err) {
+		found, err = c.create(ctx)
+	}
+	if err != nil {
 		return err
 	}
-	lease := &coordination.Lease{TypeMeta: metav1.TypeMeta{APIVersion: coordination.SchemeGroupVersion.String(), Kind: "Lease"},
-		ObjectMeta: metav1.ObjectMeta{Name: c.name}}
-	if !isNew {
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, lease); err != nil {
-			return err
-		}
+	lease := &coordination.Lease{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, lease); err != nil {
+		return err
 	}
 	if !c.mayHold(lease.Spec, time.Now()) {
 		c.renewed = time.Time{}
@@ -98,18 +97,21 @@ func (c *Candidate) try(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if isNew {
-		_, err = c.leases.Create(ctx, &unstructured.Unstructured{Object: object}, metav1.CreateOptions{FieldManager: c.name})
-	} else {
-		_, err = c.leases.Update(ctx, &unstructured.Unstructured{Object: object}, metav1.UpdateOptions{FieldManager: c.name})
-	}
-	if err == nil {
+	if _, err = c.leases.Update(ctx, &unstructured.Unstructured{Object: object}, metav1.UpdateOptions{FieldManager: c.name}); err == nil {
 		c.renewed = start
 	}
 	return err
 }
 
-// mayHold tells whether the Lease is free, is ours, or has not been renewed by its holder for too long.
+// create a Lease without a holder.
+func (c *Candidate) create(ctx context.Context) (*unstructured.Unstructured, error) {
+	lease := &unstructured.Unstructured{Object: map[string]any{"apiVersion": coordination.SchemeGroupVersion.String(), "kind": "Lease"}}
+	lease.SetName(c.name)
+	return c.leases.Create(ctx, lease, metav1.CreateOptions{FieldManager: c.name})
+}
+
+// mayHold tells whether the Lease is free, is ours, or has not been renewed by its holder for too long, of which it notes
+// each renewal.
 func (c *Candidate) mayHold(spec coordination.LeaseSpec, now time.Time) bool {
 	if spec.HolderIdentity == nil || *spec.HolderIdentity == "" || *spec.HolderIdentity == c.identity {
 		return true

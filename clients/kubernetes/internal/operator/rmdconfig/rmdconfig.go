@@ -57,7 +57,7 @@ func New(api dynamic.Interface, namespace string, nodes func() ([]string, bool))
 // Run compares at each change of the RmdConfig and once a minute, until the context ends. It can run again afterwards.
 func (c *Controller) Run(ctx context.Context) error {
 	c.changed = kube.NewSignal()
-	c.informer = kube.NewInformer(c.api, kube.Selection{Resource: intel.Configs, Namespace: intel.NodeStatesNamespace, Field: "metadata.name=" + configName})
+	c.informer = kube.NewInformer(c.api, kube.Selection{Resource: intel.Configs, Namespace: intel.NodeStatesNamespace, Name: configName})
 	if err := kube.Watch(ctx, c.informer, c.changed); err != nil {
 		return err
 	}
