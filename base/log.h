@@ -1,4 +1,4 @@
-// The journal. Every line has a priority, a stable message id that docs/messages.md explains, and named fields.
+// The journal. Every line has a priority, a stable message id that docs/journal-messages.md explains, and named fields.
 //
 // Under systemd the lines go to journald with their fields (NRD_MESSAGE=..., NRD_WORKLOAD=...); elsewhere to stderr as
 // one line of text. Any thread may call. Text from outside is escaped, so that clients cannot forge lines.

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/joined.h"
 #include "cli/printer.h"
-#include "engine/model/cpu_list_expression.h"
+#include "engine/model/core_ids.h"
 
 namespace nrd::cli {
 namespace {

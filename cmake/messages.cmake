@@ -1,16 +1,16 @@
-# From docs/messages.md, the ids of messages and the journal's catalog:
+# From docs/journal-messages.md, the ids of messages and the journal's catalog:
 #
 #   cmake -D CATALOG=FILE -D TABLE=FILE -P cmake/messages.cmake
 #
 # MESSAGE_ID, 128 bits, is the first half of the SHA-256 of "nrd:" and the id in words. It never changes: administrators and
 # programs search for it.
 get_filename_component(root ${CMAKE_CURRENT_LIST_DIR} DIRECTORY)
-file(STRINGS ${root}/docs/messages.md rows REGEX "^\\| `[A-Z_]+` \\|")
+file(STRINGS ${root}/docs/journal-messages.md rows REGEX "^\\| `[A-Z_]+` \\|")
 set(table "")
-set(catalog "# Written by cmake/messages.cmake from docs/messages.md: journalctl -x shows it.\n")
+set(catalog "# Written by cmake/messages.cmake from docs/journal-messages.md: journalctl -x shows it.\n")
 foreach(row IN LISTS rows)
   if(NOT row MATCHES "^\\| `([A-Z_]+)` \\| ([^|]+) \\| ([^|]+) \\| ([^|]+) \\|$")
-    message(FATAL_ERROR "docs/messages.md: expected | `ID` | priority | meaning | remedy |, not ${row}")
+    message(FATAL_ERROR "docs/journal-messages.md: expected | `ID` | priority | meaning | remedy |, not ${row}")
   endif()
   set(code ${CMAKE_MATCH_1})
   set(text "${CMAKE_MATCH_3}\n\nRemedy: ${CMAKE_MATCH_4}")
@@ -22,7 +22,7 @@ foreach(row IN LISTS rows)
   string(APPEND catalog "\n-- ${id}\nSubject: nrd: ${code}\nDefined-By: nrd\nDocumentation: man:nrd(8)\n\n${text}\n")
 endforeach()
 file(WRITE ${CATALOG} "${catalog}")
-file(WRITE ${TABLE} "// Written by cmake/messages.cmake from docs/messages.md.
+file(WRITE ${TABLE} "// Written by cmake/messages.cmake from docs/journal-messages.md.
 #include \"base/message_ids.h\"
 
 #include <algorithm>

@@ -20,8 +20,8 @@
 #include "daemon/reload.h"
 #include "daemon/signals.h"
 #include "engine/owner_cleanup.h"
+#include "engine/owner_watcher.h"
 #include "engine/pool_check.h"
-#include "engine/process_watcher.h"
 #include "engine/transaction/engine.h"
 #include "engine/workload_poll.h"
 #include "engine/workload_service.h"
@@ -74,7 +74,7 @@ void allow_many_files() {
 
 // Notifies systemd however the start ends.
 struct StopBefore {
-  ProcessWatcher& owners;
+  OwnerWatcher& owners;
   CpuEvents* cpu_events;
   ~StopBefore() {
     owners.stop();
@@ -117,7 +117,7 @@ Result<void> run(const Options& options) {
   const LaunchBackend::Stored stored = TRY(LaunchBackend::read(*records));
   const std::unique_ptr<Hardware> hardware = TRY(open_hardware(config.mount));
   const SystemClock clock;
-  const std::unique_ptr<ProcessWatcher> owners = TRY(ProcessWatcher::start());
+  const std::unique_ptr<OwnerWatcher> owners = TRY(OwnerWatcher::start());
   WorkloadPoll watchers(clock);
   PoolCheck checks(find_disturbances);
   const std::unique_ptr<CpuEvents> cpu_events =

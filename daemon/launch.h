@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "daemon/onload/launch_config.h"
 #include "engine/launcher.h"
-#include "engine/process_watcher.h"
+#include "engine/owner_watcher.h"
 #include "engine/transaction/engine.h"
 #include "store/records.h"
 
@@ -33,7 +33,7 @@ class LaunchBackend {
   static Result<Stored> read(const store::Records& records);
 
   // Fails if the configuration names an unknown user or group. Stop the thread of `owners` before destroying this.
-  static Result<std::unique_ptr<LaunchBackend>> start(const Config& config, Engine& engine, ProcessWatcher& owners,
+  static Result<std::unique_ptr<LaunchBackend>> start(const Config& config, Engine& engine, OwnerWatcher& owners,
                                                       const Stored& stored, const Clock& clock);
   virtual ~LaunchBackend() = default;
 

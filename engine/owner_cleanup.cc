@@ -58,12 +58,12 @@ class Cleanup {
 
 }  // namespace
 
-void end_with_owner(Engine& engine, ProcessWatcher& owners, const Owner& owner) {
+void end_with_owner(Engine& engine, OwnerWatcher& owners, const Owner& owner) {
   owners.watch(owner, &engine,
                [&engine, cleanup = std::make_shared<Cleanup>(owner)] { return Cleanup::go_on(cleanup, engine); });
 }
 
-void end_with_owners(Engine& engine, ProcessWatcher& owners) {
+void end_with_owners(Engine& engine, OwnerWatcher& owners) {
   const auto state = engine.state();
   for (const auto& [id, workload] : state->workloads) {
     if (workload.spec.owner) end_with_owner(engine, owners, *workload.spec.owner);

@@ -4,15 +4,15 @@
 // while nrd is down is found at the next start. Any thread.
 #pragma once
 
-#include "engine/process_watcher.h"
+#include "engine/owner_watcher.h"
 #include "engine/transaction/engine.h"
 
 namespace nrd {
 
 // Watches `owner` for all its workloads. Call it after each attempt to create one, including a failed one: a commit
 // with an unknown outcome may turn out to be done. Both must outlive the thread of `owners`.
-void end_with_owner(Engine& engine, ProcessWatcher& owners, const Owner& owner);
+void end_with_owner(Engine& engine, OwnerWatcher& owners, const Owner& owner);
 // Watches the owners of all existing workloads, at start.
-void end_with_owners(Engine& engine, ProcessWatcher& owners);
+void end_with_owners(Engine& engine, OwnerWatcher& owners);
 
 }  // namespace nrd

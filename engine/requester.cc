@@ -7,7 +7,7 @@ std::optional<LocalUser> quota_user_of(const Requester& who) {
   return who.caller ? who.caller->user : LocalUser{};
 }
 
-Result<std::optional<Owner>> check_own(const ProcessWatcher& owners, const Requester& who,
+Result<std::optional<Owner>> check_own(const OwnerWatcher& owners, const Requester& who,
                                        const std::optional<OwnerRequest>& owner) {
   if (!who.is_limited_to_own) return std::optional<Owner>();
   const Result<Owner> caller = find_caller(owners, who.caller);
@@ -18,7 +18,7 @@ Result<std::optional<Owner>> check_own(const ProcessWatcher& owners, const Reque
                  "{\"caller\": true}");
 }
 
-OwnerFilter::OwnerFilter(const ProcessWatcher& owners, const Requester& who) : is_limited_(who.is_limited_to_own) {
+OwnerFilter::OwnerFilter(const OwnerWatcher& owners, const Requester& who) : is_limited_(who.is_limited_to_own) {
   if (!is_limited_) return;
   if (const Result<Owner> caller = find_caller(owners, who.caller)) caller_ = *caller;
 }

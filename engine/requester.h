@@ -27,13 +27,13 @@ std::optional<LocalUser> quota_user_of(const Requester& who);
 
 // Forbidden at /owner if the client is limited and would create something for another process. Otherwise the owner to
 // which it is limited; nullopt: not limited.
-Result<std::optional<Owner>> check_own(const ProcessWatcher& owners, const Requester& who,
+Result<std::optional<Owner>> check_own(const OwnerWatcher& owners, const Requester& who,
                                        const std::optional<OwnerRequest>& owner);
 
 // What exists, as far as a client may access it.
 class OwnerFilter {
  public:
-  OwnerFilter(const ProcessWatcher& owners, const Requester& who);
+  OwnerFilter(const OwnerWatcher& owners, const Requester& who);
   bool admits(const std::optional<Owner>& owner) const { return !is_limited_ || (caller_ && owner == caller_); }
 
  private:

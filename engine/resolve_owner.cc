@@ -4,7 +4,7 @@
 
 namespace nrd {
 
-Result<Owner> find_caller(const ProcessWatcher& owners, const std::optional<Caller>& caller) {
+Result<Owner> find_caller(const OwnerWatcher& owners, const std::optional<Caller>& caller) {
   if (!caller || caller->pid <= 0) {
     return fail_at(ErrorCode::BadRequest, "/owner/caller", "the calling process is known only on Unix sockets",
                    "{\"pid\": 4711}");
@@ -15,7 +15,7 @@ Result<Owner> find_caller(const ProcessWatcher& owners, const std::optional<Call
                  "a connection opened by the calling process");
 }
 
-Result<Owner> find_owner(const ProcessWatcher& owners, const OwnerRequest& requested,
+Result<Owner> find_owner(const OwnerWatcher& owners, const OwnerRequest& requested,
                          const std::optional<Caller>& caller) {
   if (requested.pid) {
     Result<Owner> owner = owners.identify(*requested.pid);

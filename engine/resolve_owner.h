@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "engine/model/cpu_quotas.h"
 #include "engine/model/workload.h"
-#include "engine/process_watcher.h"
+#include "engine/owner_watcher.h"
 
 namespace nrd {
 
@@ -28,9 +28,9 @@ struct Caller {
 };
 
 // BadRequest if the process has exited or the transport does not identify it.
-Result<Owner> find_caller(const ProcessWatcher& owners, const std::optional<Caller>& caller);
+Result<Owner> find_caller(const OwnerWatcher& owners, const std::optional<Caller>& caller);
 // BadRequest at /owner if the process does not exist or has a different start time.
-Result<Owner> find_owner(const ProcessWatcher& owners, const OwnerRequest& requested,
+Result<Owner> find_owner(const OwnerWatcher& owners, const OwnerRequest& requested,
                          const std::optional<Caller>& caller);
 
 }  // namespace nrd

@@ -42,7 +42,7 @@ Result<void> check_apart(const NodeState& seen, const CpuRequest& request) {
 
 // The CPUs near to what `request` names.
 Result<std::vector<CpuSet>> near_of(const NodeState& state, const CpuRequest& request, const Requester& who,
-                                    const ProcessWatcher& owners) {
+                                    const OwnerWatcher& owners) {
   if (!who.is_limited_to_own) return find_near(state, request.near);
   const NodeState seen = seen_by(state, OwnerFilter(owners, who));
   TRY(check_apart(seen, request));

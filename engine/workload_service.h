@@ -54,7 +54,7 @@ class WorkloadService {
   using Answer = std::function<void(const Result<T>&)>;
 
   // All three must outlive the requests. Without a launcher no request may have a `launch`.
-  WorkloadService(Engine& engine, ProcessWatcher& owners, Launcher* launcher)
+  WorkloadService(Engine& engine, OwnerWatcher& owners, Launcher* launcher)
       : engine_(engine), owners_(owners), launcher_(launcher) {}
 
   // The workload with this id, as a client writes it; nullptr if it does not exist or the client may not access it.
@@ -84,7 +84,7 @@ class WorkloadService {
                  const Answer<Changed>& done, const std::function<void()>& first_time) const;
 
   Engine& engine_;
-  ProcessWatcher& owners_;
+  OwnerWatcher& owners_;
   Launcher* launcher_;
 };
 

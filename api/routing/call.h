@@ -17,7 +17,7 @@
 namespace nrd {
 class Engine;
 class PoolCheck;
-class ProcessWatcher;
+class OwnerWatcher;
 class WorkloadPoll;
 class WorkloadService;
 }  // namespace nrd
@@ -35,7 +35,7 @@ class RequestCounters;
 struct Services {
   Engine& engine;
   const WorkloadService& workloads;
-  ProcessWatcher& owners;
+  OwnerWatcher& owners;
   v1::LaunchServices* launch;  // null if nrd is built without them: then no route needs them
   WorkloadPoll& watchers;
   v1::ConfigService& config;

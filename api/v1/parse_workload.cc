@@ -18,7 +18,7 @@
 #include "base/json/members.h"
 #include "base/json/writer.h"
 #include "base/number.h"
-#include "engine/model/cpu_list_expression.h"
+#include "engine/model/core_ids.h"
 #include "engine/model/workload_fields.h"
 
 namespace nrd::v1 {

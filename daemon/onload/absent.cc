@@ -42,7 +42,7 @@ Result<LaunchBackend::Stored> LaunchBackend::read(const store::Records& records)
 }
 
 Result<std::unique_ptr<LaunchBackend>> LaunchBackend::start(const Config& /*config*/, Engine& /*engine*/,
-                                                            ProcessWatcher& /*owners*/, const Stored& /*stored*/,
+                                                            OwnerWatcher& /*owners*/, const Stored& /*stored*/,
                                                             const Clock& /*clock*/) {
   return std::make_unique<Absent>();
 }

@@ -75,7 +75,7 @@ Result<void> LaunchBackend::check_accounts(const Config& config) {
   return {};
 }
 
-Result<std::unique_ptr<LaunchBackend>> LaunchBackend::start(const Config& all, Engine& engine, ProcessWatcher& owners,
+Result<std::unique_ptr<LaunchBackend>> LaunchBackend::start(const Config& all, Engine& engine, OwnerWatcher& owners,
                                                             const Stored& stored, const Clock& clock) {
   const LaunchConfig& config = all.launch;
   const onload::Access devices = TRY(access_of(config));

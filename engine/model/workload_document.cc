@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "engine/model/cpu_list_expression.h"
+#include "engine/model/core_ids.h"
 #include "engine/model/workload_fields.h"
 
 namespace nrd {

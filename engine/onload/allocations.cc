@@ -62,8 +62,8 @@ Result<uint64_t> open_generation(const Status& status) {
 
 class AllocationsThread final : public Allocations {
  public:
-  AllocationsThread(const Controller& controller, ProcessWatcher& owners, Controller::CommitFn commit,
-                    const Clock& clock, AllocationsOptions options)
+  AllocationsThread(const Controller& controller, OwnerWatcher& owners, Controller::CommitFn commit, const Clock& clock,
+                    AllocationsOptions options)
       : controller_(controller),
         owners_(owners),
         commit_(std::move(commit)),
@@ -263,7 +263,7 @@ class AllocationsThread final : public Allocations {
   Time now() const { return std::chrono::floor<std::chrono::milliseconds>(clock_.now()); }
 
   const Controller& controller_;
-  ProcessWatcher& owners_;
+  OwnerWatcher& owners_;
   const Controller::CommitFn commit_;
   const Clock& clock_;
   const AllocationsOptions options_;
@@ -283,7 +283,7 @@ class AllocationsThread final : public Allocations {
 
 }  // namespace
 
-std::unique_ptr<Allocations> Allocations::start(const Controller& controller, ProcessWatcher& owners,
+std::unique_ptr<Allocations> Allocations::start(const Controller& controller, OwnerWatcher& owners,
                                                 Controller::CommitFn commit, const std::vector<Allocation>& stored,
                                                 const Clock& clock, AllocationsOptions options) {
   auto allocations =

@@ -19,7 +19,7 @@
 #include "engine/onload/allocation.h"
 #include "engine/onload/controller.h"
 #include "engine/onload/profile_repository.h"
-#include "engine/process_watcher.h"
+#include "engine/owner_watcher.h"
 
 namespace nrd::onload {
 
@@ -42,7 +42,7 @@ struct AllocationsOptions {
 class Allocations {
  public:
   // `controller`, `owners`, `clock` and what `commit` needs must outlive it. Stop the thread of `owners` first.
-  static std::unique_ptr<Allocations> start(const Controller& controller, ProcessWatcher& owners,
+  static std::unique_ptr<Allocations> start(const Controller& controller, OwnerWatcher& owners,
                                             Controller::CommitFn commit, const std::vector<Allocation>& stored,
                                             const Clock& clock, AllocationsOptions options);
   virtual ~Allocations() = default;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "engine/model/cpu_list_expression.h"
+#include "engine/model/core_ids.h"
 #include "engine/plan/bandwidth.h"
 #include "engine/plan/group_target.h"
 #include "engine/plan/stale_groups.h"

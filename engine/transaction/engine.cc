@@ -13,7 +13,7 @@
 #include "base/published.h"
 #include "engine/model/capacity.h"
 #include "engine/plan/frequency_governor.h"
-#include "engine/transaction/exited_tasks.h"
+#include "engine/transaction/ended_tasks.h"
 #include "engine/transaction/hotplug_refresh.h"
 #include "engine/transaction/transaction.h"
 #include "engine/transaction/waiting_request.h"

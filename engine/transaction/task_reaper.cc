@@ -6,7 +6,7 @@
 #include "engine/model/baselines.h"
 #include "engine/model/setting_changes.h"
 #include "engine/transaction/ended_groups.h"
-#include "engine/transaction/exited_tasks.h"
+#include "engine/transaction/ended_tasks.h"
 
 namespace nrd {
 
@@ -25,9 +25,9 @@ void TaskReaper::reap() {
 }
 
 void TaskReaper::remove_exited() {
-  const ExitedTasks exited = without_exited(state_, now(clock_));
+  const EndedTasks exited = without_ended_tasks(state_, now(clock_));
   const Workloads before = state_.workloads;
-  if (!exited.of.empty() && apply(exited.workloads)) log_exited(before, exited);
+  if (!exited.of.empty() && apply(exited.workloads)) log_ended_tasks(before, exited);
   const EndedGroups groups = without_ended_groups(state_, now(clock_));
   const Workloads present = state_.workloads;
   if (!(groups.ended.empty() && groups.come.empty()) && apply(groups.workloads)) log_ended(present, groups);

@@ -150,7 +150,7 @@ def test_every_message_id_is_explained():
     used = set()
     for path in sources():
         used |= set(re.findall(r'log::\w+\([^;]*?"([A-Z][A-Z_]+)"', read(path)))
-    documented = set(re.findall(r"^\| `([A-Z_]+)` \|", read("docs/messages.md"), re.M))
+    documented = set(re.findall(r"^\| `([A-Z_]+)` \|", read("docs/journal-messages.md"), re.M))
     assert used == documented and len(used) > 15
 
 

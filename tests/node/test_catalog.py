@@ -1,4 +1,4 @@
-"""The journal's catalog, made from docs/messages.md."""
+"""The journal's catalog, made from docs/journal-messages.md."""
 
 import hashlib
 import pathlib
@@ -17,7 +17,7 @@ def test_every_message_is_explained_by_journalctl(tmp_path):
     catalog.parent.mkdir(parents=True)
     subprocess.run(["cmake", "-D", f"CATALOG={catalog}", "-D", f"TABLE={tmp_path}/ids.cc", "-P", ROOT / "cmake/messages.cmake"],
                    check=True, timeout=60)
-    codes = re.findall(r"^\| `([A-Z_]+)` \|", (ROOT / "docs/messages.md").read_text(), re.M)
+    codes = re.findall(r"^\| `([A-Z_]+)` \|", (ROOT / "docs/journal-messages.md").read_text(), re.M)
     expected = {(message_id(code), f"nrd: {code}") for code in codes}
     assert len(expected) == len(codes) > 50
 

@@ -18,7 +18,7 @@
 #include "base/json/reader.h"
 #include "base/json/validation.h"
 #include "base/number.h"
-#include "engine/process_watcher.h"
+#include "engine/owner_watcher.h"
 #include "engine/requester.h"
 #include "engine/transaction/engine.h"
 

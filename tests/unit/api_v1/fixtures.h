@@ -10,8 +10,8 @@
 #include "api/v1/onload/services.h"
 #include "engine/onload/allocations.h"
 #include "engine/onload/workload_launcher.h"
+#include "engine/owner_watcher.h"
 #include "engine/pool_check.h"
-#include "engine/process_watcher.h"
 #include "engine/workload_poll.h"
 #include "engine/workload_service.h"
 #include "tests/unit/hw_onload_modules/folder.h"
@@ -56,7 +56,7 @@ struct Fixture {
 
   Folder folder;
   SystemClock clock;
-  std::unique_ptr<ProcessWatcher> owners{*ProcessWatcher::start()};
+  std::unique_ptr<OwnerWatcher> owners{*OwnerWatcher::start()};
   std::unique_ptr<onload::Allocations> allocations;
   onload::WorkloadLauncher launcher{*allocations};
   std::optional<v1::LaunchServices> launch;

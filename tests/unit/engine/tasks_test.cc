@@ -3,7 +3,7 @@
 #include <ostream>
 
 #include "engine/model/setting.h"
-#include "engine/transaction/exited_tasks.h"
+#include "engine/transaction/ended_tasks.h"
 #include "tests/unit/engine/fixtures.h"
 
 using namespace nrd;

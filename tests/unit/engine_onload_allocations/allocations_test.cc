@@ -82,7 +82,7 @@ struct Fixture {
   nrd::testing::Folder folder;
   nrd::testing::FakeController controller;
   SystemClock clock;
-  std::unique_ptr<ProcessWatcher> owners{*ProcessWatcher::start()};
+  std::unique_ptr<OwnerWatcher> owners{*OwnerWatcher::start()};
   std::vector<Change> changes;
   bool refuse_commits = false;
   std::atomic<size_t> workloads{0};

@@ -1,4 +1,4 @@
-#include "engine/process_watcher.h"
+#include "engine/owner_watcher.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -32,12 +32,12 @@ struct Watched {
   bool has_ended = false;  // and `ended` has not succeeded yet
 };
 
-class ThreadedProcessWatcher final : public ProcessWatcher {
+class ThreadedOwnerWatcher final : public OwnerWatcher {
  public:
-  ThreadedProcessWatcher(std::string boot_id, UniqueFd wake) : boot_id_(std::move(boot_id)), wake_(std::move(wake)) {
+  ThreadedOwnerWatcher(std::string boot_id, UniqueFd wake) : boot_id_(std::move(boot_id)), wake_(std::move(wake)) {
     thread_ = std::thread([this] { run(); });
   }
-  ~ThreadedProcessWatcher() override { stop(); }
+  ~ThreadedOwnerWatcher() override { stop(); }
 
   Result<Owner> identify(pid_t pid) const override {
     const std::optional<Process> process = TRY(open_process(pid));
@@ -137,14 +137,14 @@ class ThreadedProcessWatcher final : public ProcessWatcher {
 
 }  // namespace
 
-Result<std::unique_ptr<ProcessWatcher>> ProcessWatcher::start() {
+Result<std::unique_ptr<OwnerWatcher>> OwnerWatcher::start() {
   const std::optional<std::string> boot_id = TRY(read_file(kBootId));
   if (!boot_id) return fail(ErrorCode::Hardware, "cannot read the boot id", kBootId);
   UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.valid()) {
     return fail(ErrorCode::Internal, "cannot create an eventfd", "eventfd: " + errno_text());
   }
-  return std::make_unique<ThreadedProcessWatcher>(std::string(trimmed(*boot_id)), std::move(wake));
+  return std::make_unique<ThreadedOwnerWatcher>(std::string(trimmed(*boot_id)), std::move(wake));
 }
 
 }  // namespace nrd

@@ -1,4 +1,4 @@
-#include "engine/model/cpu_list_expression.h"
+#include "engine/model/core_ids.h"
 
 #include <doctest/doctest.h>
 

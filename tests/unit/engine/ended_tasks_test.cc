@@ -1,4 +1,4 @@
-#include "engine/transaction/exited_tasks.h"
+#include "engine/transaction/ended_tasks.h"
 
 #include <doctest/doctest.h>
 
@@ -58,7 +58,7 @@ size_t work_of_ending(size_t count) {
   for (uint64_t id = 1; id <= count; ++id) workloads.push_back(for_a_task(id, Pool::Shared, WayMask(0x600)));
   const NodeState state = a_node_with(std::move(workloads));
   const size_t before = allocations;
-  const ExitedTasks exited = without_exited(state, kNow);
+  const EndedTasks exited = without_ended_tasks(state, kNow);
   const size_t work = allocations - before;
   CHECK(exited.of.size() == count);
   CHECK(exited.workloads.empty());
@@ -84,7 +84,7 @@ TEST_CASE("best effort grows once, after all exited tasks are removed") {
     const std::string boot = id == 2 ? state.facts.boot_id : "the boot before";
     state.workloads.put(for_a_task(id, Pool::BestEffort, WayMask::run(end - at, 1), boot));
   }
-  const ExitedTasks exited = without_exited(state, kNow);
+  const EndedTasks exited = without_ended_tasks(state, kNow);
   REQUIRE(exited.workloads.size() == 1);
   CHECK(exited.workloads.at(WorkloadId{2}).grant.ways.at(CacheId{3, 0}) == WayMask::run(end - 3, 3));
 }
@@ -97,7 +97,7 @@ TEST_CASE("a workload whose tasks exited keeps only the caches of its CPUs") {
   workload.spec.cpus = CpuSet{0};
   workload.grant.ways[CacheId{3, 1}] = ways;
   state.workloads.put(workload);
-  const ExitedTasks exited = without_exited(state, kNow);
+  const EndedTasks exited = without_ended_tasks(state, kNow);
   const Workload& left = exited.workloads.at(workload.id);
   CHECK(left.spec.tasks.empty());
   CHECK(left.updated == kNow);

@@ -1,4 +1,4 @@
-#include "engine/transaction/exited_tasks.h"
+#include "engine/transaction/ended_tasks.h"
 
 #include <algorithm>
 #include <string>
@@ -18,16 +18,16 @@ std::string numbers_of(const std::vector<Task>& tasks) {
 
 }  // namespace
 
-ExitedTasks without_exited(const NodeState& state, Time now) {
-  ExitedTasks exited;
+EndedTasks without_ended_tasks(const NodeState& state, Time now) {
+  EndedTasks ended;
   std::map<WorkloadId, std::vector<Task>> left;
   for (const auto& [id, workload] : state.workloads) {
     std::vector<Task> living;
-    for (const Task& task : workload.spec.tasks) (has_ended(state, task) ? exited.of[id] : living).push_back(task);
-    if (exited.of.contains(id)) left.emplace(id, std::move(living));
+    for (const Task& task : workload.spec.tasks) (has_ended(state, task) ? ended.of[id] : living).push_back(task);
+    if (ended.of.contains(id)) left.emplace(id, std::move(living));
   }
-  exited.workloads = plan::without_tasks(state, left, now);
-  return exited;
+  ended.workloads = plan::without_tasks(state, left, now);
+  return ended;
 }
 
 bool names_tasks(const NodeState& state) {
@@ -38,9 +38,9 @@ bool names_tasks(const NodeState& state) {
          !state.config->groups.infra_processes.empty() || std::ranges::any_of(state.workloads, has_tasks);
 }
 
-void log_exited(const Workloads& before, const ExitedTasks& exited) {
-  for (const auto& [id, tasks] : exited.of) {
-    const bool is_over = !exited.workloads.contains(id);
+void log_ended_tasks(const Workloads& before, const EndedTasks& ended) {
+  for (const auto& [id, tasks] : ended.of) {
+    const bool is_over = !ended.workloads.contains(id);
     log::notice(
         "TASKS_ENDED",
         is_over ? "all tasks of a workload have exited; the workload is deleted" : "tasks of a workload have exited",

@@ -9,17 +9,17 @@
 
 namespace nrd {
 
-struct ExitedTasks {
+struct EndedTasks {
   Workloads workloads;                         // without these tasks, and without workloads that had nothing else
   std::map<WorkloadId, std::vector<Task>> of;  // exited tasks by workload
 };
 // Exited tasks according to the observation in `state`.
-ExitedTasks without_exited(const NodeState& state, Time now);
+EndedTasks without_ended_tasks(const NodeState& state, Time now);
 
 // True if any workload or rule references tasks.
 bool names_tasks(const NodeState& state);
 
 // Logs one line for each of these workloads.
-void log_exited(const Workloads& before, const ExitedTasks& exited);
+void log_ended_tasks(const Workloads& before, const EndedTasks& exited);
 
 }  // namespace nrd

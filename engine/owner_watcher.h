@@ -15,10 +15,10 @@
 
 namespace nrd {
 
-class ProcessWatcher {
+class OwnerWatcher {
  public:
-  static Result<std::unique_ptr<ProcessWatcher>> start();
-  virtual ~ProcessWatcher() = default;
+  static Result<std::unique_ptr<OwnerWatcher>> start();
+  virtual ~OwnerWatcher() = default;
 
   // A running process. BadRequest: there is none with that number.
   virtual Result<Owner> identify(pid_t pid) const = 0;

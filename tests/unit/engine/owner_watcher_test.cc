@@ -1,4 +1,4 @@
-#include "engine/process_watcher.h"
+#include "engine/owner_watcher.h"
 
 #include <doctest/doctest.h>
 #include <sys/wait.h>
@@ -73,7 +73,7 @@ struct Fixture {
   FakeStore store;
   const SystemClock clock;
   const std::unique_ptr<Engine> engine = *Engine::start(hardware, store, clock, {});
-  const std::unique_ptr<ProcessWatcher> owners = *ProcessWatcher::start();
+  const std::unique_ptr<OwnerWatcher> owners = *OwnerWatcher::start();
   Child child;
   const Outcome created = submit(*engine, CreateWorkload{owned_by(*owners->identify(child.pid()), "3")});
 };
@@ -81,7 +81,7 @@ struct Fixture {
 }  // namespace
 
 TEST_CASE("allocations of a process are released when it is killed") {
-  const auto owners = *ProcessWatcher::start();
+  const auto owners = *OwnerWatcher::start();
   Child child;
   const auto owner = owners->identify(child.pid());
   REQUIRE(owner);
@@ -100,7 +100,7 @@ TEST_CASE("allocations of a process are released when it is killed") {
 }
 
 TEST_CASE("a process with a reused number is not taken for the owner") {
-  const auto owners = *ProcessWatcher::start();
+  const auto owners = *OwnerWatcher::start();
   const auto living = owners->identify(::getpid());
   REQUIRE(living);
   Owner older = *living;
@@ -118,7 +118,7 @@ TEST_CASE("a process with a reused number is not taken for the owner") {
 }
 
 TEST_CASE("a failed release is retried") {
-  const auto owners = *ProcessWatcher::start();
+  const auto owners = *OwnerWatcher::start();
   std::atomic<int> calls{0};
   std::promise<void> done;
   owners->watch({.pid = ::getpid(), .start = 0, .boot_id = "another"}, &owners, [&] {
@@ -130,7 +130,7 @@ TEST_CASE("a failed release is retried") {
 }
 
 TEST_CASE("a process with many allocations costs one descriptor") {
-  const auto owners = *ProcessWatcher::start();
+  const auto owners = *OwnerWatcher::start();
   Child child;
   const auto owner = owners->identify(child.pid());
   REQUIRE(owner);
@@ -153,7 +153,7 @@ TEST_CASE("a process with many allocations costs one descriptor") {
 }
 
 TEST_CASE("a missing process cannot be an owner") {
-  const auto owners = *ProcessWatcher::start();
+  const auto owners = *OwnerWatcher::start();
   pid_t gone = 0;
   {
     const Child child;
@@ -183,7 +183,7 @@ TEST_CASE("a workload whose owner exited while nrd was down is deleted at start"
   FakeHardware hardware({});
   FakeStore store;
   const SystemClock clock;
-  const auto owners = *ProcessWatcher::start();
+  const auto owners = *OwnerWatcher::start();
   Child child;
   {
     const auto engine = *Engine::start(hardware, store, clock, {});
