@@ -11,28 +11,14 @@
 #include <fstream>
 #include <set>
 
+#include "tests/support/temporary_tree.h"
+
 using namespace nrd;
 namespace fs = std::filesystem;
 
 namespace {
 
-class Folder {
- public:
-  Folder() : path_(make()) {}
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() { fs::remove_all(path_); }
-
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  const std::string& path() const { return path_; }
-
- private:
-  static std::string make() {
-    std::string pattern = fs::temp_directory_path() / "nrd-new-files-XXXXXX";
-    return ::mkdtemp(pattern.data());
-  }
-  std::string path_;
-};
+using Folder = testing::TemporaryTree;
 
 // The kernel lets no file of this process grow beyond `bytes`: a write fails midway, as on a full disk.
 class FileSizeLimit {
@@ -80,33 +66,33 @@ const std::vector<cli::NewFile> kThree = {
 TEST_CASE("files and their directory are created with the requested content and modes") {
   const Folder folder;
   const mode_t before = ::umask(0);
-  const auto written = cli::write_new_files(folder / "tls", kThree);
+  const auto written = cli::write_new_files(folder.path("tls"), kThree);
   ::umask(before);
   REQUIRE(written.has_value());
-  CHECK(names_in(folder / "tls") == std::set<std::string>{"a.crt", "a.key", "b.key"});
-  CHECK(content_of(folder / "tls/a.key") == "secret");
-  CHECK(mode_of(folder / "tls") == 0700);
-  CHECK(mode_of(folder / "tls/a.crt") == 0644);
-  CHECK(mode_of(folder / "tls/a.key") == 0600);
+  CHECK(names_in(folder.path("tls")) == std::set<std::string>{"a.crt", "a.key", "b.key"});
+  CHECK(content_of(folder.path("tls/a.key")) == "secret");
+  CHECK(mode_of(folder.path("tls")) == 0700);
+  CHECK(mode_of(folder.path("tls/a.crt")) == 0644);
+  CHECK(mode_of(folder.path("tls/a.key")) == 0600);
 }
 
 TEST_CASE("an existing file is reported and nothing is changed") {
   const Folder folder;
-  std::ofstream(folder / "b.key") << "precious";
-  const auto written = cli::write_new_files(folder.path(), kThree);
+  std::ofstream(folder.path("b.key")) << "precious";
+  const auto written = cli::write_new_files(folder.root(), kThree);
   REQUIRE_FALSE(written.has_value());
-  CHECK(written.error().message.find(folder / "b.key") != std::string::npos);
-  CHECK(names_in(folder.path()) == std::set<std::string>{"b.key"});
-  CHECK(content_of(folder / "b.key") == "precious");
+  CHECK(written.error().message.find(folder.path("b.key")) != std::string::npos);
+  CHECK(names_in(folder.root()) == std::set<std::string>{"b.key"});
+  CHECK(content_of(folder.path("b.key")) == "precious");
 }
 
 TEST_CASE("a symbolic link in place of a file is not followed") {
   const Folder folder;
-  ::mkdir((folder / "tls").c_str(), 0700);
-  fs::create_symlink(folder / "elsewhere", folder / "tls/a.key");
-  CHECK_FALSE(cli::write_new_files(folder / "tls", kThree).has_value());
-  CHECK(names_in(folder.path()) == std::set<std::string>{"tls"});
-  CHECK(names_in(folder / "tls") == std::set<std::string>{"a.key"});
+  ::mkdir((folder.path("tls")).c_str(), 0700);
+  fs::create_symlink(folder.path("elsewhere"), folder.path("tls/a.key"));
+  CHECK_FALSE(cli::write_new_files(folder.path("tls"), kThree).has_value());
+  CHECK(names_in(folder.root()) == std::set<std::string>{"tls"});
+  CHECK(names_in(folder.path("tls")) == std::set<std::string>{"a.key"});
 }
 
 TEST_CASE("a write that fails midway leaves no file and no directory behind") {
@@ -114,64 +100,64 @@ TEST_CASE("a write that fails midway leaves no file and no directory behind") {
   const std::vector<cli::NewFile> files = {{"first", "small", 0600}, {"second", std::string(3000, 'x'), 0600}};
   {
     const FileSizeLimit limit(1000);
-    const auto written = cli::write_new_files(folder / "tls", files);
+    const auto written = cli::write_new_files(folder.path("tls"), files);
     REQUIRE_FALSE(written.has_value());
-    CHECK(written.error().message == folder / "tls/second: File too large; no files were created");
+    CHECK(written.error().message == folder.path("tls/second: File too large; no files were created"));
   }
-  CHECK(names_in(folder.path()).empty());
-  CHECK(cli::write_new_files(folder / "tls", files).has_value());
+  CHECK(names_in(folder.root()).empty());
+  CHECK(cli::write_new_files(folder.path("tls"), files).has_value());
 }
 
 TEST_CASE("a write that fails midway leaves an existing directory unchanged") {
   const Folder folder;
-  std::ofstream(folder / "theirs") << "kept";
+  std::ofstream(folder.path("theirs")) << "kept";
   const FileSizeLimit limit(2);
-  CHECK_FALSE(cli::write_new_files(folder.path(), kThree).has_value());
-  CHECK(names_in(folder.path()) == std::set<std::string>{"theirs"});
+  CHECK_FALSE(cli::write_new_files(folder.root(), kThree).has_value());
+  CHECK(names_in(folder.root()) == std::set<std::string>{"theirs"});
 }
 
 TEST_CASE("with replacement allowed, files and links are replaced with the requested modes") {
   const Folder folder;
-  std::ofstream(folder / "a.key") << "old";
-  std::ofstream(folder / "elsewhere") << "theirs";
-  fs::create_symlink(folder / "elsewhere", folder / "b.key");
-  REQUIRE(cli::write_new_files(folder.path(), kThree, cli::Existing::Replace).has_value());
-  CHECK(names_in(folder.path()) == std::set<std::string>{"a.crt", "a.key", "b.key", "elsewhere"});
-  CHECK(content_of(folder / "a.key") == "secret");
-  CHECK(mode_of(folder / "a.key") == 0600);
-  CHECK(content_of(folder / "b.key") == "more");
-  CHECK(content_of(folder / "elsewhere") == "theirs");
+  std::ofstream(folder.path("a.key")) << "old";
+  std::ofstream(folder.path("elsewhere")) << "theirs";
+  fs::create_symlink(folder.path("elsewhere"), folder.path("b.key"));
+  REQUIRE(cli::write_new_files(folder.root(), kThree, cli::Existing::Replace).has_value());
+  CHECK(names_in(folder.root()) == std::set<std::string>{"a.crt", "a.key", "b.key", "elsewhere"});
+  CHECK(content_of(folder.path("a.key")) == "secret");
+  CHECK(mode_of(folder.path("a.key")) == 0600);
+  CHECK(content_of(folder.path("b.key")) == "more");
+  CHECK(content_of(folder.path("elsewhere")) == "theirs");
 }
 
 TEST_CASE("a replacement that fails midway leaves existing files unchanged") {
   const Folder folder;
-  std::ofstream(folder / "first") << "old";
+  std::ofstream(folder.path("first")) << "old";
   const std::vector<cli::NewFile> files = {{"first", "small", 0600}, {"second", std::string(3000, 'x'), 0600}};
   {
     const FileSizeLimit limit(1000);
-    CHECK_FALSE(cli::write_new_files(folder.path(), files, cli::Existing::Replace).has_value());
+    CHECK_FALSE(cli::write_new_files(folder.root(), files, cli::Existing::Replace).has_value());
   }
-  CHECK(names_in(folder.path()) == std::set<std::string>{"first"});
-  CHECK(content_of(folder / "first") == "old");
+  CHECK(names_in(folder.root()) == std::set<std::string>{"first"});
+  CHECK(content_of(folder.path("first")) == "old");
 }
 
 TEST_CASE("a directory writable by others is refused") {
   const Folder folder;
-  ::chmod(folder.path().c_str(), 0777);
-  const auto written = cli::write_new_files(folder.path(), kThree);
+  ::chmod(folder.root().c_str(), 0777);
+  const auto written = cli::write_new_files(folder.root(), kThree);
   REQUIRE_FALSE(written.has_value());
   CHECK(written.error().message.find("writable by other users") != std::string::npos);
-  CHECK(names_in(folder.path()).empty());
+  CHECK(names_in(folder.root()).empty());
 }
 
 TEST_CASE("a directory that is a link, a file or without a parent is refused") {
   const Folder folder;
-  ::mkdir((folder / "real").c_str(), 0700);
-  fs::create_symlink(folder / "real", folder / "link");
-  std::ofstream(folder / "file") << "x";
+  ::mkdir((folder.path("real")).c_str(), 0700);
+  fs::create_symlink(folder.path("real"), folder.path("link"));
+  std::ofstream(folder.path("file")) << "x";
   for (const char* name : {"link", "file", "none/tls"}) {
-    CHECK_MESSAGE(!cli::write_new_files(folder / name, kThree).has_value(), name);
+    CHECK_MESSAGE(!cli::write_new_files(folder.path(name), kThree).has_value(), name);
   }
-  CHECK(names_in(folder / "real").empty());
-  CHECK(names_in(folder.path()) == std::set<std::string>{"real", "link", "file"});
+  CHECK(names_in(folder.path("real")).empty());
+  CHECK(names_in(folder.root()) == std::set<std::string>{"real", "link", "file"});
 }

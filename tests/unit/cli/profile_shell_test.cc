@@ -6,28 +6,22 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/temporary_tree.h"
+
 using namespace nrd;
 using namespace nrd::cli;
 
 namespace {
 
-class Profiles {
+class Profiles : public testing::TemporaryTree {
  public:
-  Profiles() {
-    std::string name = "/dev/shm/nrd-profile-shell-XXXXXX";
-    folder_ = ::mkdtemp(name.data());
-  }
-  ~Profiles() { std::filesystem::remove_all(folder_); }
-  Profiles(const Profiles&) = delete;
-  Profiles& operator=(const Profiles&) = delete;
-
   Profiles& has(const std::string& file, const std::string& text) {
-    std::ofstream(folder_ + "/" + file) << text;
+    put(file, text);
     return *this;
   }
   Result<ShellResult> run(std::vector<std::string> names, Environment caller = {}, Force force = Force::No) const {
     return run_profiles({.names = std::move(names),
-                         .folders = {folder_ + "/absent", folder_},
+                         .folders = {path("absent"), root()},
                          .caller = std::move(caller),
                          .force = force,
                          .application = {"server", "--port", "80 81"},
@@ -38,11 +32,7 @@ class Profiles {
     REQUIRE_MESSAGE(result, result.error().message);
     return result->changed;
   }
-  const std::string& folder() const { return folder_; }
   std::chrono::milliseconds deadline{30000};
-
- private:
-  std::string folder_;
 };
 
 }  // namespace
@@ -74,13 +64,13 @@ TEST_CASE("a profile receives the application's arguments and passes them on") {
 TEST_CASE("a value is never run as code") {
   Profiles profiles;
   profiles.has("p.opf", "true && onload_set EF_A \"$GIVEN\"\nonload_set EF_B \"$EF_A\"\n");
-  const std::string given = "$(touch " + profiles.folder() + "/made)`id`;x";
+  const std::string given = "$(touch " + profiles.root() + "/made)`id`;x";
   const Environment expected{{"EF_A", given}, {"EF_B", given}};
   CHECK(profiles.of({"p"}, {{"GIVEN", given}}) == expected);
-  CHECK_FALSE(std::filesystem::exists(profiles.folder() + "/made"));
-  profiles.has("name.opf", "true && onload_set 'x}; touch " + profiles.folder() + "/made; : ${y' 1\n");
+  CHECK_FALSE(std::filesystem::exists(profiles.root() + "/made"));
+  profiles.has("name.opf", "true && onload_set 'x}; touch " + profiles.root() + "/made; : ${y' 1\n");
   CHECK_FALSE(profiles.run({"name"}));
-  CHECK_FALSE(std::filesystem::exists(profiles.folder() + "/made"));
+  CHECK_FALSE(std::filesystem::exists(profiles.root() + "/made"));
 }
 
 TEST_CASE("variables that choose which code runs cannot be set") {
@@ -96,7 +86,7 @@ TEST_CASE("variables that choose which code runs cannot be set") {
 TEST_CASE("programs are found in the system's folders, whatever the caller's PATH is") {
   Profiles profiles;
   profiles.has("p.opf", "onload_set EF_P $PATH\nonload_set EF_CAT \"$(command -v cat)\"\n");
-  const Environment result = profiles.of({"p"}, {{"PATH", profiles.folder()}, {"ENV", "/nowhere"}});
+  const Environment result = profiles.of({"p"}, {{"PATH", profiles.root()}, {"ENV", "/nowhere"}});
   CHECK(result.at("EF_P") == "/usr/sbin:/usr/bin:/sbin:/bin");
   CHECK(result.at("EF_CAT").ends_with("/bin/cat"));
 }
@@ -124,7 +114,7 @@ TEST_CASE("a profile that exits early has no effect") {
 
 TEST_CASE("a profile that runs too long or writes too much is killed with its children") {
   Profiles profiles;
-  profiles.has("endless.opf", "echo $$ > " + profiles.folder() + "/pid\nsleep 1000 & sleep 1000\n");
+  profiles.has("endless.opf", "echo $$ > " + profiles.root() + "/pid\nsleep 1000 & sleep 1000\n");
   profiles.has("loud.opf", "while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; done\n");
   const auto loud = profiles.run({"loud"});
   REQUIRE_FALSE(loud);
@@ -134,7 +124,7 @@ TEST_CASE("a profile that runs too long or writes too much is killed with its ch
   REQUIRE_FALSE(endless);
   CHECK(endless.error().message.find("timed out") != std::string::npos);
   pid_t group = 0;
-  std::ifstream(profiles.folder() + "/pid") >> group;
+  std::ifstream(profiles.root() + "/pid") >> group;
   // The shell is gone; what it started is dead, and gone when init has seen so.
   if (group > 0) CHECK_FALSE(std::filesystem::exists("/proc/" + std::to_string(group) + "/exe"));
 }

@@ -11,6 +11,7 @@
 #include "cli/import_rmd/import_workloads.h"
 #include "cli/import_rmd/rmd_access.h"
 #include "cli/import_rmd/rmd_pam.h"
+#include "tests/support/temporary_tree.h"
 
 using namespace nrd;
 using namespace nrd::cli;
@@ -19,26 +20,16 @@ namespace fs = std::filesystem;
 namespace {
 
 // RMD's directory with what a test puts there, and certificates of our own.
-class Rmd {
+class Rmd : public testing::TemporaryTree {
  public:
   explicit Rmd(const std::string& config) {
-    std::string pattern = fs::temp_directory_path() / "nrd-rmd-XXXXXX";
-    path_ = ::mkdtemp(pattern.data());
     put("rmd.toml", config);
     put("cert/server/rmd-cert.pem", pki().server.certificate);
     put("cert/server/rmd-key.pem", pki().server.key);
     put("cert/client/ca.pem", pki().ca.certificate);
   }
-  Rmd(const Rmd&) = delete;
-  Rmd& operator=(const Rmd&) = delete;
-  ~Rmd() { fs::remove_all(path_); }
-
-  void put(const std::string& name, const std::string& text) const {
-    fs::create_directories(fs::path(path_ + "/" + name).parent_path());
-    std::ofstream(path_ + "/" + name) << text;
-  }
   RmdImport moved(std::optional<CacheWays> cache = std::nullopt) const {
-    const Result<RmdDirectory> rmd = RmdDirectory::open(path_);
+    const Result<RmdDirectory> rmd = RmdDirectory::open(root());
     REQUIRE(rmd);
     Result<RmdImport> moving = moved_configuration(*rmd, "/etc/nrd", cache);
     REQUIRE(moving);
@@ -49,9 +40,6 @@ class Rmd {
     static const Pki kPki = *make_pki({.node = "a", .hosts = {"localhost"}, .lifetime = std::chrono::days(1)});
     return kPki;
   }
-
- private:
-  std::string path_;
 };
 
 bool has_line(const RmdImport& moving, const std::string& line) {

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "daemon/config_keys.h"
+#include "tests/support/temporary_tree.h"
 
 using namespace nrd;
 using daemon::ConfigSource;
@@ -21,23 +22,14 @@ using daemon::Origin;
 namespace {
 
 // nrd.toml and nrd.toml.d in a folder of their own.
-class Files {
+class Files : public testing::TemporaryTree {
  public:
-  Files() {
-    REQUIRE(::mkdtemp(folder_.data()) != nullptr);
-    std::filesystem::create_directory(main() + ".d");
-  }
-  ~Files() { std::filesystem::remove_all(folder_); }
-  Files(const Files&) = delete;
-  Files& operator=(const Files&) = delete;
+  Files() { folder("nrd.toml.d"); }
 
-  std::string main() const { return folder_ + "/nrd.toml"; }
+  std::string main() const { return path("nrd.toml"); }
   std::string below(const std::string& name) const { return main() + ".d/" + name; }
   static void write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
   Result<LoadedConfig> load() const { return load_config({.file = main(), .is_required = true}); }
-
- private:
-  std::string folder_ = "/tmp/nrd-config-XXXXXX";
 };
 
 Origin at(const std::string& file, size_t line) { return {.source = Origin::Source::File, .file = file, .line = line}; }

@@ -1,14 +1,12 @@
 #include "daemon/options.h"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <vector>
 
 #include "daemon/rmd_flags.h"
+#include "tests/support/temporary_tree.h"
 #include "tests/unit/daemon/parse_config.h"
 
 using namespace nrd;
@@ -17,22 +15,10 @@ using daemon::Options;
 
 namespace {
 
-// A configuration file that is gone at the end of the test.
-class TempFile {
+class ConfigFile : public testing::TemporaryTree {
  public:
-  explicit TempFile(const std::string& text) {
-    const int fd = ::mkstemp(path_.data());
-    REQUIRE(fd >= 0);
-    ::close(fd);
-    std::ofstream(path_) << text;
-  }
-  ~TempFile() { ::unlink(path_.c_str()); }
-  TempFile(const TempFile&) = delete;
-  TempFile& operator=(const TempFile&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_ = "/tmp/nrd-options-XXXXXX";
+  explicit ConfigFile(const std::string& text) { put("nrd.toml", text); }
+  std::string path() const { return TemporaryTree::path("nrd.toml"); }
 };
 
 Result<Options> parsed(std::vector<std::string> words, std::optional<Exit>& exit) {
@@ -63,7 +49,7 @@ std::vector<daemon::LocalSocket> socket_at(const char* path) {
 }  // namespace
 
 TEST_CASE("without flags the configuration file applies") {
-  const TempFile file(kText);
+  const ConfigFile file(kText);
   const auto options = parsed({"--config", file.path()});
   REQUIRE(options);
   CHECK(options->config == *daemon::parse_config(kText, "x"));
@@ -72,7 +58,7 @@ TEST_CASE("without flags the configuration file applies") {
 }
 
 TEST_CASE("a flag overrides the file and leaves other keys unchanged") {
-  const TempFile file(kText);
+  const ConfigFile file(kText);
   const auto all = parsed({"--debug", "--debug-port", "2001", "--tls-port=2002", "--address", "::1", "--unix-socket",
                            "/flag.sock", "--state-dir", "/flag", "--check-config", "--config", file.path()});
   REQUIRE(all);
@@ -87,7 +73,7 @@ TEST_CASE("a flag overrides the file and leaves other keys unchanged") {
 }
 
 TEST_CASE("supported RMD flags are accepted in RMD's spelling") {
-  const TempFile file(kText);
+  const ConfigFile file(kText);
   const auto all =
       parsed({"-d", "--debugport", "2001", "--tlsport=2002", "--unixsock", "/flag.sock", "--config", file.path()});
   REQUIRE(all);
@@ -98,18 +84,13 @@ TEST_CASE("--conf-dir reads the nrd.toml in that directory, which must exist") {
   const auto absent = parsed({"--conf-dir", "/nonexistent"});
   REQUIRE_FALSE(absent);
   CHECK(absent.error().message.find("/nonexistent/nrd.toml") != std::string::npos);
-  const std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / ("nrd-conf-" + std::to_string(::getpid()));
-  std::filesystem::create_directory(folder);
-  std::ofstream(folder / "nrd.toml") << kText;
-  const auto options = parsed({"--conf-dir", folder});
-  std::filesystem::remove_all(folder);
+  const auto options = parsed({"--conf-dir", ConfigFile(kText).root()});
   REQUIRE(options);
   CHECK(options->config.server.tls_port == 1002);
 }
 
 TEST_CASE("a flag sets the log level") {
-  const TempFile file("[log]\nlevel = \"error\"\n");
+  const ConfigFile file("[log]\nlevel = \"error\"\n");
   const auto options = parsed({"--config", file.path(), "--log-level", "debug"});
   REQUIRE(options);
   CHECK(options->config.log_level == log::Priority::Debug);
@@ -133,14 +114,14 @@ TEST_CASE("an unsupported RMD flag is refused with its replacement") {
 }
 
 TEST_CASE("an absent flag does not disable debug that the file enables") {
-  const TempFile file("[server]\ndebug = true\n");
+  const ConfigFile file("[server]\ndebug = true\n");
   const auto options = parsed({"--config", file.path()});
   REQUIRE(options);
   CHECK(options->config.server.debug);
 }
 
 TEST_CASE("a usage error exits with 2") {
-  const TempFile file("");
+  const ConfigFile file("");
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{{"--bogus"},
                                                                                      {"stray"},
                                                                                      {"--config"},
@@ -180,23 +161,23 @@ TEST_CASE("a missing configuration file is an error with its path") {
 }
 
 TEST_CASE("an error in the file is reported with path and line") {
-  const TempFile file("[server]\n\ndebug_port = 0\n");
+  const ConfigFile file("[server]\n\ndebug_port = 0\n");
   const auto options = parsed({"--config", file.path()});
   REQUIRE_FALSE(options);
   CHECK(options.error().message.starts_with(file.path() + ":3: "));
 }
 
 TEST_CASE("flags and file together cannot expose the debug port to a network") {
-  const TempFile debug("[server]\ndebug = true\n");
+  const ConfigFile debug("[server]\ndebug = true\n");
   CHECK_FALSE(parsed({"--config", debug.path(), "--address", "0.0.0.0"}));
-  const TempFile open("[server]\naddress = \"0.0.0.0\"\n");
+  const ConfigFile open("[server]\naddress = \"0.0.0.0\"\n");
   CHECK_FALSE(parsed({"--config", open.path(), "--debug"}));
   CHECK(parsed({"--config", open.path(), "--debug", "--address", "127.0.0.1"}));
   CHECK(parsed({"--config", open.path()}));
 }
 
 TEST_CASE("paths in flags must be absolute, like those in the file") {
-  const TempFile file("");
+  const ConfigFile file("");
   for (const std::string flag : {"--unix-socket", "--state-dir"}) {
     CAPTURE(flag);
     std::optional<Exit> exit;

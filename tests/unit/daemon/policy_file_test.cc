@@ -2,36 +2,17 @@
 
 #include <doctest/doctest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <ostream>
 
 #include "api/tree/tree.h"
+#include "tests/support/temporary_tree.h"
 
 using namespace nrd;
 using namespace nrd::daemon;
 
 namespace {
 
-// A folder that is gone at the end of the test.
-class Folder {
- public:
-  Folder() {
-    std::string name = "/dev/shm/nrd-policy-XXXXXX";
-    path_ = ::mkdtemp(name.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string put(const std::string& file, const std::string& text) const {
-    std::ofstream(path_ + "/" + file, std::ios::binary) << text;
-    return path_ + "/" + file;
-  }
-  std::string path(const std::string& file) const { return path_ + "/" + file; }
-
- private:
-  std::string path_;
-};
+using Folder = testing::TemporaryTree;
 
 const Part kSkylake{"GenuineIntel", 6, 0x55};
 const Part kUnknown{"GenuineIntel", 6, 0xbd};

@@ -3,11 +3,9 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <string>
 
+#include "tests/support/temporary_tree.h"
 #include "tests/unit/engine/cpu_pool_fixture.h"
 
 using namespace nrd;
@@ -18,11 +16,9 @@ namespace {
 constexpr const char* kPort = "/sys/devices/pci0000:16/0000:16:02.0/";
 
 // A network card with a virtual function, an NVMe drive with a partition, and what is virtual.
-class Sysfs {
+class Sysfs : public TemporaryTree {
  public:
   Sysfs() {
-    std::string name = "/dev/shm/nrd-near-XXXXXX";
-    root_ = ::mkdtemp(name.data());
     device("0000:17:00.0", "8-15\n");
     device("0000:17:01.0", "8-11\n");
     device("0000:18:00.0", "0-3\n");
@@ -42,29 +38,13 @@ class Sysfs {
     link("/sys/class/block/nvme0n1p1", kPort + std::string("0000:18:00.0/nvme/nvme0/nvme0n1/nvme0n1p1"));
     link("/sys/class/block/loop0", "/sys/devices/virtual/block/loop0");
   }
-  ~Sysfs() { std::filesystem::remove_all(root_); }
-  Sysfs(const Sysfs&) = delete;
-  Sysfs& operator=(const Sysfs&) = delete;
-
-  const std::string& root() const { return root_; }
 
  private:
-  void put(const std::string& path, const std::string& text) {
-    const std::filesystem::path file = root_ + path;
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file, std::ios::binary) << text;
-  }
-  void link(const std::string& path, const std::string& target) {
-    const std::filesystem::path file = root_ + path;
-    std::filesystem::create_directories(file.parent_path());
-    std::filesystem::create_symlink(root_ + target, file);
-  }
-  void device(const std::string& address, const std::string& cpus) {
+  void link(const std::string& name, const std::string& target) const { TemporaryTree::link(name, root() + target); }
+  void device(const std::string& address, const std::string& cpus) const {
     put(kPort + address + "/local_cpulist", cpus);
     link("/sys/bus/pci/devices/" + address, kPort + address);
   }
-
-  std::string root_;
 };
 
 }  // namespace

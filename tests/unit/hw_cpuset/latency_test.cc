@@ -4,43 +4,19 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
+#include "tests/support/temporary_tree.h"
 
 using namespace nrd;
 using namespace nrd::cpuset;
 
 namespace {
 
-class Tree {
+class Tree : public testing::TemporaryTree {
  public:
-  Tree() {
-    std::string name = "/dev/shm/nrd-latency-XXXXXX";
-    root_ = ::mkdtemp(name.data());
-    put("sys/devices/system/cpu/online", "1-3\n");
-  }
-  ~Tree() { std::filesystem::remove_all(root_); }
-  Tree(const Tree&) = delete;
-  Tree& operator=(const Tree&) = delete;
-
-  const std::string& root() const { return root_; }
+  Tree() { put("sys/devices/system/cpu/online", "1-3\n"); }
   static std::string limit(uint32_t cpu) {
     return "sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/power/pm_qos_resume_latency_us";
   }
-  void put(const std::string& path, const std::string& text) {
-    const std::filesystem::path file = root_ + "/" + path;
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file, std::ios::binary) << text;
-  }
-  std::string get(const std::string& path) const {
-    std::ifstream file(root_ + "/" + path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
- private:
-  std::string root_;
 };
 
 using Limits = std::map<CpuId, LatencyLimit>;

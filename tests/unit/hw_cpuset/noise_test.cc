@@ -3,10 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
+#include "tests/support/temporary_tree.h"
 
 using namespace nrd;
 using namespace nrd::cpuset;
@@ -18,37 +15,14 @@ constexpr const char* kDefault = "proc/irq/default_smp_affinity";
 constexpr const char* kWorkqueues = "sys/devices/virtual/workqueue/cpumask";
 constexpr const char* kWatchdog = "proc/sys/kernel/watchdog_cpumask";
 
-class Tree {
+class Tree : public testing::TemporaryTree {
  public:
-  Tree() {
-    std::string name = "/dev/shm/nrd-noise-XXXXXX";
-    root_ = ::mkdtemp(name.data());
-  }
-  ~Tree() { std::filesystem::remove_all(root_); }
-  Tree(const Tree&) = delete;
-  Tree& operator=(const Tree&) = delete;
-
-  const std::string& root() const { return root_; }
   static std::string interrupt(uint32_t number) { return "proc/irq/" + std::to_string(number) + "/smp_affinity_list"; }
-  void put(const std::string& path, const std::string& text) {
-    const std::filesystem::path file = root_ + "/" + path;
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file, std::ios::binary) << text;
-  }
-  std::string get(const std::string& path) const {
-    std::ifstream file(root_ + "/" + path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
   // O_NOFOLLOW: its write is refused.
-  void refuse_writes(const std::string& path) {
-    const std::filesystem::path file = root_ + "/" + path;
-    const std::string target = file.string() + ".target";
-    std::filesystem::rename(file, target);
-    std::filesystem::create_symlink(target, file);
+  void refuse_writes(const std::string& file) const {
+    rename(file, file + ".target");
+    link(file, path(file + ".target"));
   }
-
- private:
-  std::string root_;
 };
 
 CpuSet cpus(const char* list) { return *CpuSet::parse(list); }

@@ -2,37 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
+
+#include "tests/support/temporary_tree.h"
 
 namespace nrd::testing {
 
-class Tree {
+class Tree : public TemporaryTree {
  public:
-  Tree() {
-    std::string name = "/dev/shm/nrd-pstate-XXXXXX";
-    root_ = ::mkdtemp(name.data());
-  }
-  ~Tree() { std::filesystem::remove_all(root_); }
-  Tree(const Tree&) = delete;
-  Tree& operator=(const Tree&) = delete;
-
-  const std::string& root() const { return root_; }
-
-  void put(const std::string& path, const std::string& text) {
-    const std::filesystem::path file = root_ + "/" + path;
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file, std::ios::binary) << text;
-  }
-  std::string get(const std::string& path) const {
-    std::ifstream file(root_ + "/" + path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-  void remove(const std::string& path) { std::filesystem::remove_all(root_ + "/" + path); }
-
   void online(const std::string& list) { put("sys/devices/system/cpu/online", list + "\n"); }
 
   // As intel_pstate with HWP shows it: 800 to 3500 MHz, 2200 without turbo, each CPU for itself.
@@ -57,7 +35,7 @@ class Tree {
   void registers(uint32_t cpu) { put(msr(cpu), std::string(4096, '\0')); }
   // Eight bits of a register, where these begin.
   void ratio(uint32_t cpu, uint32_t address, uint32_t lowest_bit, uint8_t ratio) {
-    std::fstream file(root_ + "/" + msr(cpu), std::ios::binary | std::ios::in | std::ios::out);
+    std::fstream file(path(msr(cpu)), std::ios::binary | std::ios::in | std::ios::out);
     file.seekp(address + lowest_bit / 8);
     file.put(static_cast<char>(ratio));
   }
@@ -78,9 +56,6 @@ class Tree {
     return "sys/devices/system/cpu/cpu" + std::to_string(number) + "/" + file;
   }
   static std::string cpufreq(uint32_t number, const std::string& file = "") { return cpu(number, "cpufreq/" + file); }
-
- private:
-  std::string root_;
 };
 
 }  // namespace nrd::testing
