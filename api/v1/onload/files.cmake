@@ -13,3 +13,13 @@ else()
   set(ONLOAD_HEADERS)
   set(ONLOAD_USES engine_onload)
 endif()
+
+# describe_launch(TEXT): the variable holds docs/openapi.yaml, which describes nrd with Onload; without it, its paths and
+# tags go. The schemas stay, one of them is of a workload's member.
+function(describe_launch text)
+  if(NOT NRD_ONLOAD)
+    string(REGEX REPLACE "\n  /v1/onload[^\n]*(\n    [^\n]*)+" "" described "${${text}}")
+    string(REGEX REPLACE "\n  - {name: onload[^\n]*" "" described "${described}")
+    set(${text} "${described}" PARENT_SCOPE)
+  endif()
+endfunction()
