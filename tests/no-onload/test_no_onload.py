@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 import yaml
-from harness import NRDCTL, Node, Refused
+from harness import NRDCTL, Node, Refused, wait_for
 
 ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
 ABSENT = "this nrd was built without Onload"
@@ -82,6 +82,7 @@ def test_nrdctl_offers_nothing_of_it(node):
     assert nrdctl(node, "onload", "status").returncode != 0
     ran = nrdctl(node, "run", "--cpus", "0", "--ways", "2", "--", "/bin/echo", "inside")
     assert (ran.returncode, ran.stdout) == (0, "inside\n"), ran.stderr
+    wait_for(lambda: node.list() == [], "the end of the workload")
     node.assert_consistent(set())
 
 
