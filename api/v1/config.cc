@@ -3,8 +3,7 @@
 #include <utility>
 
 #include "api/v1/answer.h"
-#include "api/v1/flag_json.h"
-#include "base/json/validation.h"
+#include "base/json/members.h"
 #include "base/json/writer.h"
 
 namespace nrd::v1 {
@@ -77,7 +76,7 @@ http::Response report_of(const ReloadReport& report) {
 Result<ReloadMode> parse_mode(const json::Value& body) {
   TRY(json::require_object("", body, "an object"));
   TRY(json::check_keys(body, "", {"dry_run"}));
-  const bool is_dry = TRY(parse_flag(body, "dry_run", false));
+  const bool is_dry = TRY(json::parse_member(body, "dry_run", false));
   return is_dry ? ReloadMode::Check : ReloadMode::Apply;
 }
 

@@ -1,63 +1,71 @@
 #include "api/v1/owner_json.h"
 
+#include <string>
 #include <string_view>
 
-#include "base/json/validation.h"
+#include "base/json/members.h"
+
+namespace nrd::v1 {
+namespace {
+
+// One of pid, caller and cgroup.
+struct OwnerMembers {
+  std::optional<uint32_t> pid;
+  std::optional<uint64_t> start;
+  bool caller = false;
+  bool cgroup = false;
+  std::optional<uint32_t> within_seconds;
+};
+
+constexpr uint64_t kLargestPid = uint64_t{1} << 22;  // PID_MAX_LIMIT of the kernel
+
+}  // namespace
+}  // namespace nrd::v1
+
+namespace nrd {
+
+template <>
+inline constexpr const char* json::kExample<v1::OwnerMembers> =
+    "an object such as {\"pid\": 4711}, {\"caller\": true} or {\"cgroup\": true}";
+template <>
+inline constexpr auto json::kFields<v1::OwnerMembers> =
+    std::tuple(Field("pid", &v1::OwnerMembers::pid, {.expected = "a process ID", .least = 1, .most = v1::kLargestPid}),
+               Field("start", &v1::OwnerMembers::start,
+                     {.expected = "a whole number: field 22 of /proc/PID/stat", .most = UINT64_MAX}),
+               Field("caller", &v1::OwnerMembers::caller, {.expected = "true"}),
+               Field("cgroup", &v1::OwnerMembers::cgroup, {.expected = "true"}),
+               Field("within_seconds", &v1::OwnerMembers::within_seconds,
+                     {.expected = "seconds", .least = 1, .most = kLongestWithin}));
+
+}  // namespace nrd
 
 namespace nrd::v1 {
 namespace {
 
 using json::Value;
 
-constexpr uint64_t kLargestPid = uint64_t{1} << 22;  // PID_MAX_LIMIT of the kernel
-
-Result<OwnerRequest> parse_cgroup_owner(const Value& value) {
-  TRY(check_keys(value, "/owner", {"cgroup", "within_seconds"}));
-  const Value& cgroup = *value.find("cgroup");
-  if (cgroup.as_bool() != true)
-    return fail_at(ErrorCode::BadRequest, "/owner/cgroup", "expected true, found " + shown(cgroup), "true");
-  CgroupOwner owner;
-  if (const Value* within = value.find("within_seconds")) {
-    const std::optional<uint64_t> seconds = within->as_unsigned();
-    if (!seconds || *seconds == 0 || *seconds > kLongestWithin) {
-      return fail_at(ErrorCode::BadRequest, "/owner/within_seconds", "expected seconds, found " + shown(*within),
-                     "1 to " + std::to_string(kLongestWithin));
-    }
-    owner.within_seconds = static_cast<uint32_t>(*seconds);
-  }
-  return OwnerRequest{.pid = std::nullopt, .start = std::nullopt, .cgroup = owner};
+Failure only_with(std::string_view key, const char* other, const char* example) {
+  return fail_at(ErrorCode::BadRequest, json::pointer("/owner", key), std::string("is only allowed with ") + other,
+                 example);
 }
 
 Result<OwnerRequest> parse_owner_request(const Value& value) {
-  constexpr std::string_view kExample = "an object such as {\"pid\": 4711}, {\"caller\": true} or {\"cgroup\": true}";
-  TRY(require_object("/owner", value, kExample));
-  TRY(check_keys(value, "/owner", {"pid", "start", "caller", "cgroup", "within_seconds"}));
-  if (value.find("cgroup")) return parse_cgroup_owner(value);
-  if (value.find("within_seconds"))
-    return fail_at(ErrorCode::BadRequest, "/owner/within_seconds", "is only allowed with cgroup", "{\"cgroup\": true}");
-  const Value* pid = value.find("pid");
-  const Value* caller = value.find("caller");
-  if ((pid == nullptr) == (caller == nullptr)) {
-    return fail_at(ErrorCode::BadRequest, "/owner", "expected one of pid, caller and cgroup", std::string(kExample));
+  const auto members = TRY(json::parse_members<OwnerMembers>(value, "/owner"));
+  const OwnerMembers& named = members.values;
+  for (const char* key : {"caller", "cgroup"}) {
+    if (json::has(members, key) && value.find(key)->as_bool() == false)
+      return fail_at(ErrorCode::BadRequest, json::pointer("/owner", key), "expected true, found false", "true");
   }
-  const Value* start = value.find("start");
-  if (caller != nullptr && start != nullptr) {
-    return fail_at(ErrorCode::BadRequest, "/owner/start", "is only allowed with pid", "{\"caller\": true}");
-  }
-  if (caller != nullptr) {
-    if (caller->as_bool() == true) return OwnerRequest{};
-    return fail_at(ErrorCode::BadRequest, "/owner/caller", "expected true, found " + shown(*caller), "true");
-  }
-  const std::optional<uint64_t> number = pid->as_unsigned();
-  if (!number || *number == 0 || *number > kLargestPid) {
-    return fail_at(ErrorCode::BadRequest, "/owner/pid", "expected a process ID, found " + shown(*pid),
-                   "1 to " + std::to_string(kLargestPid));
-  }
-  OwnerRequest requested{.pid = static_cast<pid_t>(*number)};
-  if (start == nullptr) return requested;
-  requested.start = start->as_unsigned();
-  if (requested.start) return requested;
-  return wrong_type("/owner/start", *start, "a whole number: field 22 of /proc/PID/stat");
+  if (named.within_seconds && !named.cgroup) return only_with("within_seconds", "cgroup", "{\"cgroup\": true}");
+  if (int{named.pid.has_value()} + int{named.caller} + int{named.cgroup} != 1)
+    return fail_at(ErrorCode::BadRequest, "/owner", "expected one of pid, caller and cgroup",
+                   json::kExample<OwnerMembers>);
+  if (named.start && !named.pid) return only_with("start", "pid", "{\"pid\": 4711}");
+  OwnerRequest requested{.pid = std::nullopt, .start = named.start};
+  if (named.pid) requested.pid = static_cast<pid_t>(*named.pid);
+  if (named.cgroup) requested.cgroup.emplace();
+  if (named.within_seconds) requested.cgroup->within_seconds = *named.within_seconds;
+  return requested;
 }
 
 }  // namespace

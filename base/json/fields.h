@@ -59,6 +59,7 @@ struct Rules {
   uint64_t least = 0;
   uint64_t most = UINT32_MAX;  // of a text: bytes
   Unset unset = Unset::Absent;
+  bool required = true;  // in a whole object; false, or a field with or_default(): absent means the struct's default
 };
 
 // The option of nrdctl that sets a field: to its argument, or to `value` (JSON) if that is given.
@@ -79,11 +80,12 @@ struct Field {
 
   constexpr Field(const char* its_name, Member Struct::*its_member, const Rules& its_rules = {},
                   const Option& its_option = {})
-      : name(its_name), member(its_member), rules(its_rules), option(its_option) {}
+      : name(its_name), stored_name(its_name), member(its_member), rules(its_rules), option(its_option) {}
   // Its name tells the unit: {"min_mhz": 2200} is min = 2200 and unit = Mhz.
   constexpr Field(const char* its_name, Member Struct::*its_member, Unit Struct::*its_unit_member, Unit its_unit,
                   const Rules& its_rules = {}, const Option& its_option = {})
       : name(its_name),
+        stored_name(its_name),
         member(its_member),
         unit_member(its_unit_member),
         unit(its_unit),
@@ -93,6 +95,12 @@ struct Field {
   constexpr Field or_default() const {
     Field field = *this;
     field.has_default = true;
+    return field;
+  }
+  // Its name in the store, where the one for clients came later.
+  constexpr Field stored_as(const char* its_stored_name) const {
+    Field field = *this;
+    field.stored_name = its_stored_name;
     return field;
   }
 
@@ -110,6 +118,7 @@ struct Field {
   }
 
   const char* name;
+  const char* stored_name;
   Member Struct::*member;
   Unit Struct::*unit_member = nullptr;
   Unit unit{};
@@ -357,20 +366,20 @@ struct Codec<T> {
  private:
   template <typename Member, typename Unit>
   static Result<void> read_field(const Value& object, const Field<T, Member, Unit>& field, T& into) {
-    const Value* found = object.find(field.name);
+    const Value* found = object.find(field.stored_name);
     if (found == nullptr || found->is_null()) {
       if (kIsOptional<Member> || field.has_default) return {};
-      return inside(field.name, Error{ErrorCode::BadRequest, {}, "is missing", {}, {}, {}});
+      return inside(field.stored_name, Error{ErrorCode::BadRequest, {}, "is missing", {}, {}, {}});
     }
     Result<Member> member = json::read<Member>(*found);
-    if (!member) return inside(field.name, std::move(member).error());
+    if (!member) return inside(field.stored_name, std::move(member).error());
     field.set(into, *std::move(member));
     return {};
   }
 
   template <typename Member, typename Unit>
   static void write_field(Writer& writer, const Field<T, Member, Unit>& field, const T& value) {
-    writer.key(field.name);
+    writer.key(field.stored_name);
     field.is_written(value) ? json::write(writer, value.*field.member) : void(writer.null());
   }
 };

@@ -5,6 +5,8 @@
 //   {"max": "3"}               BadRequest /cache/max: expected a whole number of ways, found "3"
 #pragma once
 
+#include <chrono>
+#include <map>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -57,6 +59,30 @@ struct WithoutOptional<std::optional<T>> {
   using Type = T;
 };
 
+// As clients write it: an object in place of the store's array for a map (fields.h).
+template <typename T>
+struct ClientCodec : Codec<T> {};
+
+template <typename T>
+struct ClientCodec<std::map<std::string, T>> {
+  using Map = std::map<std::string, T>;
+  static Result<Map> read(const Value& value) {
+    if (!value.is_object()) return mismatch("an object", value);
+    Map map;
+    for (const Member& member : value.members()) {
+      Result<T> item = ClientCodec<T>::read(member.value);
+      if (!item) return inside(member.key.substr(0, kQuoted), std::move(item).error());
+      map.emplace(member.key, *std::move(item));
+    }
+    return map;
+  }
+  static void write(Writer& writer, const Map& map) {
+    writer.begin_object();
+    for (const auto& [key, item] : map) ClientCodec<T>::write(writer.key(key), item);
+    writer.end_object();
+  }
+};
+
 template <typename T>
 bool counts_as_absent(const Value& value, Unset unset) {
   if (unset == Unset::Empty) return is_absent(value);
@@ -75,13 +101,26 @@ std::string expected_of(const Rules& rules) {
 }
 
 template <typename T>
+inline constexpr bool kIsCount = std::unsigned_integral<T> && !std::is_same_v<T, bool>;
+template <typename Rep, typename Period>
+inline constexpr bool kIsCount<std::chrono::duration<Rep, Period>> = true;
+
+inline bool is_in_range(uint64_t number, const Rules& rules) { return number >= rules.least && number <= rules.most; }
+template <typename Rep, typename Period>
+bool is_in_range(std::chrono::duration<Rep, Period> time, const Rules& rules) {
+  return time.count() >= 0 && is_in_range(static_cast<uint64_t>(time.count()), rules);
+}
+
+template <typename T>
 Result<T> parse_value(const Value& value, const std::string& at, const Rules& rules) {
-  Result<T> parsed = json::read<T>(value);
+  Result<T> parsed = ClientCodec<T>::read(value);
   bool is_in_range = parsed.has_value();
   const std::string expected = expected_of<T>(rules);
   std::string allowed = expected;
-  if constexpr (std::unsigned_integral<T> && !std::is_same_v<T, bool>) {
-    is_in_range = parsed && *parsed >= rules.least && *parsed <= rules.most;
+  if (!parsed && !parsed.error().field.empty())  // of an item
+    return fail_at(ErrorCode::BadRequest, at + parsed.error().field, parsed.error().message, std::move(allowed));
+  if constexpr (kIsCount<T>) {
+    is_in_range = parsed && json::is_in_range(*parsed, rules);
     allowed = std::to_string(rules.least) + " to " + std::to_string(rules.most);
   } else if constexpr (std::is_same_v<T, std::string>) {
     is_in_range = parsed && parsed->size() <= rules.most;
@@ -115,6 +154,42 @@ Result<Partial<T>> parse_members(const Value& object, const std::string& at) {
   });
   if (!done) return Failure(done.error());
   return parsed;
+}
+
+// The members that `object` has, and the defaults of the others that may be absent.
+template <Described T>
+Result<T> parse_whole(const Value& object, const std::string& at) {
+  Partial<T> parsed = TRY(parse_members<T>(object, at));
+  Result<void> done;
+  for_each_field<T>([&](const auto& field, uint32_t i) {
+    using Type = typename std::remove_cvref_t<decltype(field)>::Type;
+    const bool is_required = field.rules.required && !field.has_default && !kIsOptional<Type>;
+    if (!done || !is_required || (parsed.given >> i & 1U) != 0) return;
+    done = fail_at(ErrorCode::BadRequest, pointer(at, field.name), "is missing", expected_of<Type>(field.rules));
+  });
+  if (!done) return Failure(done.error());
+  return std::move(parsed.values);
+}
+
+// A member of `object`, which is the whole body; `otherwise` if it is absent.
+template <typename T>
+Result<T> parse_member(const Value& object, std::string_view key, T otherwise, const Rules& rules = {}) {
+  const Value* found = object.find(key);
+  return found ? parse_value<T>(*found, pointer("", key), rules) : Result<T>(std::move(otherwise));
+}
+
+// An object with all members but empty texts.
+template <Described T>
+void render_whole(Writer& w, const T& value) {
+  w.begin_object();
+  for_each_field<T>([&](const auto& field, uint32_t) {
+    using Type = typename std::remove_cvref_t<decltype(field)>::Type;
+    if constexpr (std::is_same_v<Type, std::string>) {
+      if ((value.*field.member).empty()) return;
+    }
+    ClientCodec<Type>::write(w.key(field.name), value.*field.member);
+  });
+  w.end_object();
 }
 
 // An object without the members that have their defaults.

@@ -5,16 +5,9 @@
 #include <tuple>
 
 #include "base/json/fields.h"
-#include "engine/onload/enum_names.h"
+#include "engine/onload/spec_fields.h"
 
 namespace nrd {
-
-template <>
-inline constexpr auto json::kFields<onload::Spec> =
-    std::tuple(Field("state", &onload::Spec::state), Field("version", &onload::Spec::version).or_default(),
-               Field("sfc", &onload::Spec::sfc), Field("parameters", &onload::Spec::parameters).or_default(),
-               Field("control_plane", &onload::Spec::control_plane), Field("users", &onload::Spec::users),
-               Field("drain_s", &onload::Spec::drain), Field("on_failure", &onload::Spec::on_failure));
 
 template <>
 inline constexpr auto json::kFields<onload::Generation> = std::tuple(Field("number", &onload::Generation::number),
@@ -55,10 +48,6 @@ template <>
 inline constexpr auto json::kFields<onload::InterfaceSpec> = std::tuple(
     Field("pci", &onload::InterfaceSpec::pci), Field("mac", &onload::InterfaceSpec::mac),
     Field("accelerated", &onload::InterfaceSpec::accelerated), Field("registered", &onload::InterfaceSpec::registered));
-
-template <>
-inline constexpr auto json::kFields<onload::Freeze> = std::tuple(Field("frozen", &onload::Freeze::frozen),
-                                                                 Field("reason", &onload::Freeze::reason).or_default());
 
 }  // namespace nrd
 

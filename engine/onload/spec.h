@@ -19,7 +19,8 @@ namespace nrd::onload {
 using Time = std::chrono::sys_time<std::chrono::milliseconds>;  // UTC
 
 // Module -> name -> value, in the kernel's syntax.
-using Parameters = std::map<std::string, std::map<std::string, std::string>>;
+using ModuleParameters = std::map<std::string, std::string>;
+using Parameters = std::map<std::string, ModuleParameters>;
 
 enum class State {
   Unmanaged,  // nrd observes and changes nothing

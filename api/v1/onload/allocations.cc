@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "api/v1/flag_json.h"
 #include "api/v1/onload/answer.h"
 #include "api/v1/onload/launch_json.h"
 #include "api/v1/onload/onload.h"
@@ -14,9 +13,9 @@
 #include "api/v1/owner_json.h"
 #include "api/v1/requester.h"
 #include "api/v1/workload_json.h"
+#include "base/json/members.h"
 #include "base/json/object.h"
 #include "base/json/reader.h"
-#include "base/json/validation.h"
 #include "base/number.h"
 #include "engine/owner_watcher.h"
 #include "engine/requester.h"
@@ -58,7 +57,7 @@ http::Response allocated(const Allocated& made) {
 
 Result<AllocationRequest> parse_allocation(const routing::Call& call, const json::Value& body) {
   RenderRequest what = TRY(parse_render(body, {"owner", "preload"}));
-  const bool preload = TRY(parse_flag(body, "preload", true));
+  const bool preload = TRY(json::parse_member(body, "preload", true));
   const std::optional<OwnerRequest> spec = TRY(parse_owner(body));
   if (!spec) {
     return fail_at(ErrorCode::BadRequest, "/owner", "is missing: an allocation needs an owner process",

@@ -26,7 +26,7 @@ Result<std::optional<uint64_t>> parse_if_match(const std::string& header);
 // The body of POST /v1/onload/drain.
 Result<onload::Drain> parse_drain(const json::Value& body);
 // {"name": "value"}: at least one.
-Result<std::map<std::string, std::string>> parse_module_parameters(const std::string& module, const json::Value& body);
+Result<onload::ModuleParameters> parse_module_parameters(const std::string& module, const json::Value& body);
 // {"parameters": ["-K"]} of the control plane server.
 Result<std::vector<std::string>> parse_control_plane_patch(const json::Value& body);
 

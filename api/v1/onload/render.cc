@@ -1,8 +1,8 @@
 #include "api/v1/onload/parse.h"
 #include "api/v1/workload_json.h"
-#include "base/json/fields.h"
+#include "base/json/members.h"
 #include "base/json/object.h"
-#include "engine/onload/enum_names.h"
+#include "engine/onload/spec_fields.h"
 
 namespace nrd {
 
@@ -102,17 +102,7 @@ void render_installed(Writer& w, const InstalledModule& module) {
 
 }  // namespace
 
-void render(Writer& w, const onload::Spec& spec) {
-  json::write_object(
-      w, {{"state", spec.state},
-          {"version", json::given(spec.version)},
-          {"sfc", spec.sfc},
-          {"parameters", by_key(spec.parameters, [](Writer& of, const auto& values) { by_key(values)(of); })},
-          {"control_plane", spec.control_plane},
-          {"users_policy", spec.users},
-          {"drain_seconds", spec.drain},
-          {"on_failure", spec.on_failure}});
-}
+void render(Writer& w, const onload::Spec& spec) { json::render_whole(w, spec); }
 
 void render(Writer& w, const Generation& generation) {
   json::write_object(w, {{"generation", generation.number},

@@ -3,8 +3,16 @@
 #include <array>
 #include <utility>
 
-#include "api/v1/flag_json.h"
-#include "base/json/validation.h"
+#include "base/json/members.h"
+
+namespace nrd {
+
+template <>
+inline constexpr auto json::kNames<onload::Form> =
+    std::array{std::pair{onload::Form::Json, "json"}, std::pair{onload::Form::Env, "env"},
+               std::pair{onload::Form::Systemd, "systemd"}, std::pair{onload::Form::ConfigMap, "configmap"}};
+
+}  // namespace nrd
 
 namespace nrd::v1 {
 namespace {
@@ -13,45 +21,24 @@ using json::Value;
 
 constexpr size_t kMostVariables = 512;
 constexpr size_t kMostText = 4096;  // of a value: LD_PRELOAD may be long
+constexpr json::Rules kProfiles{.expected = "a list of profiles such as [\"latency\"]"};
+constexpr json::Rules kVariables{.expected = "an object such as {\"EF_POLL_USEC\": \"100000\"}"};
 
-constexpr std::array<std::pair<std::string_view, onload::Form>, 4> kForms{{{"json", onload::Form::Json},
-                                                                           {"env", onload::Form::Env},
-                                                                           {"systemd", onload::Form::Systemd},
-                                                                           {"configmap", onload::Form::ConfigMap}}};
-
-Result<std::vector<std::string>> parse_names(const Value& value) {
-  constexpr std::string_view kExample = "a list of profiles such as [\"latency\"]";
-  if (value.kind() != Value::Kind::Array) return wrong_type("/profiles", value, kExample);
-  if (value.items().size() > kMostProfiles) {
-    return fail_at(ErrorCode::BadRequest, "/profiles", "too many", "at most " + std::to_string(kMostProfiles));
-  }
-  std::vector<std::string> names;
-  for (size_t i = 0; i < value.items().size(); ++i) {
-    const std::string* name = value.items()[i].as_string();
-    if (name == nullptr) return wrong_type(json::pointer("/profiles", i), value.items()[i], "the name of a profile");
-    names.push_back(*name);
-  }
-  return names;
+template <typename Items>
+Result<void> check_count(const Items& items, const char* field, size_t most) {
+  if (items.size() <= most) return {};
+  return fail_at(ErrorCode::BadRequest, field, "too many", "at most " + std::to_string(most));
 }
 
-Result<profiles::Environment> parse_variables(const Value& value) {
-  constexpr std::string_view kExample = "an object such as {\"EF_POLL_USEC\": \"100000\"}";
-  TRY(require_object("/env", value, kExample));
-  if (value.members().size() > kMostVariables) {
-    return fail_at(ErrorCode::BadRequest, "/env", "too many", "at most " + std::to_string(kMostVariables));
-  }
-  profiles::Environment environment;
-  for (const json::Member& member : value.members()) {
-    const std::string field = json::pointer("/env", member.key);
-    const std::string* text = member.value.as_string();
-    if (text == nullptr) return wrong_type(field, member.value, "a string");
-    if (member.key.empty() || member.key.find('=') != std::string::npos || text->size() > kMostText) {
-      return fail_at(ErrorCode::BadRequest, field, "is not a valid variable",
+Result<void> check_variables(const profiles::Environment& environment) {
+  TRY(check_count(environment, "/env", kMostVariables));
+  for (const auto& [name, text] : environment) {
+    if (name.empty() || name.find('=') != std::string::npos || text.size() > kMostText) {
+      return fail_at(ErrorCode::BadRequest, json::pointer("/env", name), "is not a valid variable",
                      "a name without \"=\" and a value of at most 4096 bytes");
     }
-    environment.emplace(member.key, *text);
   }
-  return environment;
+  return {};
 }
 
 }  // namespace
@@ -61,26 +48,15 @@ Result<onload::RenderRequest> parse_render(const Value& body, std::vector<std::s
   TRY(require_object("", body, "an object"));
   TRY(check_keys(body, "", keys));
   onload::RenderRequest request;
-  if (const Value* names = body.find("profiles")) {
-    request.profiles = TRY(parse_names(*names));
-  }
-  if (const Value* variables = body.find("env")) {
-    request.environment = TRY(parse_variables(*variables));
-  }
-  const bool force = TRY(parse_flag(body, "force", false));
+  request.profiles = TRY(json::parse_member(body, "profiles", request.profiles, kProfiles));
+  TRY(check_count(request.profiles, "/profiles", kMostProfiles));
+  request.environment = TRY(json::parse_member(body, "env", request.environment, kVariables));
+  TRY(check_variables(request.environment));
+  const bool force = TRY(json::parse_member(body, "force", false));
   request.winner = force ? profiles::Winner::Profiles : profiles::Winner::Caller;
   return request;
 }
 
-Result<onload::Form> parse_form(const Value& body) {
-  const Value* form = body.find("format");
-  if (form == nullptr) return onload::Form::Json;
-  const std::string* text = form->as_string();
-  for (const auto& [word, known] : kForms) {
-    if (text != nullptr && *text == word) return known;
-  }
-  return fail_at(ErrorCode::BadRequest, "/format", "expected a format, found " + shown(*form),
-                 "json, env, systemd, configmap");
-}
+Result<onload::Form> parse_form(const Value& body) { return json::parse_member(body, "format", onload::Form::Json); }
 
 }  // namespace nrd::v1

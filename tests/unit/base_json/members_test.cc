@@ -3,10 +3,13 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <chrono>
+#include <map>
 #include <optional>
 #include <ostream>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "base/json/reader.h"
 
@@ -28,6 +31,15 @@ struct Lamp {
   friend bool operator==(const Lamp&, const Lamp&) = default;
 };
 
+// Sent whole.
+struct Room {
+  std::string name;
+  std::chrono::seconds stay{30};
+  std::map<std::string, std::map<std::string, std::string>> lamps;
+  std::vector<std::string> walls = {"north"};
+  friend bool operator==(const Room&, const Room&) = default;
+};
+
 }  // namespace
 
 template <>
@@ -43,6 +55,12 @@ inline constexpr auto nrd::json::kFields<Lamp> = std::tuple(
     Field("lumen", &Lamp::light, &Lamp::unit, Lamp::Unit::Lumen, {.expected = "a number", .unset = Unset::Empty}),
     Field("name", &Lamp::name, {.expected = "a short name", .most = 3}).or_default(),
     Field("dimmed", &Lamp::dimmed).or_default(), Field("colour", &Lamp::colour, {.unset = Unset::Null}).or_default());
+template <>
+inline constexpr auto nrd::json::kFields<Room> = std::tuple(
+    Field("name", &Room::name, {.expected = "a name"}),
+    Field("stay_seconds", &Room::stay, {.expected = "seconds", .most = 60, .required = false}).stored_as("stay"),
+    Field("lamps", &Room::lamps, {.expected = "an object of lamps"}).or_default(),
+    Field("walls", &Room::walls, {.expected = "an array of walls", .required = false}));
 
 namespace {
 
@@ -120,4 +138,44 @@ TEST_CASE("an object is rendered in its unit and without defaults") {
         R"({"count":0,"spare":null,"watt":60,"lumen":null,"name":null,"dimmed":null,"colour":null})");
   CHECK(json::from_json<Lamp>(R"({"count": 1, "watt": null, "lumen": 7})") ==
         Lamp{.count = 1, .light = 7, .unit = Lamp::Unit::Lumen});
+}
+
+TEST_CASE("a whole object has what is required, and the defaults of the rest") {
+  const auto whole = [](const std::string& text) { return json::parse_whole<Room>(*json::parse(text), ""); };
+  CHECK(whole(R"({"name": "a"})").value() == Room{.name = "a"});
+  const Room full{.name = "a", .stay = std::chrono::seconds(0), .lamps = {{"b", {{"c", "1"}}}}, .walls = {}};
+  const char* text = R"({"name":"a","stay_seconds":0,"lamps":{"b":{"c":"1"}},"walls":[]})";
+  CHECK(whole(text).value() == full);
+  json::Writer w;
+  json::render_whole(w, full);
+  CHECK(w.take() == text);
+  CHECK(json::to_json(full) == R"({"name":"a","stay":0,"lamps":[["b",[["c","1"]]]],"walls":[]})");
+  CHECK(json::from_json<Room>(json::to_json(full)).value() == full);
+  struct Row {
+    const char* text;
+    const char* field;
+    const char* message;
+  };
+  for (const Row& row :
+       {Row{"{}", "/name", "is missing"},
+        Row{R"({"name": "a", "stay_seconds": 61})", "/stay_seconds", "expected seconds, found 61"},
+        Row{R"({"name": "a", "stay_seconds": -1})", "/stay_seconds", "expected seconds, found -1"},
+        Row{R"({"name": "a", "lamps": []})", "/lamps", "expected an object of lamps, found an array"},
+        Row{R"({"name": "a", "lamps": {"b": {"c": 1}}})", "/lamps/b/c", "expected a string, not a number"},
+        Row{R"({"name": "a", "walls": ["b", 1]})", "/walls/1", "expected a string, not a number"}}) {
+    CAPTURE(row.text);
+    const auto refused = whole(row.text);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().field == row.field);
+    CHECK(refused.error().message == row.message);
+  }
+}
+
+TEST_CASE("a single member has its range and its default") {
+  const auto member = [](const char* text) {
+    return json::parse_member<uint32_t>(*json::parse(text), "n", 7, {.expected = "a count", .most = 9});
+  };
+  CHECK(member("{}").value() == 7);
+  CHECK(member(R"({"n": 9})").value() == 9);
+  CHECK(member(R"({"n": 10})").error().field == "/n");
 }
