@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/json/fields.h"
+#include "base/json/object.h"
 #include "base/json/partial.h"
 #include "base/json/validation.h"
 
@@ -32,15 +33,6 @@ bool has(const Partial<T>& partial, std::string_view name) {
   for_each_field<T>(
       [&](const auto& field, uint32_t i) { has |= field.name == name && (partial.given >> i & 1U) != 0; });
   return has;
-}
-
-// True if it has all members without a default.
-template <typename T>
-bool is_whole(const Partial<T>& partial) {
-  bool is_whole = true;
-  for_each_field<T>(
-      [&](const auto& field, uint32_t i) { is_whole &= field.has_default || (partial.given >> i & 1U) != 0; });
-  return is_whole;
 }
 
 template <typename T>
@@ -76,11 +68,7 @@ struct ClientCodec<std::map<std::string, T>> {
     }
     return map;
   }
-  static void write(Writer& writer, const Map& map) {
-    writer.begin_object();
-    for (const auto& [key, item] : map) ClientCodec<T>::write(writer.key(key), item);
-    writer.end_object();
-  }
+  static void write(Writer& writer, const Map& map) { by_key(map, ClientCodec<T>::write)(writer); }
 };
 
 template <typename T>
@@ -156,18 +144,29 @@ Result<Partial<T>> parse_members(const Value& object, const std::string& at) {
   return parsed;
 }
 
+// The first member that is required and not given, as an error at its JSON pointer below `at`.
+template <Described T>
+Result<void> check_whole(const Partial<T>& partial, const std::string& at) {
+  Result<void> whole;
+  for_each_field<T>([&](const auto& field, uint32_t i) {
+    using Type = typename std::remove_cvref_t<decltype(field)>::Type;
+    const bool is_required = field.rules.required && !field.has_default && !kIsOptional<Type>;
+    if (!whole || !is_required || (partial.given >> i & 1U) != 0) return;
+    whole = fail_at(ErrorCode::BadRequest, pointer(at, field.name), "is missing", expected_of<Type>(field.rules));
+  });
+  return whole;
+}
+
+template <Described T>
+bool is_whole(const Partial<T>& partial) {
+  return check_whole(partial, "").has_value();
+}
+
 // The members that `object` has, and the defaults of the others that may be absent.
 template <Described T>
 Result<T> parse_whole(const Value& object, const std::string& at) {
   Partial<T> parsed = TRY(parse_members<T>(object, at));
-  Result<void> done;
-  for_each_field<T>([&](const auto& field, uint32_t i) {
-    using Type = typename std::remove_cvref_t<decltype(field)>::Type;
-    const bool is_required = field.rules.required && !field.has_default && !kIsOptional<Type>;
-    if (!done || !is_required || (parsed.given >> i & 1U) != 0) return;
-    done = fail_at(ErrorCode::BadRequest, pointer(at, field.name), "is missing", expected_of<Type>(field.rules));
-  });
-  if (!done) return Failure(done.error());
+  TRY(check_whole(parsed, at));
   return std::move(parsed.values);
 }
 
