@@ -56,7 +56,7 @@ void Drift::repair(const CpuSet& changed) {
   if (const Result<void> found = observe(); !found) return sync_.note_problem(found.error());
   sync_.note_absent_cpus();
   // What is limited below is there: the tasks scan would find out too late that it had ended before.
-  reaper_.remove_exited();
+  reaper_.remove_ended();
   if (commits_.is_unknown()) return;
   claims_.release_taken_groups();
   // Observations after events follow each other too closely to tell a leftover from a group being set up.

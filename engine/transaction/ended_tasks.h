@@ -20,6 +20,6 @@ EndedTasks without_ended_tasks(const NodeState& state, Time now);
 bool names_tasks(const NodeState& state);
 
 // Logs one line for each of these workloads.
-void log_ended_tasks(const Workloads& before, const EndedTasks& exited);
+void log_ended_tasks(const Workloads& before, const EndedTasks& ended);
 
 }  // namespace nrd

@@ -14,7 +14,7 @@ void TaskReaper::reap() {
   if (!names_tasks(state_) || !commits_.resolve()) return;
   if (const Result<void> refreshed = sync_.refresh_with_infra({}); !refreshed)
     return sync_.note_problem(refreshed.error());
-  remove_exited();
+  remove_ended();
   Proposal present{state_.workloads, setting_of(state_)};
   if (const Result<void> claimed = claims_.claim(present); !claimed) return sync_.note_problem(claimed.error());
   // New processes of the infrastructure, and new threads that are in another class. All other differences are drift,
@@ -24,10 +24,10 @@ void TaskReaper::reap() {
   if (!commits_.is_unknown()) commits_.release_restored();
 }
 
-void TaskReaper::remove_exited() {
-  const EndedTasks exited = without_ended_tasks(state_, now(clock_));
+void TaskReaper::remove_ended() {
+  const EndedTasks tasks = without_ended_tasks(state_, now(clock_));
   const Workloads before = state_.workloads;
-  if (!exited.of.empty() && apply(exited.workloads)) log_ended_tasks(before, exited);
+  if (!tasks.of.empty() && apply(tasks.workloads)) log_ended_tasks(before, tasks);
   const EndedGroups groups = without_ended_groups(state_, now(clock_));
   const Workloads present = state_.workloads;
   if (!(groups.ended.empty() && groups.come.empty()) && apply(groups.workloads)) log_ended(present, groups);

@@ -16,7 +16,7 @@ class TaskReaper {
   void reap();
   // Those that the last observation did not find, and workloads whose unit or cgroup has ended. A failure is tried
   // again with the next call.
-  void remove_exited();
+  void remove_ended();
 
  private:
   bool apply(const Workloads& workloads);

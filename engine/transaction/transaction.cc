@@ -96,7 +96,7 @@ Result<void> Transaction::recover() {
   if (state_.config->confinement != Confinement::None) {
     if (const auto seen = sync_.refresh({}); !seen) sync_.note_problem(seen.error());
   }
-  reaper_.remove_exited();
+  reaper_.remove_ended();
   // Claims of requests that died before their commit.
   if (!commits_.is_unknown()) commits_.release_restored();
   groups_.report_sharing();
