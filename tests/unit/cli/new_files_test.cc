@@ -47,17 +47,6 @@ std::set<std::string> names_in(const std::string& directory) {
   return names;
 }
 
-std::string content_of(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-mode_t mode_of(const std::string& path) {
-  struct stat status {};
-  REQUIRE(::lstat(path.c_str(), &status) == 0);
-  return status.st_mode & 07777;
-}
-
 const std::vector<cli::NewFile> kThree = {
     {"a.crt", "public", 0644}, {"a.key", "secret", 0600}, {"b.key", "more", 0600}};
 
@@ -70,26 +59,26 @@ TEST_CASE("files and their directory are created with the requested content and 
   ::umask(before);
   REQUIRE(written.has_value());
   CHECK(names_in(folder.path("tls")) == std::set<std::string>{"a.crt", "a.key", "b.key"});
-  CHECK(content_of(folder.path("tls/a.key")) == "secret");
-  CHECK(mode_of(folder.path("tls")) == 0700);
-  CHECK(mode_of(folder.path("tls/a.crt")) == 0644);
-  CHECK(mode_of(folder.path("tls/a.key")) == 0600);
+  CHECK(folder.get("tls/a.key") == "secret");
+  CHECK(folder.mode("tls") == 0700);
+  CHECK(folder.mode("tls/a.crt") == 0644);
+  CHECK(folder.mode("tls/a.key") == 0600);
 }
 
 TEST_CASE("an existing file is reported and nothing is changed") {
   const Folder folder;
-  std::ofstream(folder.path("b.key")) << "precious";
+  folder.put("b.key", "precious");
   const auto written = cli::write_new_files(folder.root(), kThree);
   REQUIRE_FALSE(written.has_value());
   CHECK(written.error().message.find(folder.path("b.key")) != std::string::npos);
   CHECK(names_in(folder.root()) == std::set<std::string>{"b.key"});
-  CHECK(content_of(folder.path("b.key")) == "precious");
+  CHECK(folder.get("b.key") == "precious");
 }
 
 TEST_CASE("a symbolic link in place of a file is not followed") {
   const Folder folder;
   ::mkdir((folder.path("tls")).c_str(), 0700);
-  fs::create_symlink(folder.path("elsewhere"), folder.path("tls/a.key"));
+  folder.link("tls/a.key", folder.path("elsewhere"));
   CHECK_FALSE(cli::write_new_files(folder.path("tls"), kThree).has_value());
   CHECK(names_in(folder.root()) == std::set<std::string>{"tls"});
   CHECK(names_in(folder.path("tls")) == std::set<std::string>{"a.key"});
@@ -110,7 +99,7 @@ TEST_CASE("a write that fails midway leaves no file and no directory behind") {
 
 TEST_CASE("a write that fails midway leaves an existing directory unchanged") {
   const Folder folder;
-  std::ofstream(folder.path("theirs")) << "kept";
+  folder.put("theirs", "kept");
   const FileSizeLimit limit(2);
   CHECK_FALSE(cli::write_new_files(folder.root(), kThree).has_value());
   CHECK(names_in(folder.root()) == std::set<std::string>{"theirs"});
@@ -118,27 +107,27 @@ TEST_CASE("a write that fails midway leaves an existing directory unchanged") {
 
 TEST_CASE("with replacement allowed, files and links are replaced with the requested modes") {
   const Folder folder;
-  std::ofstream(folder.path("a.key")) << "old";
-  std::ofstream(folder.path("elsewhere")) << "theirs";
-  fs::create_symlink(folder.path("elsewhere"), folder.path("b.key"));
+  folder.put("a.key", "old");
+  folder.put("elsewhere", "theirs");
+  folder.link("b.key", folder.path("elsewhere"));
   REQUIRE(cli::write_new_files(folder.root(), kThree, cli::Existing::Replace).has_value());
   CHECK(names_in(folder.root()) == std::set<std::string>{"a.crt", "a.key", "b.key", "elsewhere"});
-  CHECK(content_of(folder.path("a.key")) == "secret");
-  CHECK(mode_of(folder.path("a.key")) == 0600);
-  CHECK(content_of(folder.path("b.key")) == "more");
-  CHECK(content_of(folder.path("elsewhere")) == "theirs");
+  CHECK(folder.get("a.key") == "secret");
+  CHECK(folder.mode("a.key") == 0600);
+  CHECK(folder.get("b.key") == "more");
+  CHECK(folder.get("elsewhere") == "theirs");
 }
 
 TEST_CASE("a replacement that fails midway leaves existing files unchanged") {
   const Folder folder;
-  std::ofstream(folder.path("first")) << "old";
+  folder.put("first", "old");
   const std::vector<cli::NewFile> files = {{"first", "small", 0600}, {"second", std::string(3000, 'x'), 0600}};
   {
     const FileSizeLimit limit(1000);
     CHECK_FALSE(cli::write_new_files(folder.root(), files, cli::Existing::Replace).has_value());
   }
   CHECK(names_in(folder.root()) == std::set<std::string>{"first"});
-  CHECK(content_of(folder.path("first")) == "old");
+  CHECK(folder.get("first") == "old");
 }
 
 TEST_CASE("a directory writable by others is refused") {
@@ -153,8 +142,8 @@ TEST_CASE("a directory writable by others is refused") {
 TEST_CASE("a directory that is a link, a file or without a parent is refused") {
   const Folder folder;
   ::mkdir((folder.path("real")).c_str(), 0700);
-  fs::create_symlink(folder.path("real"), folder.path("link"));
-  std::ofstream(folder.path("file")) << "x";
+  folder.link("link", folder.path("real"));
+  folder.put("file", "x");
   for (const char* name : {"link", "file", "none/tls"}) {
     CHECK_MESSAGE(!cli::write_new_files(folder.path(name), kThree).has_value(), name);
   }
