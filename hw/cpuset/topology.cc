@@ -26,14 +26,18 @@ Failure unreadable() {
   return fail(ErrorCode::Hardware, "cannot read the topology of the CPUs", "hwloc: " + errno_text());
 }
 
+// Without the kinds of CPUs: for those hwloc reads three more files of each.
+constexpr unsigned long kFlags = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED | HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING |
+                                 HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS |
+                                 HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS;
+
 // The component x86 would move this thread from CPU to CPU to execute CPUID there; sysfs has the same.
 Result<Loaded> load() {
   hwloc_topology_t made = nullptr;
   if (hwloc_topology_init(&made) != 0) return unreadable();
   Loaded topology(made, hwloc_topology_destroy);
   const bool is_loaded =
-      hwloc_topology_set_flags(made,
-                               HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED | HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING) == 0 &&
+      hwloc_topology_set_flags(made, kFlags) == 0 &&
       hwloc_topology_set_components(made, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86") == 0 &&
       hwloc_topology_set_all_types_filter(made, HWLOC_TYPE_FILTER_KEEP_NONE) == 0 &&
       std::ranges::all_of(kTypes,
