@@ -1,9 +1,11 @@
 // The floor: what one POST and one DELETE of a guarantee workload, and a PATCH of its ways, cost with libpqos and
 // SQLite alone.
 //
-//   nrd_bench_floor all DATABASE TIMES        inside the node; prints one JSON object
+//   nrd_bench_floor all DATABASE TIMES        inside the node; prints one JSON object, with what a start costs, too:
+//                                             pqos_init and hwloc's topology of the CPUs
 //   nrd_bench_floor pairs DATABASE TIMES      POST and DELETE alone, for a tool that counts what they do
 
+#include <hwloc.h>
 #include <pqos.h>
 #include <sqlite3.h>
 
@@ -34,6 +36,23 @@ void require(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "nrd_bench_floor: %s failed\n", what);
   std::exit(1);
+}
+
+// With the same flags and types as hw/cpuset/topology.cc, so that hwloc reads the same files.
+void load_topology() {
+  hwloc_topology_t topology = nullptr;
+  require(hwloc_topology_init(&topology) == 0, "hwloc_topology_init");
+  hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED | HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING |
+                                         HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS |
+                                         HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS);
+  hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
+  hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
+  for (const hwloc_obj_type_t type :
+       {HWLOC_OBJ_PACKAGE, HWLOC_OBJ_DIE, HWLOC_OBJ_NUMANODE, HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_CORE}) {
+    hwloc_topology_set_type_filter(topology, type, HWLOC_TYPE_FILTER_KEEP_ALL);
+  }
+  require(hwloc_topology_load(topology) == 0, "hwloc_topology_load");
+  hwloc_topology_destroy(topology);
 }
 
 void set_ways(unsigned clos, uint64_t ways) {
@@ -147,6 +166,9 @@ int main(int argc, char** argv) {
   const auto before_init = Clock::now();
   require(pqos_init(&config) == PQOS_RETVAL_OK, "pqos_init");
   const double init_us = micros(Clock::now() - before_init);
+  const auto before_topology = Clock::now();
+  load_topology();
+  const double topology_us = micros(Clock::now() - before_topology);
 
   Database database(argv[2]);
   const int times = std::atoi(argv[3]);
@@ -171,7 +193,8 @@ int main(int argc, char** argv) {
   set_ways(0, kAll);
   pqos_fini();
   std::printf(
-      "{\"pqos_init_ms\": %.2f, \"pair_us\": %.1f, \"commits_us\": %.1f, \"patch_us\": %.1f, "
+      "{\"pqos_init_ms\": %.2f, \"topology_ms\": %.2f, \"pair_us\": %.1f, \"commits_us\": %.1f, \"patch_us\": %.1f, "
       "\"patch_p99_us\": %.1f}\n",
-      init_us / 1000, percentile(pairs, 50), percentile(commits, 50), percentile(patches, 50), percentile(patches, 99));
+      init_us / 1000, topology_us / 1000, percentile(pairs, 50), percentile(commits, 50), percentile(patches, 50),
+      percentile(patches, 99));
 }
