@@ -9,9 +9,11 @@
 # With CMAKE_UNITY_BUILD, as the presets with sanitizers have it, the sources of a folder are compiled as one, in half of
 # the time. ALONE names those that cannot be, because a name of their own is one of another source, too.
 #
+# FAST names sources that compute for long: a release, which is compiled for size otherwise, has them compiled for speed.
+#
 # HOME_OF names foreign libraries; they are linked PRIVATE, so no other module sees their headers through this one.
 function(nrd_module name)
-  cmake_parse_arguments(MODULE "" "PATH" "SOURCES;ALONE;HEADERS;USES;HOME_OF" ${ARGN})
+  cmake_parse_arguments(MODULE "" "PATH" "SOURCES;ALONE;FAST;HEADERS;USES;HOME_OF" ${ARGN})
   set(headers ${CMAKE_BINARY_DIR}/modules/${name})
   foreach(header IN LISTS MODULE_HEADERS)
     get_filename_component(folder ${headers}/${MODULE_PATH}/${header} DIRECTORY)
@@ -22,6 +24,10 @@ function(nrd_module name)
     list(TRANSFORM MODULE_SOURCES PREPEND ${CMAKE_SOURCE_DIR}/${MODULE_PATH}/)
     add_library(${name} STATIC ${MODULE_SOURCES})
     list(TRANSFORM MODULE_ALONE PREPEND ${CMAKE_SOURCE_DIR}/${MODULE_PATH}/)
+    if(MODULE_FAST AND CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
+      list(TRANSFORM MODULE_FAST PREPEND ${CMAKE_SOURCE_DIR}/${MODULE_PATH}/)
+      set_source_files_properties(${MODULE_FAST} PROPERTIES COMPILE_OPTIONS -O2)
+    endif()
     set_target_properties(${name} PROPERTIES UNITY_BUILD_MODE GROUP)
     foreach(source IN LISTS MODULE_SOURCES)
       if(NOT source IN_LIST MODULE_ALONE)
