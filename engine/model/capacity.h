@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/clock.h"
-#include "base/shared_map.h"
+#include "base/shared.h"
 #include "engine/model/node_state.h"
 
 namespace nrd {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "base/shared_map.h"
+#include "base/shared.h"
 #include "engine/model/workload.h"
 #include "hw/cpuset/types.h"
 

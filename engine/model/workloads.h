@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "base/shared_map.h"
+#include "base/shared.h"
 #include "engine/model/workload.h"
 
 namespace nrd {

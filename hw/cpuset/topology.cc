@@ -104,7 +104,7 @@ void Topology::take(Found found) {
   log::warning("NO_TOPOLOGY", found.zones.error().message + "; " + follows, {{"DETAIL", found.zones.error().detail}});
 }
 
-const std::vector<Zone>& Topology::zones(const CpuSet& online) {
+const Zones& Topology::zones(const CpuSet& online) {
   const bool is_ready =
       pending_.valid() && (is_first_ || pending_.wait_for(std::chrono::seconds(0)) == std::future_status::ready);
   if (is_ready) take(pending_.get());

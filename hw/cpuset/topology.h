@@ -28,7 +28,7 @@ class Topology {
   explicit Topology(std::function<Found()> read = Topology::read);
   // Waits for the first time only; none if that fails. `online`: may have unknown CPUs, which are in no zone until they
   // have been read.
-  const std::vector<Zone>& zones(const CpuSet& online);
+  const Zones& zones(const CpuSet& online);
 
  private:
   void take(Found found);
@@ -37,7 +37,7 @@ class Topology {
   std::future<Found> pending_;
   CpuSet known_;  // CPUs that were online at the last reading
   bool is_first_ = true;
-  std::vector<Zone> zones_;
+  Zones zones_;
 };
 
 // Empty if the kernel does not tell.

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/cpu_set.h"
+#include "base/shared.h"
 #include "base/task.h"
 
 namespace nrd::cpuset {
@@ -31,6 +32,8 @@ struct Zone {
   CpuSet cpus;  // online ones
   friend bool operator==(const Zone&, const Zone&) = default;
 };
+
+using Zones = Shared<std::vector<Zone>>;
 
 // NUMA nodes with memory, which the kernel writes as it writes CPUs.
 using MemoryNodes = CpuSet;
@@ -154,10 +157,10 @@ inline std::string text_of(const NoiseSource& source) {
 
 // The result of discover().
 struct Node {
-  std::vector<Zone> zones{};  // by level, then by first CPU
-  std::string no_scopes{};    // why scopes and units cannot be limited; empty: they can
-  std::string no_cgroups{};   // why cgroups cannot be limited; empty: they can
-  std::string no_slices{};    // why the rest of the host cannot be kept off CPUs; empty: it can
+  Zones zones{};             // by level, then by first CPU
+  std::string no_scopes{};   // why scopes and units cannot be limited; empty: they can
+  std::string no_cgroups{};  // why cgroups cannot be limited; empty: they can
+  std::string no_slices{};   // why the rest of the host cannot be kept off CPUs; empty: it can
   // A cpuset overwrites the CPU affinity of its tasks, that of isolcpus= included (Linux before 6.2).
   bool overwrites_affinity = false;
   CoreKinds core_kinds{};

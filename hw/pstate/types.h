@@ -11,7 +11,7 @@
 
 #include "base/cpu_set.h"
 #include "base/ids.h"
-#include "base/shared_map.h"
+#include "base/shared.h"
 #include "base/units.h"
 
 namespace nrd::pstate {

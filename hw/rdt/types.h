@@ -15,7 +15,7 @@
 
 #include "base/cpu_set.h"
 #include "base/ids.h"
-#include "base/shared_map.h"
+#include "base/shared.h"
 #include "base/task.h"
 #include "base/way_mask.h"
 

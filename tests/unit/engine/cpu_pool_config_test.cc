@@ -84,7 +84,7 @@ TEST_CASE("a pool of isolated CPUs or of the rest needs some") {
 TEST_CASE("a node whose topology cannot be read starts without pools, and refuses them with the reason") {
   NodeConfig pools = with_pools().node;
   TransactionFixture fixture(with_threads(), {});
-  fixture.hardware.facts.cpuset.zones.clear();
+  fixture.hardware.facts.cpuset.zones = {};
   fixture.start();
   const auto refused = fixture.writer->reconfigure(pools, ReloadMode::Check);
   REQUIRE_FALSE(refused);
@@ -101,7 +101,7 @@ TEST_CASE("offline CPUs of pools, and a divided core that was offline, are warni
         std::vector<std::string>{"CPU pool fast cannot use CPU 6-7, which is offline",
                                  "CPU pool common cannot use CPU 9, which is offline"});
   fixture.hardware.facts.rdt.online = fixture.everywhere;
-  fixture.hardware.facts.cpuset.zones.push_back({.level = cpuset::Level::Core, .id = 99, .cpus = CpuSet{7, 8}});
+  fixture.hardware.facts.cpuset.zones.edit().push_back({.level = cpuset::Level::Core, .id = 99, .cpus = CpuSet{7, 8}});
   fixture.writer->repair();
   CHECK(cpu_warnings(fixture.state()) ==
         std::vector<std::string>{"cpu.pools: pool fast: its CPU 7 shares a core with CPU 8 of pool common"});
@@ -109,8 +109,8 @@ TEST_CASE("offline CPUs of pools, and a divided core that was offline, are warni
 
 TEST_CASE("hotplug is not complete before the topology of a new CPU is known") {
   Fixture fixture;
-  const std::vector<cpuset::Zone> known = fixture.hardware.facts.cpuset.zones;
-  for (cpuset::Zone& zone : fixture.hardware.facts.cpuset.zones) zone.cpus.remove(CpuId{15});
+  const cpuset::Zones known = fixture.hardware.facts.cpuset.zones;
+  for (cpuset::Zone& zone : fixture.hardware.facts.cpuset.zones.edit()) zone.cpus.remove(CpuId{15});
   CHECK_FALSE(fixture.writer->serve_hotplug(CpuSet{15}));
   fixture.hardware.facts.cpuset.zones = known;
   CHECK(fixture.writer->serve_hotplug(CpuSet{15}));

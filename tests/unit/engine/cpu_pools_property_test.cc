@@ -95,7 +95,7 @@ class Session {
       hardware.facts = of.facts;
       hardware.tree = of.tree;
       hardware.tasks = of.tasks;
-      std::ranges::reverse(hardware.facts.cpuset.zones);
+      std::ranges::reverse(hardware.facts.cpuset.zones.edit());
       writer = started(reversed(config), hardware, store);
     }
     FakeHardware hardware;
@@ -250,7 +250,7 @@ class Session {
     if (dice_.once_in(3)) {
       request.near = {"node:0"};
       request.strict = dice_.once_in(2);
-      const auto& zones = hardware_.facts.cpuset.zones;
+      const std::vector<cpuset::Zone>& zones = hardware_.facts.cpuset.zones;
       near = {zones.at(dice_.below(static_cast<unsigned>(zones.size()))).cpus};
     }
     if (dice_.once_in(4)) request.apart = {some_id()};

@@ -1,10 +1,12 @@
-#include "base/shared_map.h"
+#include "base/shared.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
+#include <vector>
 
 using Names = nrd::SharedMap<int, std::string>;
+using Numbers = nrd::Shared<std::vector<int>>;
 
 TEST_CASE("an edit of a shared map leaves its copies as they were") {
   Names names{{1, "one"}};
@@ -26,4 +28,14 @@ TEST_CASE("a shared map that was never filled is empty") {
   CHECK(names == Names(Names::Map()));
   names.edit()[1] = "one";
   CHECK(names.at(1) == "one");
+}
+
+TEST_CASE("a shared vector is read like one, and equals another of the same numbers") {
+  Numbers numbers = std::vector{1, 2};
+  const Numbers copy = numbers;
+  CHECK(&copy.get() == &numbers.get());
+  CHECK(numbers == Numbers(std::vector{1, 2}));
+  numbers.edit().push_back(3);
+  CHECK(std::vector<int>(numbers.begin(), numbers.end()) == std::vector{1, 2, 3});
+  CHECK(copy.size() == 2);
 }
