@@ -166,9 +166,6 @@ int main(int argc, char** argv) {
   const auto before_init = Clock::now();
   require(pqos_init(&config) == PQOS_RETVAL_OK, "pqos_init");
   const double init_us = micros(Clock::now() - before_init);
-  const auto before_topology = Clock::now();
-  load_topology();
-  const double topology_us = micros(Clock::now() - before_topology);
 
   Database database(argv[2]);
   const int times = std::atoi(argv[3]);
@@ -178,6 +175,7 @@ int main(int argc, char** argv) {
     std::printf("{\"pair_us\": %.1f}\n", percentile(pairs, 50));
     return 0;
   }
+  const std::vector<double> topology = repeat(1, [](int) { load_topology(); });
   // Where a pair's time goes: the same commits without the hardware.
   const std::vector<double> commits = repeat(times, [&](int) {
     database.put();
@@ -195,6 +193,6 @@ int main(int argc, char** argv) {
   std::printf(
       "{\"pqos_init_ms\": %.2f, \"topology_ms\": %.2f, \"pair_us\": %.1f, \"commits_us\": %.1f, \"patch_us\": %.1f, "
       "\"patch_p99_us\": %.1f}\n",
-      init_us / 1000, topology_us / 1000, percentile(pairs, 50), percentile(commits, 50), percentile(patches, 50),
+      init_us / 1000, topology.front() / 1000, percentile(pairs, 50), percentile(commits, 50), percentile(patches, 50),
       percentile(patches, 99));
 }

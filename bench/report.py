@@ -1,5 +1,6 @@
 """What the commands of bench have in common: the release build, progress, and the table."""
 
+import statistics
 import subprocess
 import sys
 
@@ -20,6 +21,11 @@ def build(root, targets):
         if done.returncode != 0:
             raise CannotMeasure(f"{' '.join(step)} failed:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
     return root / "build/release"
+
+
+def medians(rounds):
+    """Of each figure of the rounds."""
+    return {key: statistics.median(each[key] for each in rounds) for key in rounds[0]}
 
 
 # Rows of name, value, target, met or missed; the last two are empty where nothing is asked for.
