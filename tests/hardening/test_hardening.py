@@ -30,7 +30,8 @@ def test_every_file_of_the_product_is_compiled_hardened(release):
         words = entry["command"].split()
         assert not [flag for flag in WANTED if flag not in words], entry
         assert [word for word in words if word.startswith("-fPI")], entry
-        assert re.search(r"-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=[23]\b", entry["command"]) and " -O2 " in entry["command"], entry
+        assert re.search(r"-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=[23]\b", entry["command"]), entry
+        assert {"-Os", "-O2"} & set(words), entry  # without an optimizer, fortified functions are not checked
 
 
 def test_every_binary_of_the_product_is_hardened(release):
