@@ -9,10 +9,9 @@ import http.client
 
 import pytest
 from faulty_disk import Disk
-from harness import Node, stay_on_one_cpu, wait_for
+from harness import Node, wait_for
 from fault_points import kinds_of_writes, struck, struck_until_past
 
-CPU = stay_on_one_cpu()
 CONFIG = "[cache_pools]\nshrink = true\n[drift]\ninterval_seconds = 0\n"
 
 # A day in short.

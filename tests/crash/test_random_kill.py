@@ -6,8 +6,9 @@ import random
 import threading
 import time
 
-from harness import Node, Refused
+from harness import Node, Refused, use_all_cpus
 
+use_all_cpus()
 CLIENTS = 8
 ASKS = [(1, 1, 4), (0, 0, None), (3, 1, None), (2, 2, 2)]  # max, min, ways of L2
 

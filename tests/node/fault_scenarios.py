@@ -4,9 +4,8 @@ Each fault gets a node of its own, so that it strikes knobs that nrd has not tou
 known from a run without faults; nothing between before and after is ever accepted.
 """
 
-from harness import Node, Refused, stay_on_one_cpu
+from harness import Node, Refused
 
-CPU = stay_on_one_cpu()
 # The node before, and the request.
 SCENARIOS = {
     "guarantee": ([("0", 2, 1)], lambda node: node.create("4-5", 2, 2)),

@@ -7,7 +7,9 @@
 """
 
 import contextlib
+import functools
 import http.client
+import itertools
 import json
 import os
 import random
@@ -51,28 +53,57 @@ def wait_for(condition, what, deadline=DEADLINE):
         time.sleep(0.005)
 
 
+def reserve(name):
+    """Whether no other process of the tests has it. It is this one's until it ends."""
+    place = socket.socket(socket.AF_UNIX)
+    try:
+        place.bind(f"\0nrd-tests-{name}")
+    except OSError:
+        place.close()
+        return False
+    RESERVED.append(place)
+    return True
+
+
+RESERVED = []
+
+
+@functools.cache
 def stay_on_one_cpu():
-    """This process and all it starts get a CPU that no other suite has taken so.
+    """This process and all it starts share a CPU with as few other suites as possible.
 
     Processes that wait for each other are more than twice as fast on one CPU, since no other CPU has to be woken up.
     """
-    for cpu in sorted(os.sched_getaffinity(0)):
-        taken = socket.socket(socket.AF_UNIX)
-        try:
-            taken.bind(f"\0nrd-tests-cpu-{cpu}")
-        except OSError:
-            taken.close()
-            continue
-        os.sched_setaffinity(0, [cpu])
-        return taken  # as long as the caller keeps it
-    return None
+    cpus = sorted(ALL_CPUS)
+    for others, cpu in itertools.product(range(16), cpus):
+        if reserve(f"cpu-{cpu}-{others}"):
+            os.sched_setaffinity(0, [cpu])
+            return
+
+
+def use_all_cpus():
+    """For suites about what happens at once."""
+    stay_on_one_cpu()
+    os.sched_setaffinity(0, ALL_CPUS)
+
+
+ALL_CPUS = os.sched_getaffinity(0)
+
+
+@functools.cache
+def ports():
+    """Some that no other process of the tests takes, below those that the kernel gives to clients, of which tests have many."""
+    firsts = list(range(10_000, 32_000, 500))
+    random.SystemRandom().shuffle(firsts)
+    first = next(first for first in firsts if reserve(f"ports-{first}"))
+    return itertools.cycle(range(first, first + 500))
 
 
 def free_port():
-    """A port without a listener, below those that the kernel gives to clients, of which tests have many."""
-    while True:
-        port = random.SystemRandom().randrange(10_000, 32_000)
+    """A port without a listener."""
+    for port in ports():
         with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the daemon
             probe.bind(("127.0.0.1", port))
             return port
 
@@ -110,6 +141,7 @@ class Node:
     host = "127.0.0.1"
 
     def __init__(self, config="", faulty_disk=False, start=True, counters=None, flags=(), mounts=False, **shape):
+        stay_on_one_cpu()
         self.counters = counters  # a folder of tests/perf/scripted_counters.c
         self.flags = flags
         # Masks by the same rules on every host; whose MB it is follows CPUID, as libpqos does. A machine has its own.

@@ -12,8 +12,9 @@ import time
 
 import pytest
 
-from harness import Node, Refused, wait_for
+from harness import Node, Refused, use_all_cpus, wait_for
 
+use_all_cpus()
 SAMPLE = {"core_ids": ["4", "5", "6", "7"], "cache": {"max": 2, "min": 2}, "pstate": {"ratio": 3.0, "monitoring": "on"}}
 FASTEST, SLOWEST = 3_500_000, 800_000
 

@@ -10,8 +10,9 @@ import signal
 import time
 
 import pytest
-from harness import Node, Refused, wait_for
+from harness import Node, Refused, use_all_cpus, wait_for
 
+use_all_cpus()
 POLICY = "[default.gold.cache]\nmax = {0}\nmin = {0}\n"
 
 

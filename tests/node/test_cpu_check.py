@@ -7,9 +7,8 @@ import subprocess
 import pytest
 
 from cpu_pools import CLEAN
-from harness import NRDCTL, Node, stay_on_one_cpu
+from harness import NRDCTL, Node
 
-CPU = stay_on_one_cpu()
 CONFIG = """
 [[cpu.pools]]
 name = "fast"

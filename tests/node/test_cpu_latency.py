@@ -5,9 +5,8 @@ import http.client
 import pytest
 
 from cpu_pools import reload
-from harness import Node, Refused, stay_on_one_cpu, wait_for
+from harness import Node, Refused, wait_for
 
-CPU = stay_on_one_cpu()
 POOLS = """
 [drift]
 interval_seconds = {drift}

@@ -4,7 +4,9 @@ import http.client
 import threading
 
 import pytest
-from harness import Node, Refused
+from harness import Node, Refused, use_all_cpus
+
+use_all_cpus()
 
 
 def at_once(count, act):

@@ -9,8 +9,9 @@ import ssl
 import struct
 import time
 
-from harness import DEADLINE, wait_for
+from harness import DEADLINE, use_all_cpus, wait_for
 
+use_all_cpus()
 ENDPOINTS = ["plain", "tls", "unix"]
 LIST = b"GET /v1/workloads HTTP/1.1\r\nHost: localhost\r\n\r\n"
 RST_ON_CLOSE = struct.pack("ii", 1, 0)
