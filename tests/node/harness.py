@@ -7,16 +7,12 @@
 """
 
 import contextlib
-import functools
 import http.client
-import itertools
 import json
 import os
-import random
 import re
 import shutil
 import signal
-import socket
 import socketserver
 import sqlite3
 import subprocess
@@ -26,6 +22,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "simnode"))
 from faulty_disk import Disk  # noqa: E402
+from reservations import free_port, stay_on_one_cpu, use_all_cpus  # noqa: E402,F401
 from simnode import SimNode  # noqa: E402
 
 NRD = os.environ.get("NRD", "build/dev/daemon/nrd")
@@ -51,61 +48,6 @@ def wait_for(condition, what, deadline=DEADLINE):
         if time.monotonic() > end:
             raise AssertionError(f"waited {deadline} s in vain for {what}")
         time.sleep(0.005)
-
-
-def reserve(name):
-    """Whether no other process of the tests has it. It is this one's until it ends."""
-    place = socket.socket(socket.AF_UNIX)
-    try:
-        place.bind(f"\0nrd-tests-{name}")
-    except OSError:
-        place.close()
-        return False
-    RESERVED.append(place)
-    return True
-
-
-RESERVED = []
-
-
-@functools.cache
-def stay_on_one_cpu():
-    """This process and all it starts share a CPU with as few other suites as possible.
-
-    Processes that wait for each other are more than twice as fast on one CPU, since no other CPU has to be woken up.
-    """
-    cpus = sorted(ALL_CPUS)
-    for others, cpu in itertools.product(range(16), cpus):
-        if reserve(f"cpu-{cpu}-{others}"):
-            os.sched_setaffinity(0, [cpu])
-            return
-
-
-def use_all_cpus():
-    """For suites about what happens at once."""
-    stay_on_one_cpu()
-    os.sched_setaffinity(0, ALL_CPUS)
-
-
-ALL_CPUS = os.sched_getaffinity(0)
-
-
-@functools.cache
-def ports():
-    """Some that no other process of the tests takes, below those that the kernel gives to clients, of which tests have many."""
-    firsts = list(range(10_000, 32_000, 500))
-    random.SystemRandom().shuffle(firsts)
-    first = next(first for first in firsts if reserve(f"ports-{first}"))
-    return itertools.cycle(range(first, first + 500))
-
-
-def free_port():
-    """A port without a listener."""
-    for port in ports():
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the daemon
-            probe.bind(("127.0.0.1", port))
-            return port
 
 
 def bits(mask):

@@ -10,6 +10,8 @@ import subprocess
 from cpu_pools import LARGE, POOLS, patch, post, run
 from harness import DEADLINE, Node, cpus_of, use_all_cpus, wait_for
 
+use_all_cpus()  # or the processes that it begins would be on their CPU already
+
 # Who may take CPUs, and how many. The flag --unix-socket replaces the path.
 QUOTAS = """
 [[server.sockets]]
@@ -23,8 +25,6 @@ DAEMON, GAMES, NEWS = 1, 60, 9  # a user and two groups of every Debian
 # A client that answers a line with a line. Its workloads belong to it.
 CLIENT = """
 import http.client, json, os, socket, sys
-
-use_all_cpus()  # or the processes that it begins would be on their CPU already
 class Unix(http.client.HTTPConnection):
     def connect(self):
         self.sock = socket.socket(socket.AF_UNIX)
