@@ -22,7 +22,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "simnode"))
 from faulty_disk import Disk  # noqa: E402
-from reservations import free_port, stay_on_one_cpu, use_all_cpus  # noqa: E402,F401
+from reservations import free_port, on_cpus_of_nodes, use_all_cpus  # noqa: E402,F401
 from simnode import SimNode  # noqa: E402
 
 NRD = os.environ.get("NRD", "build/dev/daemon/nrd")
@@ -83,7 +83,6 @@ class Node:
     host = "127.0.0.1"
 
     def __init__(self, config="", faulty_disk=False, start=True, counters=None, flags=(), mounts=False, **shape):
-        stay_on_one_cpu()
         self.counters = counters  # a folder of tests/perf/scripted_counters.c
         self.flags = flags
         # Masks by the same rules on every host; whose MB it is follows CPUID, as libpqos does. A machine has its own.
@@ -101,7 +100,8 @@ class Node:
         self.port = None
         self.sim = SimNode()
         try:
-            self.sim.start(["sleep", "infinity"], **shape)
+            with on_cpus_of_nodes():
+                self.sim.start(["sleep", "infinity"], **shape)
             if start:
                 self.start()
         except BaseException:
@@ -151,7 +151,8 @@ class Node:
         if self.disk or self.counters or self.mounts:
             env["ASAN_OPTIONS"] = "verify_asan_link_order=0:" + env.get("ASAN_OPTIONS", "")
         self.log = open(os.path.join(self.folder, "log"), "a")
-        self.daemon = subprocess.Popen(self.command("--debug", "--debug-port", str(self.port), *self.flags), stderr=self.log, env=env)
+        with on_cpus_of_nodes():
+            self.daemon = subprocess.Popen(self.command("--debug", "--debug-port", str(self.port), *self.flags), stderr=self.log, env=env)
 
     def configure(self, text):
         """For its next start or reload."""

@@ -23,23 +23,35 @@ def reserve(name):
     return True
 
 
-@functools.cache
-def stay_on_one_cpu():
-    """This process and all it starts share a CPU with as few other suites as possible, unless it uses all.
-
-    Processes that wait for each other are more than twice as fast on one CPU, since no other CPU has to be woken up.
-    """
-    cpus = sorted(os.sched_getaffinity(0)) if has_one_cpu else []
-    for others, cpu in itertools.product(range(16), cpus):
-        if reserve(f"cpu-{cpu}-{others}"):
-            os.sched_setaffinity(0, [cpu])
-            return
-
-
 def use_all_cpus():
-    """For suites about what happens at once, before their first node."""
+    """Before the first node, for suites about what happens at once."""
     global has_one_cpu
     has_one_cpu = False
+
+
+@functools.cache
+def cpus_of_nodes():
+    """One that as few other suites as possible have taken; all for a suite that uses all."""
+    cpus = os.sched_getaffinity(0)
+    for others, cpu in itertools.product(range(16), sorted(cpus) if has_one_cpu else []):
+        if reserve(f"cpu-{cpu}-{others}"):
+            return {cpu}
+    return cpus
+
+
+@contextlib.contextmanager
+def on_cpus_of_nodes():
+    """Where what this thread starts runs.
+
+    Processes that wait for each other are more than twice as fast on one CPU, since no other CPU has to be woken up. A
+    test's own processes are elsewhere: on the CPU that a workload is to get, they would not have to move.
+    """
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cpus_of_nodes())
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 @functools.cache

@@ -6,9 +6,7 @@ import subprocess
 
 import pytest
 
-from harness import DEADLINE, Node, Refused, use_all_cpus, wait_for
-
-use_all_cpus()  # or the processes that it begins would be on their CPU already
+from harness import DEADLINE, Node, Refused, wait_for
 
 CONFIG = "[drift]\ninterval_seconds = 1\n[tasks]\ninterval_seconds = 1\n"
 CGROUPS = "/sys/fs/cgroup"

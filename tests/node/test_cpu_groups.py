@@ -8,10 +8,8 @@ import pytest
 
 from cpu_host import FEED, PATHS, POOLS, TARGETS, Host, ask, assert_refused, host, share  # noqa: F401
 from cpu_pools import CLEAN, patch, post, words
-from harness import NRDCTL, Refused, use_all_cpus, wait_for
+from harness import NRDCTL, Refused, wait_for
 from systemd import bits_of
-
-use_all_cpus()  # or the processes that it begins would be on their CPU already
 
 
 def nrdctl(host, *words):

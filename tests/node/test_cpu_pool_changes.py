@@ -8,9 +8,7 @@ import pytest
 
 from cpu_host import FEED, PATHS, POOLS, ask, host  # noqa: F401
 from cpu_pools import CLEAN, LARGE, patch, post, words
-from harness import Node, cpus_of, use_all_cpus, wait_for
-
-use_all_cpus()  # or the processes that it begins would be on their CPU already
+from harness import Node, cpus_of, wait_for
 
 NODES = ("2-7", "10-15")  # of pool fast, by NUMA node
 

@@ -12,9 +12,7 @@ import subprocess
 import pytest
 
 from cpu_pools import CLEAN, LARGE, POOLS, patch, post, put, run, words
-from harness import DEADLINE, NRDCTL, Node, Refused, cpus_of, use_all_cpus, wait_for
-
-use_all_cpus()  # or the processes that it begins would be on their CPU already
+from harness import DEADLINE, NRDCTL, Node, Refused, cpus_of, wait_for
 
 
 @pytest.fixture

@@ -8,9 +8,7 @@ import socket
 import subprocess
 
 from cpu_pools import LARGE, POOLS, patch, post, run
-from harness import DEADLINE, Node, cpus_of, use_all_cpus, wait_for
-
-use_all_cpus()  # or the processes that it begins would be on their CPU already
+from harness import DEADLINE, Node, cpus_of, wait_for
 
 # Who may take CPUs, and how many. The flag --unix-socket replaces the path.
 QUOTAS = """

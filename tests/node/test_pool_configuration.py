@@ -3,9 +3,7 @@
 import pytest
 
 from cpu_pools import POOLS, post, put, run
-from harness import Node, Refused, cpus_of, use_all_cpus, wait_for
-
-use_all_cpus()  # or the processes that it begins would be on their CPU already
+from harness import Node, Refused, cpus_of, wait_for
 
 TWO = """[[cpu.pools]]
 name = "fast"

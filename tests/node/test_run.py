@@ -8,9 +8,7 @@ import subprocess
 
 import pytest
 
-from harness import DEADLINE, NRDCTL, Node, Refused, use_all_cpus, wait_for
-
-use_all_cpus()  # or the processes that it begins would be on their CPU already
+from harness import DEADLINE, NRDCTL, Node, Refused, wait_for
 
 CLEAN = {key: value for key, value in os.environ.items() if not key.startswith(("NRD_", "EF_")) and "proxy" not in key.lower()}
 

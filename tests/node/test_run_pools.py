@@ -13,10 +13,8 @@ import pytest
 
 from cpu_host import POOLS, Host, host  # noqa: F401
 from cpu_pools import CLEAN, run, words
-from harness import DEADLINE, use_all_cpus, wait_for
+from harness import DEADLINE, wait_for
 from test_cpu_quotas import Client
-
-use_all_cpus()  # or the processes that it begins would be on their CPU already
 
 FAST = ("--pool", "fast", "--count", "2")
 USER = 2  # of every Debian: bin

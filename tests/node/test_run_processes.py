@@ -8,9 +8,7 @@ import subprocess
 import pytest
 
 from cpu_pools import CLEAN, POOLS
-from harness import DEADLINE, NRDCTL, Node, use_all_cpus, wait_for
-
-use_all_cpus()  # or the processes that it begins would be on their CPU already
+from harness import DEADLINE, NRDCTL, Node, wait_for
 
 # Without what a container has that these tests may run in.
 BARE = {key: value for key, value in CLEAN.items() if key not in ("CONTAINER_NAME", "EXCLUSIVE_CPUS", "SHARED_CPUS", "NRD_POOLS")}
