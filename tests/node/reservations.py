@@ -1,4 +1,4 @@
-"""What suites that run at the same time do not take from each other: CPUs and ports."""
+"""What suites that run at the same time do not take from each other: CPUs, ports and a folder."""
 
 import contextlib
 import functools
@@ -6,6 +6,7 @@ import itertools
 import os
 import random
 import socket
+import tempfile
 
 reserved = []
 has_one_cpu = True
@@ -70,3 +71,11 @@ def free_port():
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the daemon
             probe.bind(("127.0.0.1", port))
             return port
+
+
+@contextlib.contextmanager
+def public_folder():
+    """One that every user may enter. Those of pytest are below one that each start of pytest closes to other users."""
+    with tempfile.TemporaryDirectory(prefix="nrd-public-") as folder:
+        os.chmod(folder, 0o755)
+        yield folder

@@ -14,6 +14,7 @@ import pytest
 from cpu_host import POOLS, Host, host  # noqa: F401
 from cpu_pools import CLEAN, run, words
 from harness import DEADLINE, wait_for
+from reservations import public_folder
 from test_cpu_quotas import Client
 
 FAST = ("--pool", "fast", "--count", "2")
@@ -142,17 +143,16 @@ def test_a_binary_that_the_kernel_refuses_leaves_no_workload(host, tmp_path):
     assert_free(host, before)
 
 
-def test_a_setuid_binary_keeps_its_privilege_in_the_scope(limited, tmp_path):
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
-    program = shutil.copy("/bin/sleep", tmp_path / "privileged")
-    os.chmod(program, 0o4755)
-    assert os.stat(program).st_mode & stat.S_ISUID
-    with command(limited, program, "1000", user=USER, group=USER, extra_groups=[]) as process:
-        assert comm_of(process.pid) == "privileged"
-        assert status_of(process.pid, "Uid")[:2] == [str(USER), "0"]
-        process.kill()
-        process.wait()
+def test_a_setuid_binary_keeps_its_privilege_in_the_scope(limited):
+    with public_folder() as folder:
+        program = shutil.copy("/bin/sleep", f"{folder}/privileged")
+        os.chmod(program, 0o4755)
+        assert os.stat(program).st_mode & stat.S_ISUID
+        with command(limited, program, "1000", user=USER, group=USER, extra_groups=[]) as process:
+            assert comm_of(process.pid) == "privileged"
+            assert status_of(process.pid, "Uid")[:2] == [str(USER), "0"]
+            process.kill()
+            process.wait()
 
 
 def test_a_user_with_the_role_run_has_a_scope(limited):

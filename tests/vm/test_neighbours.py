@@ -93,7 +93,8 @@ def node(running):
         running.remove(workload)
     left, before = running.tree(), running.before
     if left != before:  # by a test that failed; the next test starts clean
-        running.rmdir(*filter(None, running.groups()))
+        for group in filter(None, running.groups()):
+            running.rmdir(group)
         running.vm.write(f"{RESCTRL}/schemata", f"L3:0={ALL:x}\n")
     assert left == before
 

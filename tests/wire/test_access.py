@@ -14,6 +14,7 @@ import time
 import pytest
 
 from harness import NRD, wait_for
+from reservations import public_folder
 from fixtures import (CLIENT, DAY, NOW, SERVER, Accounts, Authority, Service, ask, basic, member, name,
                      replace_authority, routes, shadowed, socket_for, UnixConnection)
 
@@ -118,16 +119,14 @@ def service():
 
 
 @pytest.fixture(scope="module")
-def roles(tmp_path_factory):
+def roles():
     """A daemon with a second Unix socket, on which each role has a group; its path is `roles.path`."""
-    folder = tmp_path_factory.mktemp("roles")
-    for parent in (folder, *folder.parents[:-2]):
-        parent.chmod(0o755)
-    path = f"{folder}/roles.sock"
-    with Service(sockets=socket_for(path=path, admin=["@man"], user=["@uucp"], run=["@news"])) as service:
-        freeze(service)
-        service.path = path
-        yield service
+    with public_folder() as folder:
+        path = f"{folder}/roles.sock"
+        with Service(sockets=socket_for(path=path, admin=["@man"], user=["@uucp"], run=["@news"])) as service:
+            freeze(service)
+            service.path = path
+            yield service
 
 
 @pytest.fixture(scope="module")
@@ -218,18 +217,16 @@ FOR_ALL = {("GET", "/"), ("GET", "/v1"), ("GET", "/v1/openapi.yaml")}
 
 
 @pytest.fixture(scope="module")
-def limited(tmp_path_factory):
+def limited():
     """A daemon with a socket of origin kubernetes for each permission, and one with all; their paths are `limited.paths`."""
-    folder = tmp_path_factory.mktemp("limited")
-    for parent in (folder, *folder.parents[:-2]):
-        parent.chmod(0o755)
     allowed = {each: [each] for each in ALLOWED} | {"all": list(ALLOWED)}
-    sockets = [socket_for(path=f"{folder}/{each}", origin="kubernetes", allow=allow, user=["@uucp"], run=["@news"])
-               for each, allow in allowed.items()]
-    with Service(sockets="".join(sockets)) as service:
-        freeze(service)
-        service.paths = {each: f"{folder}/{each}" for each in allowed}
-        yield service
+    with public_folder() as folder:
+        sockets = [socket_for(path=f"{folder}/{each}", origin="kubernetes", allow=allow, user=["@uucp"], run=["@news"])
+                   for each, allow in allowed.items()]
+        with Service(sockets="".join(sockets)) as service:
+            freeze(service)
+            service.paths = {each: f"{folder}/{each}" for each in allowed}
+            yield service
 
 
 def test_matrix_of_a_socket_with_an_origin_and_limits(limited):

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from harness import DEADLINE, NRD, wait_for
+from reservations import public_folder
 from fixtures import Service, UnixConnection, ask, member, socket_for
 
 ANYBODY = 65534  # the user `nobody`
@@ -17,14 +18,18 @@ ASKED = {"core_ids": ["4"], "cache": {"max": 2, "min": 2}}
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sockets")
-    for parent in (folder, *folder.parents[:-2]):
-        parent.chmod(0o755)
-    steps = socket_for(path=f"{folder}/steps.sock", user=["@games"], run=["@news", "nobody"])
-    with Service(sockets=steps) as service:
-        service.steps = f"{folder}/steps.sock"
-        yield service
+def service():
+    with public_folder() as folder:
+        path = f"{folder}/steps.sock"
+        with Service(sockets=socket_for(path=path, user=["@games"], run=["@news", "nobody"])) as service:
+            service.steps = path
+            yield service
+
+
+@pytest.fixture
+def public_path():
+    with public_folder() as folder:
+        yield folder
 
 
 def call(path, method, target, body=None, group=ANYBODY, keep=True):
@@ -150,12 +155,9 @@ def test_workloads_of_a_run_end_with_it(service):
 
 
 @pytest.mark.parametrize("named", ["by path", "by name"])
-def test_sockets_of_systemd_are_distinguished_by_name(tmp_path, named):
+def test_sockets_of_systemd_are_distinguished_by_name(tmp_path, public_path, named):
     """As nrd.socket and a second unit pass them: LISTEN_FDS and LISTEN_FDNAMES (sd_listen_fds(3))."""
-    tmp_path.chmod(0o755)
-    for parent in tmp_path.parents[:-2]:
-        parent.chmod(0o755)
-    paths = [str(tmp_path / name) for name in ("first.sock", "second.sock")]
+    paths = [f"{public_path}/{name}" for name in ("first.sock", "second.sock")]
     names = ["first", "second"]
     config = tmp_path / "nrd.toml"
     entries = [({"path": path} if named == "by path" else {"path": f"/run/{name}.sock", "name": name}) for path, name in zip(paths, names)]
