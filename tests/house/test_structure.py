@@ -58,6 +58,8 @@ NAMESPACES = {
     "tests/simnode": "nrd::simnode",
     "tests/wire": "nrd::wire",
 }
+# Unit tests without a namespace of their own.
+COMPILED_ALONE = {"tests/unit/base_json/fields_test.cc", "tests/unit/base_json/members_test.cc"}
 OF_TESTS = "nrd::testing"  # tests/unit and tests/node; they also open the namespace of the module under test
 
 
@@ -146,10 +148,26 @@ def namespace_of(path):
     return NAMESPACES.get(folder)
 
 
+def is_unit_test(path):
+    return path.startswith("tests/unit/") and path.endswith("_test.cc") and path not in COMPILED_ALONE
+
+
+def stem_of(path):
+    return os.path.splitext(os.path.basename(path))[0]
+
+
 def test_namespaces_follow_the_folders():
     wrong = []
     for path in sources(".cc", ".h"):
         own = namespace_of(path)
         allowed = {own} if own else {OF_TESTS, *NAMESPACES.values()} if path.startswith("tests/") else set()
+        if is_unit_test(path):
+            allowed = {f"{name}::{stem_of(path)}" for name in NAMESPACES.values()}
         wrong += [(path, name) for name in namespaces(read(path)) if name not in allowed]
     assert wrong == [], "add a new folder to NAMESPACES"
+
+
+def test_each_unit_test_has_a_namespace_of_its_own():
+    """Several are compiled as one, where equal names of helpers would collide."""
+    tests = [path for path in sources("_test.cc") if is_unit_test(path)]
+    assert [path for path in tests if not re.search(rf"^namespace nrd[\w:]*::{stem_of(path)} {{$", read(path), re.M)] == []

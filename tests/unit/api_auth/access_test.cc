@@ -3,7 +3,8 @@
 
 #include <doctest/doctest.h>
 
-using namespace nrd;
+namespace nrd::access_test {
+
 using auth::AuthFailure;
 using auth::AuthMethod;
 using auth::Identity;
@@ -188,3 +189,5 @@ TEST_CASE("a certificate that the current CA does not verify has no role") {
   CHECK(refused({}, peer) == AuthFailure::Kind::Unknown);
   CHECK(refused({.asks_pam = true}, peer) == AuthFailure::Kind::Unknown);
 }
+
+}  // namespace nrd::access_test

@@ -7,7 +7,8 @@
 #include "api/auth/login_limits.h"
 #include "api/auth/pam_message.h"
 
-using namespace nrd::auth;
+namespace nrd::auth::pam_client_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -99,3 +100,5 @@ TEST_CASE("PAM packets survive a round trip") {
   CHECK(answer_in(packet_of(answer)) == answer);
   for (const char* packet : {"", "7", "x 7", " 7 y", "-"}) CHECK_FALSE(answer_in(packet));
 }
+
+}  // namespace nrd::auth::pam_client_test

@@ -8,7 +8,8 @@
 
 #include "api/http/limits.h"
 
-using namespace nrd::http;
+namespace nrd::http::connection_table_test {
+
 using nrd::UniqueFd;
 
 namespace {
@@ -86,3 +87,5 @@ TEST_CASE("idle connections are evicted before queued ones") {
   }
   CHECK(full.place().evicts == 7);
 }
+
+}  // namespace nrd::http::connection_table_test

@@ -4,6 +4,8 @@
 
 #include "api/http/limits.h"
 
+namespace nrd::inflate_test {
+
 using nrd::http::inflated;
 
 namespace {
@@ -43,3 +45,5 @@ TEST_CASE("a corrupt, truncated or overlong compressed body is a 400") {
 TEST_CASE("another encoding is a 415") {
   for (const char* encoding : {"br", "gzip, gzip", "compress", "gzip;q=1"}) CHECK(status(kGzip, encoding) == 415);
 }
+
+}  // namespace nrd::inflate_test

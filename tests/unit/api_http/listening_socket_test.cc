@@ -7,7 +7,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-using namespace nrd;
+namespace nrd::listening_socket_test {
+
 using http::ListeningSocket;
 using http::Peer;
 
@@ -60,3 +61,5 @@ TEST_CASE("only a listening stream socket is adopted") {
   REQUIRE(::listen(packets.get(), 8) == 0);
   CHECK_FALSE(http::adopt_listener(std::move(packets)));
 }
+
+}  // namespace nrd::listening_socket_test

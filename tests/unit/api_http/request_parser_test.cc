@@ -8,6 +8,8 @@
 
 #include "api/http/limits.h"
 
+namespace nrd::request_parser_test {
+
 using nrd::http::kBodyLimit;
 using nrd::http::kHeaderCountLimit;
 using nrd::http::kHeadLimit;
@@ -306,3 +308,5 @@ TEST_CASE("each request of a connection without authentication is checked, not o
   CHECK(parser.read(bytes) == Outcome::Refused);
   CHECK(parser.refusal().status == 421);
 }
+
+}  // namespace nrd::request_parser_test

@@ -4,8 +4,7 @@
 
 #include <map>
 
-using namespace nrd::http;
-
+namespace nrd::http::request_reader_test {
 namespace {
 
 const auto kPeer = std::make_shared<const Peer>();
@@ -43,3 +42,5 @@ TEST_CASE("an invalid percent-encoding is refused wherever it is") {
     CHECK(refused.error().status == 400);
   }
 }
+
+}  // namespace nrd::http::request_reader_test

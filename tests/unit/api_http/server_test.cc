@@ -26,7 +26,8 @@
 #include "api/http/percent.h"
 #include "base/unique_fd.h"
 
-using namespace nrd;
+namespace nrd::server_test {
+
 using namespace std::chrono_literals;
 using http::Handler;
 using http::Reply;
@@ -422,3 +423,5 @@ TEST_CASE("percent-encoding is decoded strictly") {
     CHECK_FALSE(http::percent_decoded(text));
   }
 }
+
+}  // namespace nrd::server_test

@@ -5,6 +5,8 @@
 
 #include <string>
 
+namespace nrd::acl_test {
+
 using nrd::rmd::Acl;
 
 namespace {
@@ -114,3 +116,5 @@ TEST_CASE("a user without a g line has no role, also with the name of a role") {
   for (const char* user : {"alice", "bob", "user"}) CHECK(list.has_role(user));
   for (const char* user : {"mallory", "root", "admin", ""}) CHECK_FALSE(list.has_role(user));
 }
+
+}  // namespace nrd::acl_test

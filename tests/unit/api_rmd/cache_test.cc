@@ -10,8 +10,7 @@
 #include "tests/unit/api_v1/fake_engine.h"
 #include "tests/unit/api_v1/fixtures.h"
 
-using namespace nrd;
-
+namespace nrd::cache_test {
 namespace {
 
 json::Value first_cache_of(NodeState state) {
@@ -89,3 +88,5 @@ TEST_CASE("CPUs of foreign groups and of unowned classes are not available") {
   state.facts.rdt.levels[3].caches.edit()[CacheId{3, 0}].remove(CpuId{1});
   CHECK(text(first_cache_of(std::move(state)), "available_cpus") == "0");
 }
+
+}  // namespace nrd::cache_test

@@ -8,7 +8,8 @@
 #include "engine/plan/grant.h"
 #include "tests/unit/engine/fixtures.h"
 
-using namespace nrd;
+namespace nrd::hospitality_score_test {
+
 using nrd::testing::a_spec;
 
 namespace {
@@ -143,3 +144,5 @@ TEST_CASE("predicted capacity matches the planner for any state") {
   }
   CHECK(welcome > 30);
 }
+
+}  // namespace nrd::hospitality_score_test

@@ -5,7 +5,7 @@
 #include "api/rmd/texts.h"
 #include "base/json/reader.h"
 
-using namespace nrd;
+namespace nrd::wire_shape_test {
 
 TEST_CASE("a pointer of the engine is mapped to the shape of the request") {
   const Error error{ErrorCode::BadRequest, "/cache/min", "", {}, {}, {}};
@@ -60,3 +60,5 @@ TEST_CASE("a memory bandwidth out of range is refused with RMD's text") {
   CHECK(rmd::workload_refused(error, "") ==
         "Failed to validate workload. Reason: MBA values in should range from 1 to 100, found 101");
 }
+
+}  // namespace nrd::wire_shape_test

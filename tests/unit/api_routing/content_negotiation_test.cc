@@ -7,6 +7,8 @@
 
 #include "base/suggestions.h"
 
+namespace nrd::content_negotiation_test {
+
 using nrd::closest;
 using nrd::routing::error_style;
 using nrd::routing::ErrorStyle;
@@ -54,3 +56,5 @@ TEST_CASE("the suggestion is the known word with the smallest edit distance") {
   CHECK(closest("", {"rdt", "cache"}) == "rdt");
   CHECK(closest(std::string(100'000, 'x'), {"rdt", "cache"}) == "rdt");
 }
+
+}  // namespace nrd::content_negotiation_test

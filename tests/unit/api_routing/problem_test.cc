@@ -5,7 +5,8 @@
 #include "api/rmd/texts.h"
 #include "base/json/reader.h"
 
-using namespace nrd;
+namespace nrd::problem_test {
+
 using routing::ErrorStyle;
 
 namespace {
@@ -96,3 +97,5 @@ TEST_CASE("a problem has code, field, detail and allowed values") {
   CHECK(*body->find("field")->as_string() == "/cache/max");
   CHECK(*body->find("allowed")->as_string() == "1 to 5");
 }
+
+}  // namespace nrd::problem_test

@@ -6,7 +6,8 @@
 
 #include "api/routing/routes.h"
 
-using namespace nrd;
+namespace nrd::router_test {
+
 using auth::Access;
 
 namespace {
@@ -64,3 +65,5 @@ TEST_CASE("every role may read the links and the description of the API") {
     CHECK(access("POST", path) == Access::ByMethod);
   }
 }
+
+}  // namespace nrd::router_test

@@ -10,8 +10,7 @@
 #include "tests/unit/api_v1/fake_engine.h"
 #include "tests/unit/api_v1/fixtures.h"
 
-using namespace nrd;
-
+namespace nrd::routes_test {
 namespace {
 
 struct Service {
@@ -342,3 +341,5 @@ TEST_CASE("a node without cache allocation reports what is missing") {
   CHECK(node->find("classes")->find("total")->as_unsigned() == 0);
   CHECK(node->find("caches")->items().size() == 2);
 }
+
+}  // namespace nrd::routes_test

@@ -12,9 +12,7 @@
 #include "tests/unit/api_v1/fake_engine.h"
 #include "tests/unit/api_v1/fixtures.h"
 
-using namespace nrd;
-using namespace nrd::onload;
-
+namespace nrd::onload::allocations_test {
 namespace {
 
 struct Service {
@@ -203,3 +201,5 @@ TEST_CASE("an allocation is a 503 while access is closed and a 409 without Onloa
   service.controller.known.generations.clear();
   CHECK(service.ask("POST", "/v1/onload/allocations", body).status == 409);
 }
+
+}  // namespace nrd::onload::allocations_test

@@ -5,7 +5,7 @@
 #include "api/v1/workload_etag.h"
 #include "tests/unit/api_v1/fake_engine.h"
 
-using namespace nrd;
+namespace nrd::etag_test {
 
 TEST_CASE("an ETag contains id, revision and whether the grant is applied") {
   Workload workload = a_workload(7);
@@ -34,3 +34,5 @@ TEST_CASE("If-Match matches revisions of its own workload only") {
     CHECK_MESSAGE(v1::revisions_of(other, kSeven) == Revisions{}, other);
   }
 }
+
+}  // namespace nrd::etag_test

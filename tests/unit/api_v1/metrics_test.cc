@@ -5,8 +5,7 @@
 #include "tests/unit/api_v1/fake_engine.h"
 #include "tests/unit/api_v1/fixtures.h"
 
-using namespace nrd;
-
+namespace nrd::metrics_test {
 namespace {
 
 struct Service {
@@ -112,3 +111,5 @@ TEST_CASE("the fields of a process are those after its name, whatever the name c
   CHECK(v1::parse_process_stat(stat, 100, 4096) == expected);
   for (const char* text : {"", "7 nrd S 1", "7 (nrd) S 1 2 3"}) CHECK_FALSE(v1::parse_process_stat(text, 100, 4096));
 }
+
+}  // namespace nrd::metrics_test

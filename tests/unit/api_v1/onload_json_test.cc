@@ -8,9 +8,7 @@
 #include "tests/unit/api_v1/fake_controller.h"
 #include "tests/unit/api_v1/fake_engine.h"
 
-using namespace nrd;
-using namespace nrd::onload;
-
+namespace nrd::onload::onload_json_test {
 namespace {
 
 Result<onload::Spec> parse(const std::string& text) { return v1::parse_spec(*json::parse(text)); }
@@ -212,3 +210,5 @@ TEST_CASE("If-Match is the number of a generation, with quotes or without, or an
     CHECK(parsed.error().code == ErrorCode::Stale);
   }
 }
+
+}  // namespace nrd::onload::onload_json_test

@@ -11,9 +11,7 @@
 #include "tests/unit/api_v1/fake_engine.h"
 #include "tests/unit/api_v1/fixtures.h"
 
-using namespace nrd;
-using namespace nrd::onload;
-
+namespace nrd::onload::onload_test {
 namespace {
 
 struct Service {
@@ -305,3 +303,5 @@ TEST_CASE("conditions are shown with reason and time") {
   CHECK(*condition.find("reason")->as_string() == "NoInterface");
   CHECK(condition.find("last_transition")->as_string()->starts_with("1970-01-01T00:00:00"));
 }
+
+}  // namespace nrd::onload::onload_test

@@ -7,7 +7,7 @@
 #include "tests/unit/api_v1/fake_engine.h"
 #include "tests/unit/api_v1/fixtures.h"
 
-using namespace nrd;
+namespace nrd::operations_test {
 
 TEST_CASE("a client that is limited to its own workloads sees no operation of others") {
   NodeState state = with(a_node(), a_workload(3));
@@ -26,3 +26,5 @@ TEST_CASE("a client that is limited to its own workloads sees no operation of ot
     CHECK(answered == status);
   }
 }
+
+}  // namespace nrd::operations_test

@@ -11,8 +11,7 @@
 #include "tests/unit/api_v1/fake_engine.h"
 #include "tests/unit/api_v1/fixtures.h"
 
-using namespace nrd;
-
+namespace nrd::owner_cleanup_test {
 namespace {
 
 constexpr std::chrono::seconds kDeadline{30};
@@ -62,3 +61,5 @@ TEST_CASE("a workload whose commit was uncertain ends with its process") {
   fixture.owners->stop();
   CHECK(engine.commands().size() == 2);
 }
+
+}  // namespace nrd::owner_cleanup_test

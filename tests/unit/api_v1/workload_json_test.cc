@@ -6,8 +6,7 @@
 #include "base/json/reader.h"
 #include "tests/unit/api_v1/fake_engine.h"
 
-using namespace nrd;
-
+namespace nrd::workload_json_test {
 namespace {
 
 Result<Spec> spec_of(const std::string& body) {
@@ -355,3 +354,5 @@ TEST_CASE("the list is sorted by numeric id") {
   CHECK(ids == std::vector<std::string>{"1", "2", "10"});
   CHECK(v1::render_workloads(a_node()) == "[]");
 }
+
+}  // namespace nrd::workload_json_test

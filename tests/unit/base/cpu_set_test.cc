@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace nrd::cpu_set_test {
+
 using nrd::CpuId;
 using nrd::CpuSet;
 
@@ -52,3 +54,5 @@ TEST_CASE("sets with the same CPUs are equal") {
   CHECK_FALSE(CpuSet{1, 4}.is_subset_of(CpuSet{1, 2, 3}));
   CHECK_FALSE(CpuSet{1}.intersects(CpuSet{2}));
 }
+
+}  // namespace nrd::cpu_set_test

@@ -4,7 +4,7 @@
 
 #include <ostream>
 
-namespace nrd {
+namespace nrd::cpuinfo_test {
 
 TEST_CASE("the CPU model comes from the first processor of cpuinfo") {
   CHECK(part_of("processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\nmodel name\t: Xeon\n") ==
@@ -28,4 +28,4 @@ TEST_CASE("a flag is a whole word of the first processor's flags") {
   CHECK(has_flag("flags : fpu", "fpu"));
 }
 
-}  // namespace nrd
+}  // namespace nrd::cpuinfo_test

@@ -8,6 +8,8 @@
 
 #include "base/wait_list.h"
 
+namespace nrd::fair_queue_test {
+
 using nrd::Client;
 using nrd::FairQueue;
 
@@ -88,3 +90,5 @@ TEST_CASE("disconnected clients hold no places") {
   const Waiter left{{.client_key = "a", .hung_up = gone}};
   CHECK(nrd::find_evicted(std::vector<Waiter>{left, left, {user("a")}}, user("a"), {.share = 2}) == std::nullopt);
 }
+
+}  // namespace nrd::fair_queue_test

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <string>
 
+namespace nrd::file_test {
+
 using nrd::read_one_line;
 
 namespace {
@@ -40,3 +42,5 @@ TEST_CASE("a truncated line is returned as it is, and a missing file is none") {
   REQUIRE(gone);
   CHECK_FALSE(*gone);
 }
+
+}  // namespace nrd::file_test

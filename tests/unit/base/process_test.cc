@@ -6,6 +6,8 @@
 
 #include <string>
 
+namespace nrd::process_test {
+
 using nrd::open_process;
 using nrd::start_in;
 
@@ -68,3 +70,5 @@ TEST_CASE("unused process numbers have no process") {
     CHECK_FALSE(*none);
   }
 }
+
+}  // namespace nrd::process_test

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+namespace nrd::shared_test {
+
 using Names = nrd::SharedMap<int, std::string>;
 using Numbers = nrd::Shared<std::vector<int>>;
 
@@ -39,3 +41,5 @@ TEST_CASE("a shared vector is read like one, and equals another of the same numb
   CHECK(std::vector<int>(numbers.begin(), numbers.end()) == std::vector{1, 2, 3});
   CHECK(copy.size() == 2);
 }
+
+}  // namespace nrd::shared_test

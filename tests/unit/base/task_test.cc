@@ -10,8 +10,7 @@
 #include <string>
 #include <thread>
 
-using namespace nrd;
-
+namespace nrd::task_test {
 namespace {
 
 constexpr const char* kFields = " 1 2 3 4 5 2129984 7 8 9 10 11 12 13 14 15 16 17 18 987654 0 0\n";
@@ -95,3 +94,5 @@ TEST_CASE("a zombie process counts as exited") {
   CHECK_FALSE(*gone);
   CHECK_FALSE(is_there(child, child));
 }
+
+}  // namespace nrd::task_test

@@ -4,7 +4,7 @@
 
 #include <ostream>
 
-namespace nrd {
+namespace nrd::way_mask_test {
 
 TEST_CASE("a list of ways has a range for each run") {
   CHECK(WayMask().list().empty());
@@ -15,4 +15,4 @@ TEST_CASE("a list of ways has a range for each run") {
   CHECK(WayMask(0xffffffff).list() == "0-31");
 }
 
-}  // namespace nrd
+}  // namespace nrd::way_mask_test

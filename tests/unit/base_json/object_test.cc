@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace nrd::json {
+namespace nrd::json::object_test {
 namespace {
 
 struct Point {
@@ -41,4 +41,4 @@ TEST_CASE("a value may write itself") {
         R"({"named":{"p":{"x":5,"y":6}},"texts":{"k":"v"}})");
 }
 
-}  // namespace nrd::json
+}  // namespace nrd::json::object_test

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+namespace nrd::reader_test {
+
 using nrd::json::kMaxDepth;
 using nrd::json::kMaxNodes;
 using nrd::json::parse;
@@ -140,3 +142,5 @@ TEST_CASE("a pointer escapes what separates its parts") {
   CHECK(nrd::json::pointer("/a", "b/c~d") == "/a/b~1c~0d");
   CHECK(nrd::json::pointer("/core_ids", size_t{3}) == "/core_ids/3");
 }
+
+}  // namespace nrd::reader_test

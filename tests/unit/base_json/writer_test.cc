@@ -4,6 +4,8 @@
 
 #include "base/json/reader.h"
 
+namespace nrd::writer_test {
+
 using nrd::json::parse;
 using nrd::json::quoted;
 using nrd::json::Writer;
@@ -34,3 +36,5 @@ TEST_CASE("a long text is truncated at a character boundary") {
   CHECK(quoted("ab\xc3\xa4z", 3) == "\"ab...\"");
   CHECK(quoted("abc", 3) == "\"abc\"");
 }
+
+}  // namespace nrd::writer_test

@@ -8,8 +8,7 @@
 
 #include <memory>
 
-using namespace nrd;
-
+namespace nrd::certificates_test {
 namespace {
 
 using Certificate = std::unique_ptr<X509, void (*)(X509*)>;
@@ -162,3 +161,5 @@ TEST_CASE("invalid host names and addresses are refused") {
     CHECK(pki.error().code == ErrorCode::BadRequest);
   }
 }
+
+}  // namespace nrd::certificates_test

@@ -4,8 +4,7 @@
 
 #include "base/json/reader.h"
 
-using namespace nrd;
-
+namespace nrd::draw_cpus_test {
 namespace {
 
 json::Value parsed(const char* text) { return json::parse(text).value(); }
@@ -100,3 +99,5 @@ TEST_CASE("workloads have colours, neighbours different ones, and free CPUs none
   const std::string plain = cli::draw_cpus({cpus, none, workloads}, cli::Colour::No);
   CHECK(plain.find('\x1b') == std::string::npos);
 }
+
+}  // namespace nrd::draw_cpus_test

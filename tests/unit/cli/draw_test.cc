@@ -4,7 +4,8 @@
 
 #include "base/json/reader.h"
 
-using namespace nrd;
+namespace nrd::draw_test {
+
 using cli::Colour;
 
 namespace {
@@ -138,3 +139,5 @@ TEST_CASE("without colours a coloured drawing equals the plain one") {
   }
   CHECK(picture == drawn(kNode, kWorkloads));
 }
+
+}  // namespace nrd::draw_test

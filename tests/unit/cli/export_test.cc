@@ -5,9 +5,7 @@
 #include "base/json/reader.h"
 #include "cli/onload/follow.h"
 
-using namespace nrd;
-using namespace nrd::cli;
-
+namespace nrd::cli::export_test {
 namespace {
 
 constexpr const char* kAllocation = R"({"id": 7, "version": "9.0.2",
@@ -58,3 +56,5 @@ TEST_CASE("words are separated") {
   CHECK(words_of(",a,,", ',') == std::vector<std::string>{"a"});
   CHECK(words_of("", ',').empty());
 }
+
+}  // namespace nrd::cli::export_test

@@ -4,8 +4,7 @@
 
 #include "base/json/reader.h"
 
-using namespace nrd;
-using namespace nrd::cli;
+namespace nrd::cli::human_units_test {
 
 TEST_CASE("sizes, frequencies and rates have the units that people use") {
   CHECK(mib(1572864) == "1.5 MiB");
@@ -27,3 +26,5 @@ TEST_CASE("granted ways have a size where the node knows that of a way") {
   CHECK(granted_ways_of(*workload, *node) == "cache 0: 3 ways, 4.5 MiB; cache 1: 1 way");
   CHECK(granted_ways_of(*json::parse("{}"), *node).empty());
 }
+
+}  // namespace nrd::cli::human_units_test

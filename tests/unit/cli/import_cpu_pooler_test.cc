@@ -4,9 +4,7 @@
 
 #include "api/tree/tree.h"
 
-using namespace nrd;
-using namespace nrd::cli;
-
+namespace nrd::cli::import_cpu_pooler_test {
 namespace {
 
 ImportedPools imported(const std::string& yaml) {
@@ -63,3 +61,5 @@ TEST_CASE("each wrong key is rejected with the reason") {
     CHECK_MESSAGE(has(pools.report.text(), says), pools.report.text());
   }
 }
+
+}  // namespace nrd::cli::import_cpu_pooler_test

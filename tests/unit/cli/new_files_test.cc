@@ -13,7 +13,8 @@
 
 #include "tests/support/temporary_tree.h"
 
-using namespace nrd;
+namespace nrd::new_files_test {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -150,3 +151,5 @@ TEST_CASE("a directory that is a link, a file or without a parent is refused") {
   CHECK(names_in(folder.path("real")).empty());
   CHECK(names_in(folder.root()) == std::set<std::string>{"real", "link", "file"});
 }
+
+}  // namespace nrd::new_files_test

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-using namespace nrd::cli;
+namespace nrd::cli::new_workload_test {
 
 TEST_CASE("a workload is requested in the shape that the daemon takes") {
   const NewWorkload wanted{.cpus = "4-7",
@@ -42,3 +42,5 @@ TEST_CASE("the options come from the description of a workload") {
   CHECK(argument_of("--adaptive") == Argument::Text);
   CHECK(argument_of("--no-turbo") == Argument::None);
 }
+
+}  // namespace nrd::cli::new_workload_test

@@ -3,9 +3,7 @@
 #include "base/json/reader.h"
 #include "cli/onload/steps.h"
 
-using namespace nrd;
-using namespace nrd::cli;
-
+namespace nrd::cli::onload_steps_test {
 namespace {
 
 json::Value a_step(const std::string& members) {
@@ -55,3 +53,5 @@ TEST_CASE("the last line shows the outcome") {
   CHECK(drawn(R"({"id": 3, "outcome": "failed", "cause": "ibt", "message": "no"})") ==
         "operation 3 failed; Onload accepts no new users until this is fixed, see docs/onload.md\nibt: no\n");
 }
+
+}  // namespace nrd::cli::onload_steps_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace nrd::cli;
+namespace nrd::cli::pool_fit_test {
 
 TEST_CASE("pools keep RMD's proportions on every cache and fill it") {
   struct Row {
@@ -64,3 +64,5 @@ TEST_CASE("ways are read in the kernel's format only") {
     CHECK_FALSE(cache_ways_of(mask, least));
   }
 }
+
+}  // namespace nrd::cli::pool_fit_test

@@ -4,8 +4,7 @@
 
 #include "base/json/reader.h"
 
-using namespace nrd;
-using namespace nrd::cli;
+namespace nrd::cli::printer_test {
 
 TEST_CASE("text of any language, line ends and tabs are printed unchanged") {
   for (const char* text : {"", "a\tb\nc", "gr\xc3\xbc\xc3\x9f", "\xe2\x82\xac", "\xf0\x9f\x90\xa7", "a~!"})
@@ -34,3 +33,5 @@ TEST_CASE("sanitised JSON keeps its meaning") {
   CHECK(*json::parse(printable_json(text))->find("comm")->as_string() == *json::parse(text)->find("comm")->as_string());
   CHECK(printable_json("{\r\n\t}\x1b[2J\x9b") == "{ \n\t}?[2J?");
 }
+
+}  // namespace nrd::cli::printer_test

@@ -2,9 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace nrd;
-using namespace nrd::cli;
-
+namespace nrd::cli::process_list_test {
 namespace {
 
 constexpr const char* kTwo =
@@ -98,3 +96,5 @@ TEST_CASE("NRD_POOLS says which CPUs of a container are of which pool, whatever 
     CHECK(refused.error().message.find("NRD_POOLS: \"") == 0);
   }
 }
+
+}  // namespace nrd::cli::process_list_test

@@ -8,9 +8,7 @@
 
 #include "tests/support/temporary_tree.h"
 
-using namespace nrd;
-using namespace nrd::cli;
-
+namespace nrd::cli::profile_shell_test {
 namespace {
 
 class Profiles : public testing::TemporaryTree {
@@ -128,3 +126,5 @@ TEST_CASE("a profile that runs too long or writes too much is killed with its ch
   // The shell is gone; what it started is dead, and gone when init has seen so.
   if (group > 0) CHECK_FALSE(std::filesystem::exists("/proc/" + std::to_string(group) + "/exe"));
 }
+
+}  // namespace nrd::cli::profile_shell_test

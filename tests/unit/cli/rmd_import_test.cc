@@ -13,8 +13,8 @@
 #include "cli/import_rmd/rmd_pam.h"
 #include "tests/support/temporary_tree.h"
 
-using namespace nrd;
-using namespace nrd::cli;
+namespace nrd::cli::rmd_import_test {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -216,3 +216,5 @@ TEST_CASE("certificate subjects are read, and keys are matched to certificates")
       is_sample_of_rmd({.subject = "CN=Alice,OU=Admin", .issuer = "O=Resource Management Daedmon", .is_over = false}));
   CHECK(is_sample_of_rmd({.subject = "CN=RMD-SERVER", .issuer = "CN=x", .is_over = false}));
 }
+
+}  // namespace nrd::cli::rmd_import_test

@@ -4,8 +4,7 @@
 
 #include "base/json/reader.h"
 
-using namespace nrd;
-using namespace nrd::cli;
+namespace nrd::cli::spared_cpus_test {
 
 TEST_CASE("the CPUs of workloads are those that their lists leave") {
   const auto workloads = json::parse(R"([{"id": "1", "core_ids": ["0-7", "^2-3"]}, {"id": "2", "task_ids": ["4711"]},
@@ -42,3 +41,5 @@ TEST_CASE("tuned spares the cgroups of workloads, quoted as regular expressions"
   CHECK(text.find("# workload 5 (feed): processes unknown") != std::string::npos);
   CHECK(tuned_text({}).find("[scheduler]") == std::string::npos);
 }
+
+}  // namespace nrd::cli::spared_cpus_test

@@ -2,8 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace nrd::cli;
-
+namespace nrd::cli::table_test {
 namespace {
 
 Table a_table() {
@@ -44,3 +43,5 @@ TEST_CASE("the width counts characters, not bytes") {
   CHECK(table.drawn(false, 12).find("...") == std::string::npos);
   CHECK(Table({}).drawn(true, 5) == "\n");
 }
+
+}  // namespace nrd::cli::table_test

@@ -4,9 +4,7 @@
 
 #include "base/json/reader.h"
 
-using namespace nrd;
-using namespace nrd::cli;
-
+namespace nrd::cli::top_test {
 namespace {
 
 Watched watched(const std::string& id, const std::string& pool, const std::string& usage) {
@@ -67,3 +65,5 @@ TEST_CASE("colours do not change the alignment") {
   }
   CHECK(drawn == draw_top(all, 0, false));
 }
+
+}  // namespace nrd::cli::top_test

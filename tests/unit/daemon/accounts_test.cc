@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace nrd;
+namespace nrd::accounts_test {
 
 TEST_CASE("root is user and group 0, and unknown names are not found") {
   CHECK(daemon::find_user("root").value() == 0U);
@@ -10,3 +10,5 @@ TEST_CASE("root is user and group 0, and unknown names are not found") {
   CHECK(daemon::find_user("no-such-user-here").value() == std::nullopt);
   CHECK(daemon::find_group("no-such-group-here").value() == std::nullopt);
 }
+
+}  // namespace nrd::accounts_test

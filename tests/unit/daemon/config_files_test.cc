@@ -13,7 +13,8 @@
 #include "daemon/config_keys.h"
 #include "tests/support/temporary_tree.h"
 
-using namespace nrd;
+namespace nrd::config_files_test {
+
 using daemon::ConfigSource;
 using daemon::load_config;
 using daemon::LoadedConfig;
@@ -176,3 +177,5 @@ TEST_CASE("an unknown name suggests the nearest one") {
   CHECK(daemon::unknown_key("cache_pools", "guarante") ==
         "unknown key cache_pools.guarante; did you mean cache_pools.guarantee?");
 }
+
+}  // namespace nrd::config_files_test

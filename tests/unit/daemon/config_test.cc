@@ -10,7 +10,8 @@
 #include "daemon/config_files.h"
 #include "tests/unit/daemon/parse_config.h"
 
-using namespace nrd;
+namespace nrd::config_test {
+
 using daemon::Config;
 using daemon::parse_config;
 
@@ -326,3 +327,5 @@ TEST_CASE("PAM settings without effect are refused") {
       checked(tls + "[access]\npam = true\nacl = \"/l\"\n[roles]\npam_user = [\"bob\"]\n").find("cannot be combined") !=
       std::string::npos);
 }
+
+}  // namespace nrd::config_test

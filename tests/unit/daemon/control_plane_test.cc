@@ -9,8 +9,8 @@
 #include "hw/onload/module_state.h"
 #include "tests/unit/hw_onload/tree.h"
 
-using namespace nrd;
-using namespace nrd::onload;
+namespace nrd::onload::control_plane_test {
+
 using nrd::testing::Tree;
 
 namespace {
@@ -117,3 +117,5 @@ TEST_CASE("the module's own time-out applies, within bounds") {
     CHECK(patience() == seconds);
   }
 }
+
+}  // namespace nrd::onload::control_plane_test

@@ -4,9 +4,7 @@
 
 #include <string>
 
-using namespace nrd;
-using namespace nrd::daemon;
-
+namespace nrd::daemon::cpu_events_test {
 namespace {
 
 // As the kernel sends it, with '|' for the zero that ends each part.
@@ -51,3 +49,5 @@ TEST_CASE("other messages are ignored") {
     CHECK_FALSE(cpu_of(message));
   }
 }
+
+}  // namespace nrd::daemon::cpu_events_test

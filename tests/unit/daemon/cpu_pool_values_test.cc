@@ -8,8 +8,7 @@
 #include "engine/model/cpu_pools.h"
 #include "tests/unit/daemon/parse_config.h"
 
-using namespace nrd;
-
+namespace nrd::cpu_pool_values_test {
 namespace {
 
 constexpr const char* kFast = "[[cpu.pools]]\nname = \"fast\"\ncpus = \"4-7\"\nkind = \"exclusive\"\n";
@@ -146,3 +145,5 @@ TEST_CASE("an error of one pool that the node finds gets the line of its section
   REQUIRE(daemon::parse_onto(loaded, "\n" + kRest, "late.toml"));
   CHECK(placed("cpu.pools/0") == "late.toml:2: no");
 }
+
+}  // namespace nrd::cpu_pool_values_test

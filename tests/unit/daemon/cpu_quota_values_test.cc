@@ -6,8 +6,7 @@
 
 #include "tests/unit/daemon/parse_config.h"
 
-using namespace nrd;
-
+namespace nrd::cpu_quota_values_test {
 namespace {
 
 constexpr const char* kPools =
@@ -89,3 +88,5 @@ TEST_CASE("quotas are resolved on this host, without unknown users and groups") 
                                                             .names = {{0, "root"}}});
   CHECK(daemon::resolve_quotas(std::nullopt).value() == std::nullopt);
 }
+
+}  // namespace nrd::cpu_quota_values_test

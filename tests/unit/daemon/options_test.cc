@@ -9,7 +9,8 @@
 #include "tests/support/temporary_tree.h"
 #include "tests/unit/daemon/parse_config.h"
 
-using namespace nrd;
+namespace nrd::options_test {
+
 using daemon::Exit;
 using daemon::Options;
 
@@ -185,3 +186,5 @@ TEST_CASE("paths in flags must be absolute, like those in the file") {
     CHECK((!options || exit));
   }
 }
+
+}  // namespace nrd::options_test

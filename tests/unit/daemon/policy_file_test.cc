@@ -7,9 +7,7 @@
 #include "api/tree/tree.h"
 #include "tests/support/temporary_tree.h"
 
-using namespace nrd;
-using namespace nrd::daemon;
-
+namespace nrd::daemon::policy_file_test {
 namespace {
 
 using Folder = testing::TemporaryTree;
@@ -211,3 +209,5 @@ TEST_CASE("CPUs have the names used in policy files") {
   }
   CHECK(microarchitecture_of({"GenuineIntel", 6, 0x55}, {{{6, 0x55}, "mine"}}) == "mine");
 }
+
+}  // namespace nrd::daemon::policy_file_test

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-using namespace nrd;
+namespace nrd::reload_test {
+
 using daemon::difference_of;
 using daemon::LoadedConfig;
 using daemon::view_of;
@@ -104,3 +105,5 @@ TEST_CASE("a view has every key with value and origin") {
   CHECK(port.file.empty());
   CHECK_FALSE(port.reload);
 }
+
+}  // namespace nrd::reload_test

@@ -6,8 +6,7 @@
 
 #include "tests/unit/daemon/parse_config.h"
 
-using namespace nrd;
-
+namespace nrd::reserve_values_test {
 namespace {
 
 std::string problem_of(const std::string& text) {
@@ -63,3 +62,5 @@ TEST_CASE("wrong reserves and default pools are refused with their key") {
     CHECK_MESSAGE(found.find(problem) != std::string::npos, found);
   }
 }
+
+}  // namespace nrd::reserve_values_test

@@ -2,9 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace nrd;
-using namespace nrd::onload;
-
+namespace nrd::onload::target_test {
 namespace {
 
 constexpr const char* kKernel = "6.1.0-56-amd64";
@@ -181,3 +179,5 @@ TEST_CASE("without modules only the policies are used") {
   CHECK(daemon::target_without_modules(desired) ==
         onload::Target{.state = State::Unloaded, .users = UsersPolicy::Term, .drain = std::chrono::seconds(7)});
 }
+
+}  // namespace nrd::onload::target_test

@@ -6,7 +6,7 @@
 #include "tests/unit/hw_onload_modules/folder.h"
 #include "tests/unit/hw_onload_modules/ko.h"
 
-namespace nrd::daemon {
+namespace nrd::daemon::version_cache_test {
 
 using nrd::testing::a_module;
 using nrd::testing::Folder;
@@ -65,4 +65,4 @@ TEST_CASE("preflight distinguishes versions that are missing, for another kernel
   CHECK(refused(examine_version(versions, "9.0", kKernel)) == std::vector<std::string>{"files"});
 }
 
-}  // namespace nrd::daemon
+}  // namespace nrd::daemon::version_cache_test

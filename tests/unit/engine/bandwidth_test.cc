@@ -7,7 +7,8 @@
 #include "engine/model/setting.h"
 #include "tests/unit/engine/fixtures.h"
 
-using namespace nrd;
+namespace nrd::bandwidth_test {
+
 using nrd::testing::a_spec;
 using rdt::MbaUnit;
 
@@ -140,3 +141,5 @@ TEST_CASE("a limit in another unit is removed from a class") {
   REQUIRE(fixture.patch(second->id, without_mba));
   CHECK(fixture.limit(second->grant.clos.value, 0) == 100);
 }
+
+}  // namespace nrd::bandwidth_test

@@ -2,7 +2,7 @@
 #include "engine/model/node_state.h"
 #include "tests/unit/engine/fixtures.h"
 
-namespace nrd {
+namespace nrd::code_ways_test {
 namespace {
 
 using testing::a_spec;
@@ -135,4 +135,4 @@ TEST_CASE("after a remount without CDP code and data share and health reports it
   CHECK(is_applied(fixture.state(), *workload));
 }
 
-}  // namespace nrd
+}  // namespace nrd::code_ways_test

@@ -5,7 +5,8 @@
 
 #include "tests/unit/engine/cpu_pool_fixture.h"
 
-using namespace nrd;
+namespace nrd::confinement_test {
+
 using namespace nrd::testing;
 using cpuset::Masks;
 using cpuset::Target;
@@ -221,3 +222,5 @@ TEST_CASE("the rest of the host stays confined while all CPUs of pools are offli
   REQUIRE(fixture.reload(Confinement::None));
   CHECK(fixture.hardware.tree == fixture.before);
 }
+
+}  // namespace nrd::confinement_test

@@ -6,7 +6,8 @@
 #include "engine/model/cpu_sets.h"
 #include "tests/unit/engine/fixtures.h"
 
-using namespace nrd;
+namespace nrd::conflict_watch_test {
+
 using cpuset::Conflict;
 using cpuset::Target;
 
@@ -74,3 +75,5 @@ TEST_CASE("a scope that was made after the search began is no conflict") {
   REQUIRE(fixture.state().cpu_conflicts.size() == 1);
   CHECK(fixture.state().cpu_conflicts.front().name == "nrd-2.scope");
 }
+
+}  // namespace nrd::conflict_watch_test

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace nrd::core_ids_test {
+
 using nrd::parse_core_ids;
 
 TEST_CASE("lists of CPUs are read as RMD's clients write them") {
@@ -37,3 +39,5 @@ TEST_CASE("an invalid CPU list is refused and names the item") {
     CHECK(parsed.error().code == nrd::ErrorCode::BadRequest);
   }
 }
+
+}  // namespace nrd::core_ids_test

@@ -8,7 +8,8 @@
 #include "engine/transaction/ended_groups.h"
 #include "tests/unit/engine/cpu_pool_fixture.h"
 
-using namespace nrd;
+namespace nrd::cpu_groups_test {
+
 using namespace nrd::testing;
 
 namespace {
@@ -328,3 +329,5 @@ TEST_CASE("masks that the kernel overwrites are stored before, and given back by
     CHECK(fixture.hardware.returned.empty());
   }
 }
+
+}  // namespace nrd::cpu_groups_test

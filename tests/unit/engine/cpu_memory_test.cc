@@ -5,7 +5,8 @@
 
 #include "tests/unit/engine/cpu_pool_fixture.h"
 
-using namespace nrd;
+namespace nrd::cpu_memory_test {
+
 using namespace nrd::testing;
 
 namespace {
@@ -131,3 +132,5 @@ TEST_CASE("a failed write leaves the memory of a unit as it was") {
     CHECK(fixture.store.baselines().memory.empty());
   }
 }
+
+}  // namespace nrd::cpu_memory_test

@@ -5,7 +5,8 @@
 
 #include "tests/unit/engine/fixtures.h"
 
-using namespace nrd;
+namespace nrd::cpu_noise_test {
+
 using nrd::testing::NodeShape;
 
 namespace {
@@ -277,3 +278,5 @@ TEST_CASE("a dry run lists the limits") {
   REQUIRE(planned->changes.size() == 1);
   CHECK(text_of(planned->changes.front()) == "idle latency limit of CPU 2: 0, not n/a");
 }
+
+}  // namespace nrd::cpu_noise_test

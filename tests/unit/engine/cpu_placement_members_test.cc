@@ -3,7 +3,8 @@
 
 #include "tests/unit/engine/cpu_pool_fixture.h"
 
-using namespace nrd;
+namespace nrd::cpu_placement_members_test {
+
 using namespace nrd::testing;
 
 TEST_CASE("a workload stays apart from another one that grows") {
@@ -85,3 +86,5 @@ TEST_CASE("CPUs of a further pool that are not near are refused with what is nea
   CHECK(refused.error().field == "/cpu/0/near");
   CHECK(refused.error().message == "pool \"far\" has no CPUs near node:0");
 }
+
+}  // namespace nrd::cpu_placement_members_test

@@ -3,7 +3,8 @@
 
 #include "tests/unit/engine/cpu_pool_fixture.h"
 
-using namespace nrd;
+namespace nrd::cpu_pool_change_test {
+
 using namespace nrd::testing;
 
 TEST_CASE("granted CPUs stay with their workload when a start finds them in another pool") {
@@ -37,3 +38,5 @@ TEST_CASE("a reload that leaves less CPU time than requested is refused with the
   CHECK(refused.error().message.find("pool common would have 1000") != std::string::npos);
   CHECK(refused.error().message.find("workloads 1 requested 1500") != std::string::npos);
 }
+
+}  // namespace nrd::cpu_pool_change_test

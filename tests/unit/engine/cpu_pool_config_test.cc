@@ -4,7 +4,8 @@
 #include "engine/model/cpu_noise.h"
 #include "tests/unit/engine/cpu_pool_fixture.h"
 
-using namespace nrd;
+namespace nrd::cpu_pool_config_test {
+
 using namespace nrd::testing;
 using Fixture = CpuPoolFixture;
 
@@ -115,3 +116,5 @@ TEST_CASE("hotplug is not complete before the topology of a new CPU is known") {
   fixture.hardware.facts.cpuset.zones = known;
   CHECK(fixture.writer->serve_hotplug(CpuSet{15}));
 }
+
+}  // namespace nrd::cpu_pool_config_test

@@ -5,7 +5,8 @@
 #include "engine/model/cpu_shares.h"
 #include "tests/unit/engine/cpu_pool_fixture.h"
 
-using namespace nrd;
+namespace nrd::cpu_pool_list_test {
+
 using namespace nrd::testing;
 
 namespace {
@@ -102,3 +103,5 @@ TEST_CASE("all CPUs of one of its pools go offline: reported, while the tasks ru
   CHECK(problem_of(fixture.state()) ==
         "all CPUs of workload 1 in pool fast are offline, so its tasks run on its other CPUs; bring one of 2 online");
 }
+
+}  // namespace nrd::cpu_pool_list_test

@@ -17,7 +17,8 @@
 #include "tests/unit/fault_points.h"
 #include "tests/unit/numbers_in.h"
 
-using namespace nrd;
+namespace nrd::cpu_pools_property_test {
+
 using namespace nrd::testing;
 
 namespace {
@@ -369,3 +370,5 @@ TEST_CASE("any sequence of requests for CPUs of pools keeps sets exact, disjoint
   CHECK(accepted > static_cast<int>(nodes) * kSteps / 4);
   CHECK(named > static_cast<int>(nodes));
 }
+
+}  // namespace nrd::cpu_pools_property_test

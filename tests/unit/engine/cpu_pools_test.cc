@@ -4,7 +4,8 @@
 #include "engine/model/cpu_sets.h"
 #include "tests/unit/engine/cpu_pool_fixture.h"
 
-using namespace nrd;
+namespace nrd::cpu_pools_test {
+
 using namespace nrd::testing;
 using Fixture = CpuPoolFixture;
 
@@ -356,3 +357,5 @@ TEST_CASE("ways of a workload change while one of its CPUs is offline") {
   CHECK(patched->grant.cpu == workload->grant.cpu);
   CHECK(patched->grant.ways.at(CacheId{3, 0}).count() == 3);
 }
+
+}  // namespace nrd::cpu_pools_test

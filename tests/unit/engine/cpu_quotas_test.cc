@@ -4,7 +4,8 @@
 
 #include "tests/unit/engine/fixtures.h"
 
-using namespace nrd;
+namespace nrd::cpu_quotas_test {
+
 using nrd::testing::a_spec;
 using nrd::testing::members;
 using nrd::testing::NodeShape;
@@ -246,3 +247,5 @@ TEST_CASE("dry runs are refused as the requests would be") {
   CHECK_FALSE(fixture.dry_run(PatchWorkload{.id = id, .patch = larger, .quota_user = kAlice}));
   CHECK(fixture.dry_run(PatchWorkload{.id = id, .patch = larger}));
 }
+
+}  // namespace nrd::cpu_quotas_test

@@ -5,7 +5,8 @@
 
 #include "tests/unit/engine/cpu_pool_fixture.h"
 
-using namespace nrd;
+namespace nrd::cpu_scopes_test {
+
 using namespace nrd::testing;
 
 // The process that a refused request has moved into its scope stays there.
@@ -40,3 +41,5 @@ TEST_CASE("the scope of a refused request is not the one of the next request") {
   CHECK(fixture.hardware.tree.cpuset.targets.at(scope_of(1, 10)).cpus == fixture.everywhere);
   CHECK(fixture.hardware.tree.cpuset.targets.at(scope_of(1, 20)).cpus == fixture.everywhere);
 }
+
+}  // namespace nrd::cpu_scopes_test

@@ -6,7 +6,8 @@
 #include "engine/plan/grant.h"
 #include "tests/unit/engine/cpu_pool_fixture.h"
 
-using namespace nrd;
+namespace nrd::cpu_shares_test {
+
 using namespace nrd::testing;
 
 namespace {
@@ -155,3 +156,5 @@ TEST_CASE("the cpuset of a container runtime is read and not written") {
   REQUIRE(fixture.remove(workload->id));
   CHECK(fixture.hardware.tree.cpuset.targets.at(kCgroup).cpus == workload->grant.cpu->exclusive);
 }
+
+}  // namespace nrd::cpu_shares_test

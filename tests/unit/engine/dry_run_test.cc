@@ -10,7 +10,8 @@
 
 #include "tests/unit/engine/cpu_pool_fixture.h"
 
-using namespace nrd;
+namespace nrd::dry_run_test {
+
 using namespace nrd::testing;
 
 namespace {
@@ -114,3 +115,5 @@ TEST_CASE("a dry run has the number that the workload would get") {
   const WorkloadId planned = fixture.dry_run(command)->workload.id;
   CHECK(planned == fixture.apply(command)->id);
 }
+
+}  // namespace nrd::dry_run_test

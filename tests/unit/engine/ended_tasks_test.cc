@@ -28,8 +28,7 @@ std::atomic<size_t> allocations{0};
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
-using namespace nrd;
-
+namespace nrd::ended_tasks_test {
 namespace {
 
 constexpr Time kNow{std::chrono::milliseconds(5)};
@@ -103,3 +102,5 @@ TEST_CASE("a workload whose tasks exited keeps only the caches of its CPUs") {
   CHECK(left.updated == kNow);
   CHECK(left.grant.ways == std::map<CacheId, WayMask>{{CacheId{3, 0}, ways}});
 }
+
+}  // namespace nrd::ended_tasks_test

@@ -8,7 +8,8 @@
 
 #include "tests/unit/engine/fake_node.h"
 
-using namespace nrd;
+namespace nrd::engine_test {
+
 using nrd::testing::a_spec;
 using nrd::testing::FakeHardware;
 using nrd::testing::FakeStore;
@@ -132,3 +133,5 @@ TEST_CASE("an engine does not start on pools that do not fit the node") {
   REQUIRE_FALSE(engine);
   CHECK(engine.error().code == ErrorCode::BadRequest);
 }
+
+}  // namespace nrd::engine_test

@@ -4,7 +4,8 @@
 #include "engine/model/baselines.h"
 #include "tests/unit/engine/fixtures.h"
 
-using namespace nrd;
+namespace nrd::external_frequencies_test {
+
 using namespace nrd::testing;
 
 namespace {
@@ -240,3 +241,5 @@ TEST_CASE("a setting that matches is not taken for an external write") {
     CHECK(written_by_others(state, {.cpus = {{CpuId{4}, kOurs}}, .put_back = {}}, {4}).empty());
   }
 }
+
+}  // namespace nrd::external_frequencies_test

@@ -5,7 +5,10 @@
 #include "engine/model/setting.h"
 #include "tests/unit/engine/fixtures.h"
 
-namespace nrd::testing {
+namespace nrd::foreign_groups_test {
+
+using namespace nrd::testing;
+
 namespace {
 
 constexpr CacheId kFirst{3, 0};
@@ -174,4 +177,4 @@ TEST_CASE("an unreadable group affects only itself") {
   CHECK_FALSE(is_exclusive(fixture, workload->id));  // what it fills is unknown
 }
 
-}  // namespace nrd::testing
+}  // namespace nrd::foreign_groups_test

@@ -6,7 +6,8 @@
 
 #include "tests/unit/engine/fake_node.h"
 
-using namespace nrd;
+namespace nrd::frequencies_test {
+
 using namespace nrd::testing;
 
 namespace {
@@ -99,3 +100,5 @@ TEST_CASE("a shared frequency domain needs permission, and one with another work
   const Request faster{.max = 21, .shared_domain = Request::SharedDomain::Allow};
   CHECK(planned(state, faster).error().allowed == "the same request as that workload");
 }
+
+}  // namespace nrd::frequencies_test

@@ -6,7 +6,8 @@
 #include "engine/transaction/transaction.h"
 #include "tests/unit/engine/fake_node.h"
 
-using namespace nrd;
+namespace nrd::frequency_governor_test {
+
 using namespace nrd::testing;
 
 namespace {
@@ -239,3 +240,5 @@ TEST_CASE("a speed change of one CPU does not hide the problem of another") {
   CHECK(fixture.window() == Window{12, 12});
   CHECK_FALSE(fixture.writer.state().health.hardware_problem.empty());
 }
+
+}  // namespace nrd::frequency_governor_test

@@ -11,7 +11,8 @@
 #include "tests/unit/engine/fake_node.h"
 #include "tests/unit/engine/fixtures.h"
 
-using namespace nrd;
+namespace nrd::hotplug_refresh_test {
+
 using namespace nrd::testing;
 using namespace std::chrono_literals;
 
@@ -173,3 +174,5 @@ TEST_CASE("a workload is not applied until the frequency of its new CPU is set")
   CHECK(fixture.writer->serve_hotplug({5}));
   CHECK(fixture.hardware.tree.pstate.cpus.at(CpuId{5}).max == KHz{3'000'000});
 }
+
+}  // namespace nrd::hotplug_refresh_test

@@ -4,7 +4,8 @@
 
 #include "tests/unit/engine/fake_node.h"
 
-using namespace nrd;
+namespace nrd::idempotency_test {
+
 using namespace std::chrono_literals;
 using nrd::testing::a_spec;
 
@@ -53,3 +54,5 @@ TEST_CASE("keys that are a day old and those beyond the limit are forgotten, the
   keys.keep_added(kNoon + 25h);
   CHECK(*keys.find(a_key("one more"), kNoon + 25h) == WorkloadId{3});
 }
+
+}  // namespace nrd::idempotency_test

@@ -2,7 +2,7 @@
 #include "engine/model/setting.h"
 #include "tests/unit/engine/fixtures.h"
 
-namespace nrd {
+namespace nrd::l2_test {
 namespace {
 
 using testing::a_spec;
@@ -263,4 +263,4 @@ TEST_CASE("a task without ways on a cache avoids granted ways") {
   CHECK(fixture.drawn(2, 1) == "###########");
 }
 
-}  // namespace nrd
+}  // namespace nrd::l2_test

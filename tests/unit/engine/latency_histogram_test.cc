@@ -2,7 +2,8 @@
 
 #include <doctest/doctest.h>
 
-using namespace nrd;
+namespace nrd::latency_histogram_test {
+
 using namespace std::chrono_literals;
 
 TEST_CASE("histogram bounds are inclusive and the last bucket counts all longer times") {
@@ -18,3 +19,5 @@ TEST_CASE("histogram bounds are inclusive and the last bucket counts all longer 
   CHECK(histogram.count() == 3);
   CHECK(histogram.sum() == 1h + 200us + 1ns);
 }
+
+}  // namespace nrd::latency_histogram_test

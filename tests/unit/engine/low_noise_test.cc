@@ -5,7 +5,8 @@
 #include "engine/model/cpu_noise.h"
 #include "tests/unit/engine/fixtures.h"
 
-using namespace nrd;
+namespace nrd::low_noise_test {
+
 using Kind = nrd::cpuset::NoiseSource::Kind;
 
 namespace {
@@ -220,3 +221,5 @@ TEST_CASE("a request for CPUs writes no noise") {
   CHECK(fixture.hardware.writes == writes);
   CHECK(fixture.places() == kQuiet);
 }
+
+}  // namespace nrd::low_noise_test

@@ -9,7 +9,8 @@
 #include "engine/model/cpu_memory.h"
 #include "tests/unit/engine/cpu_pool_fixture.h"
 
-using namespace nrd;
+namespace nrd::memory_changes_test {
+
 using namespace nrd::testing;
 
 namespace {
@@ -252,3 +253,5 @@ TEST_CASE("migrate without memory near the CPUs is refused at its member") {
   REQUIRE_FALSE(refused);
   CHECK(refused.error().field == "/cpu/migrate");
 }
+
+}  // namespace nrd::memory_changes_test

@@ -14,7 +14,8 @@
 #include "engine/owner_cleanup.h"
 #include "tests/unit/engine/fake_node.h"
 
-using namespace nrd;
+namespace nrd::owner_watcher_test {
+
 using nrd::testing::a_spec;
 using nrd::testing::FakeHardware;
 using nrd::testing::FakeStore;
@@ -208,3 +209,5 @@ TEST_CASE("deletion is retried until the store accepts it") {
   CHECK(wait_until([&] { return fixture.engine->state()->workloads.empty(); }));
   fixture.owners->stop();
 }
+
+}  // namespace nrd::owner_watcher_test

@@ -7,7 +7,8 @@
 
 #include "engine/plan/frequency_governor.h"
 
-using namespace nrd;
+namespace nrd::plan_frequency_governor_test {
+
 using namespace std::chrono_literals;
 using plan::GovernorState;
 using plan::Speed;
@@ -134,3 +135,5 @@ TEST_CASE("samples separated by idle time are not consecutive") {
   for (int i = 0; i < 5; ++i) trace.run(0.5, 1).idle(3000);
   CHECK(trace.control().transitions == 0);
 }
+
+}  // namespace nrd::plan_frequency_governor_test

@@ -6,7 +6,8 @@
 
 #include "tests/unit/engine/fixtures.h"
 
-using namespace nrd;
+namespace nrd::policy_test {
+
 using nrd::testing::a_spec;
 
 namespace {
@@ -144,3 +145,5 @@ TEST_CASE("a grant outlives the removal of its policy") {
   fixture.start();
   CHECK(fixture.writer->state().workloads.at(workload->id) == *workload);
 }
+
+}  // namespace nrd::policy_test

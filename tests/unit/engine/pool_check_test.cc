@@ -8,7 +8,8 @@
 #include "engine/model/pool_check.h"
 #include "tests/unit/engine/cpu_pool_fixture.h"
 
-using namespace nrd;
+namespace nrd::pool_check_test {
+
 using nrd::testing::a_process;
 using nrd::testing::CpuPoolFixture;
 using nrd::testing::for_cpus;
@@ -84,3 +85,5 @@ TEST_CASE("a check whose client has disconnected is not begun") {
   CHECK_FALSE(answered.get_future().get());
   CHECK(begun == 0);
 }
+
+}  // namespace nrd::pool_check_test

@@ -2,8 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace nrd;
-
+namespace nrd::pools_test {
 namespace {
 
 std::string drawn(const PoolPartition& layout, unsigned ways) {
@@ -56,3 +55,5 @@ TEST_CASE("sizes that do not fit are refused with the numbers") {
   CHECK_FALSE(plan_layout(cat, {.os = 1, .guarantee = {}, .besteffort = {}, .shared = {}}));
   CHECK_FALSE(plan_layout(cat, {.os = {}, .guarantee = {}, .besteffort = {}, .shared = 1}));
 }
+
+}  // namespace nrd::pools_test

@@ -9,7 +9,8 @@
 #include "tests/unit/engine/invariants.h"
 #include "tests/unit/fault_points.h"
 
-using namespace nrd;
+namespace nrd::property_test {
+
 using nrd::testing::a_random_frequency;
 using nrd::testing::check_all;
 using nrd::testing::Dice;
@@ -107,3 +108,5 @@ TEST_CASE("any sequence of requests keeps masks contiguous, disjoint and inside 
   }
   CHECK(accepted > nodes * 35);
 }
+
+}  // namespace nrd::property_test

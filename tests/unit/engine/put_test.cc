@@ -5,7 +5,8 @@
 #include "engine/plan/grant.h"
 #include "tests/unit/engine/fixtures.h"
 
-using namespace nrd;
+namespace nrd::put_test {
+
 using namespace nrd::testing;
 
 namespace {
@@ -120,3 +121,5 @@ TEST_CASE("a node keeps no more workloads than one answer can list") {
   state.workloads.put(last);
   CHECK(create().error().code == ErrorCode::NotEnough);
 }
+
+}  // namespace nrd::put_test

@@ -2,7 +2,8 @@
 
 #include "tests/unit/engine/fixtures.h"
 
-using namespace nrd;
+namespace nrd::reconfigure_test {
+
 using nrd::testing::a_spec;
 
 namespace {
@@ -156,3 +157,5 @@ TEST_CASE("a start after a crash takes what the files say") {
   CHECK(fixture.drawn(1, 0) == "absent");
   CHECK(fixture.cpus(0) == "0-15");
 }
+
+}  // namespace nrd::reconfigure_test

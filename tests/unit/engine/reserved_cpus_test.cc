@@ -5,7 +5,8 @@
 #include "engine/model/setting.h"
 #include "tests/unit/engine/fixtures.h"
 
-using namespace nrd;
+namespace nrd::reserved_cpus_test {
+
 using nrd::testing::a_spec;
 using nrd::testing::FakeHardware;
 using nrd::testing::FakeStore;
@@ -195,3 +196,5 @@ TEST_CASE("the shared class is limited to the configured number of workloads") {
   REQUIRE(fixture.remove(first->id));
   CHECK(fixture.create(a_spec("2").ways(0, 0)));
 }
+
+}  // namespace nrd::reserved_cpus_test

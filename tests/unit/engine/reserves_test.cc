@@ -3,7 +3,8 @@
 #include "engine/model/capacity.h"
 #include "tests/unit/engine/cpu_pool_fixture.h"
 
-using namespace nrd;
+namespace nrd::reserves_test {
+
 using nrd::testing::a_process;
 using nrd::testing::a_spec;
 using nrd::testing::for_cpus;
@@ -224,3 +225,5 @@ TEST_CASE("the revision of the capacity grows with it, and starts above that of 
   CHECK(first.of({.online = CpuSet{0}}) > changed);
   CHECK(CapacityRevision(clock).of({}) >= before);
 }
+
+}  // namespace nrd::reserves_test

@@ -8,7 +8,8 @@
 #include "tests/support/temporary_tree.h"
 #include "tests/unit/engine/cpu_pool_fixture.h"
 
-using namespace nrd;
+namespace nrd::resolve_near_test {
+
 using namespace nrd::testing;
 
 namespace {
@@ -99,3 +100,5 @@ TEST_CASE("nodes, CPUs and workloads are near the online CPUs around them") {
     CHECK(near->front().to_string() == cpus);
   }
 }
+
+}  // namespace nrd::resolve_near_test

@@ -6,8 +6,7 @@
 #include "engine/transaction/ended_tasks.h"
 #include "tests/unit/engine/fixtures.h"
 
-using namespace nrd;
-
+namespace nrd::tasks_test {
 namespace {
 
 Task a_process(pid_t id) { return {.id = id, .process = id, .start = 7, .boot_id = "boot-1"}; }
@@ -214,3 +213,5 @@ TEST_CASE("a failed commit of exited tasks is retried") {
   CHECK(fixture.state().workloads.empty());
   CHECK(fixture.store.records.workloads.empty());
 }
+
+}  // namespace nrd::tasks_test

@@ -11,7 +11,8 @@
 #include "tests/unit/engine/invariants.h"
 #include "tests/unit/fault_points.h"
 
-using namespace nrd;
+namespace nrd::topologies_test {
+
 using nrd::testing::check_all;
 using nrd::testing::Dice;
 using nrd::testing::FakeHardware;
@@ -289,3 +290,5 @@ TEST_CASE("random requests on eight topologies keep all invariants") {
     if (topology.shape.cpus_per_l2 > 0) CHECK(session.in_l2() > kSteps / 4);
   }
 }
+
+}  // namespace nrd::topologies_test

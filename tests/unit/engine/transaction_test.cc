@@ -5,7 +5,8 @@
 #include "engine/model/setting.h"
 #include "tests/unit/engine/fixtures.h"
 
-using namespace nrd;
+namespace nrd::transaction_test {
+
 using nrd::testing::a_spec;
 using nrd::testing::FakeHardware;
 
@@ -569,3 +570,5 @@ TEST_CASE("a workload that shrinks for a new one gets a new revision") {
   CHECK(fixture.writer->state().workloads.at(first->id).revision > first->revision);
   CHECK(fixture.writer->state().workloads.at(other->id).revision == other->revision);
 }
+
+}  // namespace nrd::transaction_test

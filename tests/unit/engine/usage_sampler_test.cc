@@ -2,7 +2,8 @@
 
 #include <doctest/doctest.h>
 
-using namespace nrd;
+namespace nrd::usage_sampler_test {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -173,3 +174,5 @@ TEST_CASE("a scrape requests monitoring of all classes") {
   CHECK(is_due);
   CHECK(sampler.asked(counted) == std::set{ClosId{1}, ClosId{2}});
 }
+
+}  // namespace nrd::usage_sampler_test

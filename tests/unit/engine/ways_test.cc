@@ -5,7 +5,8 @@
 #include <numeric>
 #include <random>
 
-using namespace nrd;
+namespace nrd::ways_test {
+
 using plan::Demand;
 using plan::Shrink;
 
@@ -119,3 +120,5 @@ TEST_CASE("shares never leave their bounds and never exceed the available") {
     }
   }
 }
+
+}  // namespace nrd::ways_test

@@ -4,8 +4,7 @@
 
 #include "engine/model/baseline_documents.h"
 
-using namespace nrd;
-
+namespace nrd::workload_document_test {
 namespace {
 
 Task a_task(pid_t id) { return {.id = id, .process = 4711, .start = 99, .boot_id = "boot-1"}; }
@@ -234,3 +233,5 @@ TEST_CASE("an invalid baseline is refused and an unknown kind is skipped") {
   }
   CHECK(baselines_of({{{"uncore", "0"}, "{}"}}) == Baselines{});
 }
+
+}  // namespace nrd::workload_document_test

@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-using namespace nrd;
-
+namespace nrd::workloads_test {
 namespace {
 
 Workload a_workload(uint64_t id, const std::string& uuid = "") {
@@ -54,3 +53,5 @@ TEST_CASE("new and changed workloads are found by comparison") {
   CHECK(after.next_id() == WorkloadId{4});
   CHECK(Workloads{}.next_id() == WorkloadId{1});
 }
+
+}  // namespace nrd::workloads_test

@@ -9,6 +9,8 @@
 #include "engine/onload/status.h"
 #include "tests/unit/engine_onload/fake_host.h"
 
+namespace nrd::conditions_test {
+
 using namespace nrd::testing;
 
 namespace {
@@ -142,3 +144,5 @@ TEST_CASE("a condition keeps the time of its last transition") {
     CHECK(condition.last_transition == (condition.type == "Frozen" ? later : kNow));
   }
 }
+
+}  // namespace nrd::conditions_test

@@ -15,7 +15,8 @@
 #include "engine/onload/documents.h"
 #include "tests/unit/engine_onload/fake_host.h"
 
-using namespace nrd;
+namespace nrd::controller_test {
+
 using namespace nrd::testing;
 
 namespace {
@@ -791,3 +792,5 @@ TEST_CASE("a change that would remove the driver of the default route is not sta
   CHECK(fixture.node.done.empty());
   CHECK(fixture.apply(a_spec("9.0")));  // without the driver
 }
+
+}  // namespace nrd::controller_test

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 
-using namespace nrd;
-using namespace nrd::onload;
-
+namespace nrd::onload::documents_test {
 namespace {
 
 Time at(int64_t ms) { return Time(std::chrono::milliseconds(ms)); }
@@ -123,3 +121,5 @@ TEST_CASE("an invalid document of Onload is refused and an unknown kind is skipp
   }
   CHECK(from_documents({{{"quota", "1"}, "{}"}}) == Stored{});
 }
+
+}  // namespace nrd::onload::documents_test

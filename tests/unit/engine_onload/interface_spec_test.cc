@@ -2,9 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace nrd;
-using namespace nrd::onload;
-
+namespace nrd::onload::interface_spec_test {
 namespace {
 
 using Changes = std::vector<InterfaceChange>;
@@ -77,3 +75,5 @@ TEST_CASE("only interfaces of the driver are recorded") {
   const Interface other{.name = "ens4", .pci = "0000:00:04.0", .mac = "02:00:00:00:00:04", .driver_module = "ena"};
   CHECK(interfaces_of_driver({other, kFirst}) == std::vector<NotedInterface>{{kFirst.pci, kFirst.mac, "eth0"}});
 }
+
+}  // namespace nrd::onload::interface_spec_test

@@ -6,6 +6,8 @@
 
 #include "tests/unit/engine_onload/fake_host.h"
 
+namespace nrd::next_step_test {
+
 using namespace nrd::testing;
 
 namespace {
@@ -95,3 +97,5 @@ TEST_CASE("device access left closed by an earlier operation is opened at the en
   observed.devices.front().node->access.mode = 0666;
   CHECK(next_step(target, observed, {.verified = true}) == std::nullopt);
 }
+
+}  // namespace nrd::next_step_test

@@ -7,7 +7,8 @@
 
 #include "tests/unit/engine_onload/fake_host.h"
 
-using namespace nrd;
+namespace nrd::operation_runner_test {
+
 using namespace nrd::testing;
 
 namespace {
@@ -467,3 +468,5 @@ TEST_CASE("an upgrade that keeps the driver records no interfaces") {
   REQUIRE(trip.run({.forward = a_release("9.0"), .back = {}}));
   CHECK(trip.stored.interfaces.empty());
 }
+
+}  // namespace nrd::operation_runner_test

@@ -13,9 +13,7 @@
 #include "tests/unit/api_v1/fake_controller.h"
 #include "tests/unit/hw_onload_modules/folder.h"
 
-using namespace nrd;
-using namespace nrd::onload;
-
+namespace nrd::onload::allocations_test {
 namespace {
 
 constexpr std::chrono::seconds kDeadline{30};
@@ -329,3 +327,5 @@ TEST_CASE("each form contains the variables of profiles and caller") {
   const RenderRequest forced{.profiles = {"p"}, .environment = {{"EF_A", "2"}}, .winner = profiles::Winner::Profiles};
   CHECK(fixture.render(forced, Form::Json)->environment == profiles::Environment{{"EF_A", "1"}});
 }
+
+}  // namespace nrd::onload::allocations_test

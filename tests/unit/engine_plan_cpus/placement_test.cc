@@ -7,7 +7,8 @@
 
 #include "tests/unit/engine_plan_cpus/machines.h"
 
-using namespace nrd;
+namespace nrd::placement_test {
+
 using cpuset::Level;
 using nrd::testing::cpus_of;
 using nrd::testing::Machine;
@@ -388,3 +389,5 @@ TEST_CASE("a request has one amount, and its pool CPUs of its own") {
        .pool = shared},
   });
 }
+
+}  // namespace nrd::placement_test

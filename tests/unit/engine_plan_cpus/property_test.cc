@@ -15,7 +15,8 @@
 #include "tests/unit/fault_points.h"
 #include "tests/unit/numbers_in.h"
 
-using namespace nrd;
+namespace nrd::property_test {
+
 using cpuset::Level;
 using nrd::testing::MachineMaker;
 using nrd::testing::numbers_in;
@@ -304,3 +305,5 @@ TEST_CASE("placement holds its promises on random machines") {
     Host(seed).run();
   }
 }
+
+}  // namespace nrd::property_test

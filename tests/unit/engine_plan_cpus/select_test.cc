@@ -7,7 +7,8 @@
 
 #include "tests/unit/engine_plan_cpus/machines.h"
 
-using namespace nrd;
+namespace nrd::select_test {
+
 using nrd::testing::cpus_of;
 using nrd::testing::Machine;
 using plan::Counts;
@@ -86,3 +87,5 @@ TEST_CASE("spreading takes from each zone in turn") {
       {.usable = "0-15", .number = 2, .order = Order::Spread, .expected = "8,12", .preferred = "8-15"},
   });
 }
+
+}  // namespace nrd::select_test

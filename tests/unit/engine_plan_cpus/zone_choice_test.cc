@@ -7,7 +7,8 @@
 
 #include "tests/unit/engine_plan_cpus/machines.h"
 
-using namespace nrd;
+namespace nrd::zone_choice_test {
+
 using nrd::testing::Machine;
 using plan::ChoiceFacts;
 using plan::Criterion;
@@ -55,3 +56,5 @@ TEST_CASE("criteria apply in order and the last one that decides is the reason")
     CHECK(choice.reason == c.reason);
   }
 }
+
+}  // namespace nrd::zone_choice_test

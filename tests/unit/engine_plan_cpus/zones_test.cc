@@ -8,7 +8,8 @@
 
 #include "tests/unit/engine_plan_cpus/machines.h"
 
-using namespace nrd;
+namespace nrd::zones_test {
+
 using cpuset::Level;
 using nrd::testing::cpus_of;
 using nrd::testing::Machine;
@@ -101,3 +102,5 @@ TEST_CASE("a machine of 8192 cores below one zone") {
   std::reverse(zones.begin(), zones.end());
   CHECK(ZoneTree(zones, machine.cpus()).zones() == tree.zones());
 }
+
+}  // namespace nrd::zones_test

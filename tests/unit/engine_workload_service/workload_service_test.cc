@@ -7,8 +7,7 @@
 #include "tests/unit/api_v1/fake_engine.h"
 #include "tests/unit/api_v1/fixtures.h"
 
-using namespace nrd;
-
+namespace nrd::workload_service_test {
 namespace {
 
 constexpr pid_t kNoProcess = 1 << 22;  // PID_MAX_LIMIT: never assigned
@@ -164,3 +163,5 @@ TEST_CASE("the quota of the calling user applies to the run role alone") {
     CHECK(std::get<PutWorkload>(commands.end()[-1]).quota_user == expected);
   }
 }
+
+}  // namespace nrd::workload_service_test

@@ -13,7 +13,8 @@
 
 #include "base/task.h"
 
-using namespace nrd;
+namespace nrd::affinity_test {
+
 using cpuset::Masks;
 
 namespace {
@@ -110,3 +111,5 @@ TEST_CASE("the recorded mask includes offline CPUs") {
   CHECK_FALSE(cpuset::allowed_in_status(""));
   CHECK_FALSE(cpuset::allowed_in_status("Name:\tfeed\nCpus_allowed_list:\tx\n"));
 }
+
+}  // namespace nrd::affinity_test

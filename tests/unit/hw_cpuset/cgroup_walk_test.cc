@@ -4,7 +4,8 @@
 
 #include "tests/unit/hw_cpuset/tree.h"
 
-using namespace nrd;
+namespace nrd::cgroup_walk_test {
+
 using cpuset::CgroupCpus;
 using nrd::testing::Tree;
 
@@ -61,3 +62,5 @@ TEST_CASE("the processes of a cgroup") {
   CHECK(cpuset::processes_in(tree.root(), "/a") == std::set<pid_t>{7, 12});
   CHECK(cpuset::processes_in(tree.root(), "/b").empty());
 }
+
+}  // namespace nrd::cgroup_walk_test

@@ -6,7 +6,8 @@
 
 #include "tests/unit/hw_cpuset/tree.h"
 
-using namespace nrd;
+namespace nrd::conflicts_test {
+
 using cpuset::CgroupCpus;
 using cpuset::Conflict;
 using cpuset::PoolUse;
@@ -177,3 +178,5 @@ TEST_CASE("all files of a host") {
   std::filesystem::remove_all(tree.root() + "/proc");
   CHECK(names() == "");
 }
+
+}  // namespace nrd::conflicts_test

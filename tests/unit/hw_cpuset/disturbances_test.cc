@@ -6,8 +6,8 @@
 
 #include "tests/unit/hw_cpuset/tree.h"
 
-using namespace nrd;
-using namespace nrd::cpuset;
+namespace nrd::cpuset::disturbances_test {
+
 using nrd::testing::Tree;
 using Source = Disturbance::Source;
 
@@ -125,3 +125,5 @@ TEST_CASE("services that decide about the CPUs are found") {
 }
 
 TEST_CASE("a pool without online CPUs has no disturbances") { CHECK(find_disturbances({}, "").empty()); }
+
+}  // namespace nrd::cpuset::disturbances_test

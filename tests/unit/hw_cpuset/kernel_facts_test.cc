@@ -4,7 +4,8 @@
 
 #include "tests/unit/hw_cpuset/tree.h"
 
-using namespace nrd;
+namespace nrd::kernel_facts_test {
+
 using nrd::testing::Tree;
 
 TEST_CASE("CPUs without tick") {
@@ -40,3 +41,5 @@ TEST_CASE("free huge pages by node and size") {
   CHECK(cpuset::read_free_huge_pages(tree.root()) ==
         cpuset::FreeHugePages{{{.node = 0, .bytes = 2U << 20}, 512}, {{.node = 0, .bytes = 1U << 30}, 0}});
 }
+
+}  // namespace nrd::kernel_facts_test

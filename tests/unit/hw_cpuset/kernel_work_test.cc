@@ -4,8 +4,8 @@
 
 #include "tests/unit/hw_cpuset/tree.h"
 
-using namespace nrd;
-using namespace nrd::cpuset;
+namespace nrd::cpuset::kernel_work_test {
+
 using nrd::testing::Tree;
 using Source = Disturbance::Source;
 
@@ -100,3 +100,5 @@ TEST_CASE("a text names a few of very many interrupts") {
   REQUIRE(found.size() == 1);
   CHECK(found[0].text.ends_with("114, 115 and 4 more)"));
 }
+
+}  // namespace nrd::cpuset::kernel_work_test

@@ -6,9 +6,7 @@
 
 #include "tests/support/temporary_tree.h"
 
-using namespace nrd;
-using namespace nrd::cpuset;
-
+namespace nrd::cpuset::latency_test {
 namespace {
 
 class Tree : public testing::TemporaryTree {
@@ -75,3 +73,5 @@ TEST_CASE("a limit that the kernel does not take is an error with the CPU") {
   CHECK(refused.error().message == "CPU 1 did not take the idle latency limit 20");
   CHECK(tree.get("limit") == "0\n");
 }
+
+}  // namespace nrd::cpuset::latency_test

@@ -2,7 +2,8 @@
 
 #include <doctest/doctest.h>
 
-using namespace nrd;
+namespace nrd::neighbours_test {
+
 using cpuset::Conflict;
 
 namespace {
@@ -81,3 +82,5 @@ TEST_CASE("irqbalance moves interrupts to CPUs that are not banned") {
   const auto conflict = cpuset::irqbalance_conflict("IRQBALANCE_BANNED_CPULIST=0,4\n", {.exclusive = kPooled});
   CHECK(conflict->remedy.starts_with("IRQBALANCE_BANNED_CPULIST=0,4-7 in"));
 }
+
+}  // namespace nrd::neighbours_test

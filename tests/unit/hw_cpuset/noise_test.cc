@@ -5,8 +5,8 @@
 
 #include "tests/support/temporary_tree.h"
 
-using namespace nrd;
-using namespace nrd::cpuset;
+namespace nrd::cpuset::noise_test {
+
 using Kind = NoiseSource::Kind;
 
 namespace {
@@ -111,3 +111,5 @@ TEST_CASE("another source that does not take its CPUs is an error with its name"
   CHECK(refused.error().code == ErrorCode::Hardware);
   CHECK(refused.error().message == "unbound workqueues did not take CPUs 0");
 }
+
+}  // namespace nrd::cpuset::noise_test

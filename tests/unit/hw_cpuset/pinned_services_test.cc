@@ -2,8 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace nrd;
-using namespace nrd::cpuset;
+namespace nrd::cpuset::pinned_services_test {
 
 TEST_CASE("services with CPUAffinity= on exclusive CPUs conflict, unless they are targets of workloads") {
   const PoolUse use{
@@ -18,3 +17,5 @@ TEST_CASE("services with CPUAffinity= on exclusive CPUs conflict, unless they ar
   CHECK(found[0].cpus == CpuSet{4, 5});
   CHECK(found[0].text == "log.service is configured to run on CPU 4-5 (CPUAffinity=1,4-5)");
 }
+
+}  // namespace nrd::cpuset::pinned_services_test

@@ -18,7 +18,8 @@
 
 #include "tests/unit/hw_cpuset/tree.h"
 
-using namespace nrd;
+namespace nrd::topology_test {
+
 using cpuset::Level;
 using cpuset::Topology;
 using cpuset::Zone;
@@ -150,3 +151,5 @@ TEST_CASE("a topology that cannot be read has no zones at first, and the zones o
   const auto is_read = [&topology] { return topology.zones(CpuSet{0, 1}) == one_package(CpuSet{0, 1, 2}); };
   CHECK(when_read(topology, is_read) == one_package(CpuSet{0, 1, 2}));
 }
+
+}  // namespace nrd::topology_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-using namespace nrd::cpuset;
+namespace nrd::cpuset::types_test {
 
 TEST_CASE("services and scopes have names as systemd accepts them") {
   for (const char* name : {"feed.service", "a@b.service", "x-y_z:1.scope", "dev-disk\\x2d1.service"}) {
@@ -32,3 +32,5 @@ TEST_CASE("the path of a cgroup stays below the root") {
   }
   CHECK_FALSE(is_cgroup_path("/" + std::string(1024, 'x')));
 }
+
+}  // namespace nrd::cpuset::types_test

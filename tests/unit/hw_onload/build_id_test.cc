@@ -6,7 +6,7 @@
 
 #include "tests/unit/hw_onload/tree.h"
 
-namespace nrd::onload {
+namespace nrd::onload::build_id_test {
 
 using nrd::testing::Tree;
 
@@ -24,4 +24,4 @@ TEST_CASE("a build id is found among the notes of a module") {
   CHECK(parse_build_id(std::string("\x04\0\0\0\0\0\0\0\x03\0\0\0GNU\0", 16)) == std::nullopt);
 }
 
-}  // namespace nrd::onload
+}  // namespace nrd::onload::build_id_test

@@ -7,7 +7,7 @@
 
 #include "tests/unit/hw_onload/tree.h"
 
-namespace nrd::onload {
+namespace nrd::onload::control_plane_test {
 
 using nrd::testing::Tree;
 
@@ -89,4 +89,4 @@ TEST_CASE("malformed server data is an error") {
   CHECK_FALSE(read_servers(tree.root()).has_value());
 }
 
-}  // namespace nrd::onload
+}  // namespace nrd::onload::control_plane_test

@@ -6,7 +6,7 @@
 
 #include "tests/unit/hw_onload/tree.h"
 
-namespace nrd::onload {
+namespace nrd::onload::default_routes_test {
 
 using nrd::testing::Tree;
 using Names = std::set<std::string>;
@@ -65,4 +65,4 @@ TEST_CASE("IPv4 and IPv6 routes are read, and a missing table is skipped") {
   CHECK_FALSE(read_default_routes(tree.root()).has_value());
 }
 
-}  // namespace nrd::onload
+}  // namespace nrd::onload::default_routes_test

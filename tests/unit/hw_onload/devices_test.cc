@@ -9,7 +9,7 @@
 
 #include "tests/unit/hw_onload/tree.h"
 
-namespace nrd::onload {
+namespace nrd::onload::devices_test {
 
 using nrd::testing::Tree;
 
@@ -126,4 +126,4 @@ TEST_CASE("only permission bits are set") {
   CHECK(onload(tree).node->access.mode == 0666);
 }
 
-}  // namespace nrd::onload
+}  // namespace nrd::onload::devices_test

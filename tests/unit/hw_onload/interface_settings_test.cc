@@ -6,7 +6,7 @@
 
 #include "tests/unit/hw_onload/cards.h"
 
-namespace nrd::onload {
+namespace nrd::onload::interface_settings_test {
 
 using nrd::testing::Cards;
 
@@ -103,4 +103,4 @@ TEST_CASE("without module, interface or valid name nothing is written") {
   CHECK(write_registration(cards.root(), "eth0", SwitchState::On).error().code == ErrorCode::NotFound);
 }
 
-}  // namespace nrd::onload
+}  // namespace nrd::onload::interface_settings_test

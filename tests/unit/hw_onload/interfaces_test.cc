@@ -7,7 +7,7 @@
 
 #include "tests/unit/hw_onload/cards.h"
 
-namespace nrd::onload {
+namespace nrd::onload::interfaces_test {
 
 using nrd::testing::Cards;
 using Names = std::vector<std::string>;
@@ -137,4 +137,4 @@ TEST_CASE("this host has at least one address") {
                     [](const std::string& address) { return address == "127.0.0.1/8" || address == "::1/128"; }));
 }
 
-}  // namespace nrd::onload
+}  // namespace nrd::onload::interfaces_test

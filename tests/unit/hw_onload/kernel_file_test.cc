@@ -7,7 +7,7 @@
 #include "base/number.h"
 #include "tests/unit/hw_onload/tree.h"
 
-namespace nrd::onload {
+namespace nrd::onload::kernel_file_test {
 
 using nrd::testing::Tree;
 using Views = std::vector<std::string_view>;
@@ -74,4 +74,4 @@ TEST_CASE("a directory is listed in order, and a missing one is not an error") {
   CHECK(name_in(read_link(tree.path("folder/c")).value()) == "y");
 }
 
-}  // namespace nrd::onload
+}  // namespace nrd::onload::kernel_file_test

@@ -7,7 +7,7 @@
 #include "hw/onload/parameter_text.h"
 #include "tests/unit/hw_onload/tree.h"
 
-namespace nrd::onload {
+namespace nrd::onload::module_state_test {
 
 using nrd::testing::Tree;
 
@@ -182,4 +182,4 @@ TEST_CASE("Onload's modules are known by name, including those of old releases")
   for (const char* name : {"", "onloa", "onload2", "mlx5_core"}) CHECK_FALSE(is_onload_module(name));
 }
 
-}  // namespace nrd::onload
+}  // namespace nrd::onload::module_state_test

@@ -13,7 +13,7 @@
 
 #include "tests/unit/hw_onload/processes.h"
 
-namespace nrd::onload {
+namespace nrd::onload::open_handles_test {
 
 using nrd::testing::kChar;
 using nrd::testing::kEpoll;
@@ -238,4 +238,4 @@ TEST_CASE("malformed or excessive data is an error") {
   CHECK_FALSE(look(node, {.files = 1}).has_value());
 }
 
-}  // namespace nrd::onload
+}  // namespace nrd::onload::open_handles_test

@@ -9,7 +9,7 @@
 
 #include "tests/unit/hw_onload/tree.h"
 
-namespace nrd::onload {
+namespace nrd::onload::process_dir_test {
 
 using nrd::testing::Tree;
 
@@ -95,4 +95,4 @@ TEST_CASE("the owner of a process is its effective user") {
   }
 }
 
-}  // namespace nrd::onload
+}  // namespace nrd::onload::process_dir_test

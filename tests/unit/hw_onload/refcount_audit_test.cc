@@ -9,8 +9,7 @@
 
 #include "base/unique_fd.h"
 
-namespace nrd::onload {
-
+namespace nrd::onload::refcount_audit_test {
 namespace {
 
 OpenFile file(int fd, HandleKind kind = HandleKind::Stack) { return {.pid = 5, .fd = fd, .kind = kind}; }
@@ -76,4 +75,4 @@ TEST_CASE("the kernel distinguishes a duplicated descriptor from a second open")
   CHECK(order_of_files({.pid = ::getpid(), .fd = -1, .kind = HandleKind::Stack}, files[0]) == std::nullopt);
 }
 
-}  // namespace nrd::onload
+}  // namespace nrd::onload::refcount_audit_test

@@ -6,7 +6,7 @@
 
 #include "tests/unit/hw_onload/tree.h"
 
-namespace nrd::onload {
+namespace nrd::onload::stacks_test {
 
 using nrd::testing::Tree;
 
@@ -84,4 +84,4 @@ TEST_CASE("an empty or truncated version is refused") {
   CHECK_FALSE(read_interface_version(tree.root()).has_value());
 }
 
-}  // namespace nrd::onload
+}  // namespace nrd::onload::stacks_test

@@ -10,8 +10,7 @@
 
 #include "hw/onload/process_dir.h"
 
-namespace nrd::onload {
-
+namespace nrd::onload::stop_process_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -134,4 +133,4 @@ TEST_CASE("a process that ignores SIGTERM gets SIGKILL") {
   while (child.lives()) ::usleep(1000);
 }
 
-}  // namespace nrd::onload
+}  // namespace nrd::onload::stop_process_test

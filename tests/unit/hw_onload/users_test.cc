@@ -15,7 +15,7 @@
 #include "base/unique_fd.h"
 #include "tests/unit/hw_onload/processes.h"
 
-namespace nrd::onload {
+namespace nrd::onload::users_test {
 
 using nrd::testing::kChar;
 using nrd::testing::kEpoll;
@@ -356,4 +356,4 @@ TEST_CASE("the unit of a process is the innermost in its cgroup path") {
   }
 }
 
-}  // namespace nrd::onload
+}  // namespace nrd::onload::users_test

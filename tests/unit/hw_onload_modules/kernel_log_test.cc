@@ -9,7 +9,7 @@
 
 #include "tests/unit/hw_onload_modules/folder.h"
 
-namespace nrd::onload {
+namespace nrd::onload::kernel_log_test {
 
 using nrd::testing::Folder;
 
@@ -162,4 +162,4 @@ TEST_CASE("a log is opened at its end, and a missing one is an error") {
   CHECK_FALSE(no_log.read(kModules).has_value());
 }
 
-}  // namespace nrd::onload
+}  // namespace nrd::onload::kernel_log_test

@@ -6,9 +6,7 @@
 #include "base/unique_fd.h"
 #include "tests/unit/hw_onload_modules/folder.h"
 
-using namespace nrd;
-using namespace nrd::onload;
-
+namespace nrd::onload::library_interface_test {
 namespace {
 
 constexpr const char* kChecksum = "1ac1b5fc5ab22fb1b31feed7e4b62c6a";
@@ -39,3 +37,5 @@ TEST_CASE("another, partial or missing checksum does not match") {
 }
 
 TEST_CASE("an unreadable file is an error") { CHECK_FALSE(contains_text(-1, kChecksum)); }
+
+}  // namespace nrd::onload::library_interface_test

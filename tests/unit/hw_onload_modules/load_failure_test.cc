@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <ostream>
 
-namespace nrd::onload {
+namespace nrd::onload::load_failure_test {
 
 TEST_CASE("kernel log lines determine the cause") {
   struct Row {
@@ -91,4 +91,4 @@ TEST_CASE("a failure names module, action and cause, and keeps the log") {
         "sfc cannot be loaded: it has no such parameter: speed");
 }
 
-}  // namespace nrd::onload
+}  // namespace nrd::onload::load_failure_test

@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <ostream>
 
-namespace nrd::onload {
-
+namespace nrd::onload::load_order_test {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -63,4 +62,4 @@ TEST_CASE("distribution modules are listed once, in dependency order") {
   CHECK(needed_of_system({}).empty());
 }
 
-}  // namespace nrd::onload
+}  // namespace nrd::onload::load_order_test

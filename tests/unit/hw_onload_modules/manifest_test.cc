@@ -8,7 +8,7 @@
 #include "base/sha256.h"
 #include "tests/unit/hw_onload_modules/folder.h"
 
-namespace nrd::onload {
+namespace nrd::onload::manifest_test {
 
 using nrd::testing::Folder;
 
@@ -70,4 +70,4 @@ TEST_CASE("a damaged manifest is an error") {
   }
 }
 
-}  // namespace nrd::onload
+}  // namespace nrd::onload::manifest_test

@@ -8,7 +8,7 @@
 #include "tests/unit/hw_onload_modules/folder.h"
 #include "tests/unit/hw_onload_modules/ko.h"
 
-namespace nrd::onload {
+namespace nrd::onload::module_file_test {
 
 using nrd::testing::a_module;
 using nrd::testing::Folder;
@@ -127,4 +127,4 @@ TEST_CASE("module names are plain words") {
   CHECK(is_module_name(std::string(55, 'n')));
 }
 
-}  // namespace nrd::onload
+}  // namespace nrd::onload::module_file_test

@@ -9,7 +9,7 @@
 #include "tests/unit/hw_onload_modules/folder.h"
 #include "tests/unit/hw_onload_modules/ko.h"
 
-namespace nrd::onload {
+namespace nrd::onload::modules_test {
 
 using nrd::testing::a_module;
 using nrd::testing::Folder;
@@ -137,4 +137,4 @@ TEST_CASE("an install command of a dependency is never run") {
   CHECK_FALSE(node.folder().has("was-run"));
 }
 
-}  // namespace nrd::onload
+}  // namespace nrd::onload::modules_test

@@ -7,6 +7,8 @@
 #include "hw/onload/user_files.h"
 #include "tests/unit/hw_onload_modules/folder.h"
 
+namespace nrd::profile_files_test {
+
 using nrd::ErrorCode;
 using nrd::onload::find_libraries;
 using nrd::onload::is_profile_file;
@@ -129,3 +131,5 @@ TEST_CASE("the library of a version is found with its companions") {
   root.mode("opt/versions/9.0/usr/lib64/libonload.so", 0666);
   CHECK_FALSE(find_libraries(root.trust(), "/opt", "9.0"));
 }
+
+}  // namespace nrd::profile_files_test

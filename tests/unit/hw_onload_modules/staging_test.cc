@@ -8,7 +8,7 @@
 #include "hw/onload/tree_walk.h"
 #include "tests/unit/hw_onload_modules/folder.h"
 
-namespace nrd::onload {
+namespace nrd::onload::staging_test {
 
 using nrd::testing::Folder;
 
@@ -188,4 +188,4 @@ TEST_CASE("an old manifest is not imported") {
   CHECK(parse_manifest(place.folder.get("9/SHA256SUMS")).value().size() == 1);
 }
 
-}  // namespace nrd::onload
+}  // namespace nrd::onload::staging_test

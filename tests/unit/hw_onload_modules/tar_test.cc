@@ -8,7 +8,7 @@
 #include "tests/unit/hw_onload_modules/archive.h"
 #include "tests/unit/hw_onload_modules/folder.h"
 
-namespace nrd::onload {
+namespace nrd::onload::tar_test {
 
 using nrd::testing::compressed;
 using nrd::testing::Folder;
@@ -131,4 +131,4 @@ TEST_CASE("a small archive that unpacks to a large tree is stopped") {
   CHECK(why_not(bomb) == "it was unpacked");
 }
 
-}  // namespace nrd::onload
+}  // namespace nrd::onload::tar_test

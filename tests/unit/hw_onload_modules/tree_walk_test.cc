@@ -6,7 +6,7 @@
 
 #include "tests/unit/hw_onload_modules/folder.h"
 
-namespace nrd::onload {
+namespace nrd::onload::tree_walk_test {
 
 using nrd::testing::Folder;
 
@@ -76,4 +76,4 @@ TEST_CASE("a vanished directory is empty or missing") {
   CHECK(opt.dir("below").error().code == ErrorCode::NotFound);
 }
 
-}  // namespace nrd::onload
+}  // namespace nrd::onload::tree_walk_test

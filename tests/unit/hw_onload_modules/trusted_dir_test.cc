@@ -7,7 +7,7 @@
 
 #include "tests/unit/hw_onload_modules/folder.h"
 
-namespace nrd::onload {
+namespace nrd::onload::trusted_dir_test {
 
 using nrd::testing::Folder;
 using nrd::testing::text_of;
@@ -163,4 +163,4 @@ TEST_CASE("names are sorted and limited") {
   CHECK(opt.names(4).value().empty());
 }
 
-}  // namespace nrd::onload
+}  // namespace nrd::onload::trusted_dir_test

@@ -8,7 +8,7 @@
 #include "tests/unit/hw_onload_modules/folder.h"
 #include "tests/unit/hw_onload_modules/ko.h"
 
-namespace nrd::onload {
+namespace nrd::onload::versions_test {
 
 using nrd::testing::a_module;
 using nrd::testing::Folder;
@@ -320,4 +320,4 @@ TEST_CASE("a version can be made from a copy of another one") {
   CHECK(node.versions().verify("9-copy").value().empty());
 }
 
-}  // namespace nrd::onload
+}  // namespace nrd::onload::versions_test

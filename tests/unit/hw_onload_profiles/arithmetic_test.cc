@@ -5,7 +5,7 @@
 #include <map>
 #include <ostream>
 
-namespace nrd::profiles {
+namespace nrd::profiles::arithmetic_test {
 namespace {
 
 const Place kPlace{.file = "p.opf", .line = 7};
@@ -121,4 +121,4 @@ TEST_CASE("brackets and signs nest 32 deep at most") {
   CHECK(computed(signs + "1") == message);
 }
 
-}  // namespace nrd::profiles
+}  // namespace nrd::profiles::arithmetic_test

@@ -7,7 +7,7 @@
 #include "hw/onload/profiles/profile_text.h"
 #include "hw/onload/profiles/variable.h"
 
-namespace nrd::profiles {
+namespace nrd::profiles::evaluate_test {
 namespace {
 
 using Files = std::map<std::string, std::string>;
@@ -340,4 +340,4 @@ TEST_CASE("a profile stored over the API that needs a shell is wrong, not dynami
   CHECK(evaluated_as_data({{"/lib/p/x.opf", "touch x\n"}}).starts_with("needs a shell: /lib/p/x.opf:1"));
 }
 
-}  // namespace nrd::profiles
+}  // namespace nrd::profiles::evaluate_test

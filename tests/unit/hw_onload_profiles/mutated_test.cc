@@ -8,7 +8,7 @@
 
 #include "tests/fuzz/profile_input.h"
 
-namespace nrd::profiles {
+namespace nrd::profiles::mutated_test {
 namespace {
 
 const std::vector<std::string> kSeeds = {
@@ -101,4 +101,4 @@ TEST_CASE("20000 mutated profiles are evaluated, dynamic or refused, and never c
   for (const int times : exited) CHECK(times > 2000);
 }
 
-}  // namespace nrd::profiles
+}  // namespace nrd::profiles::mutated_test

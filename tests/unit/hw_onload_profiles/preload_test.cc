@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace nrd::preload_test {
+
 using nrd::profiles::merge_preload;
 
 TEST_CASE("a library is prepended to LD_PRELOAD, and only once") {
@@ -19,3 +21,5 @@ TEST_CASE("a library is prepended to LD_PRELOAD, and only once") {
     CHECK(merge_preload(row.before, "/opt/libonload.so") == row.after);
   }
 }
+
+}  // namespace nrd::preload_test

@@ -7,7 +7,7 @@
 
 #include "hw/onload/profiles/variable.h"
 
-namespace nrd::profiles {
+namespace nrd::profiles::profile_text_test {
 namespace {
 
 std::string drawn(const Word& word) {
@@ -227,4 +227,4 @@ TEST_CASE("a value is one line of UTF-8") {
   CHECK(problem_of_value(std::string(kValueLimit + 1, 'a')) == "is longer than 1024 bytes");
 }
 
-}  // namespace nrd::profiles
+}  // namespace nrd::profiles::profile_text_test

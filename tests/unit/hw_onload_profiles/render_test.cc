@@ -6,7 +6,7 @@
 
 #include "hw/onload/profiles/variable.h"
 
-namespace nrd::profiles {
+namespace nrd::profiles::render_test {
 namespace {
 
 const Environment kPlain{{"EF_POLL_USEC", "100000"}, {"EF_SCALABLE_FILTERS", "any=rss:active"}};
@@ -93,4 +93,4 @@ TEST_CASE("one invalid variable refuses the whole output, in every form") {
   }
 }
 
-}  // namespace nrd::profiles
+}  // namespace nrd::profiles::render_test

@@ -6,7 +6,7 @@
 
 #include "tests/unit/hw_pstate/registers.h"
 
-namespace nrd::pstate {
+namespace nrd::pstate::amd_test {
 
 using nrd::testing::MapRegisters;
 
@@ -82,4 +82,4 @@ TEST_CASE("a CPU without P-states cannot be set, and an undefined P-state is an 
   CHECK_FALSE(write_registers(undefined, Interface::Amd1Ah, {}));
 }
 
-}  // namespace nrd::pstate
+}  // namespace nrd::pstate::amd_test

@@ -4,7 +4,7 @@
 
 #include <ostream>
 
-namespace nrd::pstate {
+namespace nrd::pstate::cpu_model_test {
 
 TEST_CASE("registers are supported for CPU models with a known bus clock and P-states") {
   CHECK(registers_of({"GenuineIntel", 6, 0x55}) == RegisterSet::Intel);
@@ -20,4 +20,4 @@ TEST_CASE("registers are supported for CPU models with a known bus clock and P-s
   }
 }
 
-}  // namespace nrd::pstate
+}  // namespace nrd::pstate::cpu_model_test

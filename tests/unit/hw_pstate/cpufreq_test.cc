@@ -6,7 +6,7 @@
 
 #include "tests/unit/hw_pstate/tree.h"
 
-namespace nrd::pstate {
+namespace nrd::pstate::cpufreq_test {
 
 using nrd::testing::Tree;
 
@@ -355,4 +355,4 @@ TEST_CASE("a policy's directory may be a link, a knob's file may not") {
   CHECK_FALSE(write_cpufreq(tree.root(), CpuId{0}, {Knob::Min, "900000"}).has_value());
 }
 
-}  // namespace nrd::pstate
+}  // namespace nrd::pstate::cpufreq_test

@@ -7,7 +7,7 @@
 #include "tests/unit/hw_pstate/registers.h"
 #include "tests/unit/hw_pstate/tree.h"
 
-namespace nrd::pstate {
+namespace nrd::pstate::msr_test {
 
 using nrd::testing::MapRegisters;
 using nrd::testing::Tree;
@@ -176,4 +176,4 @@ TEST_CASE("a short register read is an error that names the register in the jour
   }
 }
 
-}  // namespace nrd::pstate
+}  // namespace nrd::pstate::msr_test

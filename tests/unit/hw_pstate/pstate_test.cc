@@ -6,7 +6,7 @@
 
 #include "tests/unit/hw_pstate/tree.h"
 
-namespace nrd::pstate {
+namespace nrd::pstate::pstate_test {
 
 using nrd::testing::Tree;
 
@@ -372,4 +372,4 @@ TEST_CASE("a CPU with unreadable registers is reported and does not affect other
   CHECK(pstate.observe(all()).value().cpus.size() == 1);
 }
 
-}  // namespace nrd::pstate
+}  // namespace nrd::pstate::pstate_test

@@ -6,7 +6,7 @@
 
 #include "hw/rdt/resctrl.h"
 
-namespace nrd::rdt {
+namespace nrd::rdt::bandwidth_test {
 
 using Values = std::map<CacheId, uint32_t>;
 
@@ -52,4 +52,4 @@ TEST_CASE("a limit is never written in a different unit") {
   CHECK_FALSE(limits_to_write(observed, wanted, std::nullopt));
 }
 
-}  // namespace nrd::rdt
+}  // namespace nrd::rdt::bandwidth_test

@@ -4,7 +4,7 @@
 
 #include <ostream>
 
-namespace nrd::rdt {
+namespace nrd::rdt::capabilities_test {
 
 TEST_CASE("capabilities are the flags of the part") {
   CHECK(flags_in("") == Capabilities{});
@@ -33,4 +33,4 @@ TEST_CASE("missing info means no MBA, and a truncated file is an error") {
   }
 }
 
-}  // namespace nrd::rdt
+}  // namespace nrd::rdt::capabilities_test

@@ -2,8 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace nrd;
-using namespace nrd::rdt;
+namespace nrd::rdt::monitor_test {
 
 TEST_CASE("a counter is one complete line with a number") {
   struct Row {
@@ -47,3 +46,5 @@ TEST_CASE("a group has the counters that its assignments name") {
     CHECK(parse_assignments(text) == std::nullopt);
   }
 }
+
+}  // namespace nrd::rdt::monitor_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace nrd::rdt {
+namespace nrd::rdt::mount_namespace_test {
 namespace {
 
 constexpr std::string_view kTree = "/sys/fs/resctrl";
@@ -68,4 +68,4 @@ TEST_CASE("an empty or truncated mountinfo makes no mount visible") {
   }
 }
 
-}  // namespace nrd::rdt
+}  // namespace nrd::rdt::mount_namespace_test

@@ -6,7 +6,7 @@
 
 #include "hw/rdt/groups.h"
 
-namespace nrd::rdt {
+namespace nrd::rdt::resctrl_test {
 
 using Ways = std::map<CacheId, WayMask>;
 
@@ -149,4 +149,4 @@ TEST_CASE("only group names of libpqos are classes") {
   CHECK(directory_of(ClosId{3}) == "/COS3");
 }
 
-}  // namespace nrd::rdt
+}  // namespace nrd::rdt::resctrl_test

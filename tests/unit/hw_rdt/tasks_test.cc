@@ -5,7 +5,7 @@
 
 #include "hw/rdt/resctrl.h"
 
-namespace nrd::rdt {
+namespace nrd::rdt::tasks_test {
 namespace {
 
 Task a_process(pid_t id) { return {.id = id, .process = id, .start = 5, .boot_id = "boot"}; }
@@ -86,4 +86,4 @@ TEST_CASE("a class is emptied if it has tasks") {
   CHECK(task_moves(observed, wanted, false).empty());
 }
 
-}  // namespace nrd::rdt
+}  // namespace nrd::rdt::tasks_test

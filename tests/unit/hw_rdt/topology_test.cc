@@ -6,7 +6,7 @@
 
 #include "tests/unit/hw_pstate/tree.h"
 
-namespace nrd::rdt {
+namespace nrd::rdt::topology_test {
 namespace {
 
 using testing::Tree;
@@ -157,4 +157,4 @@ TEST_CASE("cores are listed if several threads are online") {
   CHECK(read_cores(CpuSet{0}, tree.root()).empty());
 }
 
-}  // namespace nrd::rdt
+}  // namespace nrd::rdt::topology_test

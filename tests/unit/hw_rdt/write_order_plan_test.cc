@@ -8,7 +8,7 @@
 #include "hw/rdt/write_order.h"
 #include "tests/unit/fault_points.h"
 
-namespace nrd::rdt {
+namespace nrd::rdt::write_order_plan_test {
 namespace {
 
 // What a planner asks for on a node of two caches with eight CPUs each: a class with CPUs on a cache has a run there
@@ -204,4 +204,4 @@ TEST_CASE("a plan that already holds needs no write") {
   }
 }
 
-}  // namespace nrd::rdt
+}  // namespace nrd::rdt::write_order_plan_test

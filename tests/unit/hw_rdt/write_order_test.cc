@@ -10,7 +10,7 @@
 
 #include "tests/unit/fault_points.h"
 
-namespace nrd::rdt {
+namespace nrd::rdt::write_order_test {
 namespace {
 
 constexpr CacheId kCache{3, 0};
@@ -323,4 +323,4 @@ TEST_CASE("code and data are separated by the write that reaches the goal") {
   CHECK(write_order(reached, wanted, {}).empty());
 }
 
-}  // namespace nrd::rdt
+}  // namespace nrd::rdt::write_order_test

@@ -15,8 +15,8 @@
 #include "tests/unit/store/failing_vfs.h"
 #include "tests/unit/store/folder.h"
 
-using namespace nrd;
-using namespace nrd::store;
+namespace nrd::store::store_test {
+
 using nrd::testing::FailingVfs;
 using nrd::testing::Folder;
 using nrd::testing::is_struck;
@@ -539,3 +539,5 @@ TEST_CASE("a directory can be opened after a first opening failed at any point")
     }
   }
 }
+
+}  // namespace nrd::store::store_test
