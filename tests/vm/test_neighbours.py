@@ -34,6 +34,10 @@ class Neighbour(RdtNode):
     def rmdir(self, *names):
         self.vm.run(["rmdir", *(f"{RESCTRL}/{name}" for name in names)])
 
+    def write_at_once(self, *commands):
+        """What nrd sees all of or nothing: it takes a mask of the root class between two checks for the one to restore."""
+        self.vm.run(["flock", RESCTRL, "/bin/bash", "-ec", "\n".join([f"cd {RESCTRL}", *commands])])
+
     def create(self, cpu, ways, least=None):
         least = ways if least is None else least
         answer = []
@@ -129,8 +133,7 @@ def test_a_group_that_fills_guarantee_ways_is_reported(node, when):
 def test_ways_of_an_exclusive_group_are_not_ours(node, when):
     def lock():
         node.mkdir("locked", ways=0x7000)
-        node.vm.write(f"{RESCTRL}/schemata", f"L3:0={node.mask() & 0xFFF:x}\n")
-        node.vm.write(f"{RESCTRL}/locked/mode", "exclusive\n")
+        node.write_at_once(f"echo L3:0={node.mask() & 0xFFF:x} > schemata", "echo exclusive > locked/mode")
 
     made = comes(node, when, lock)
     granted = node.mask(made["cos_name"])
@@ -142,8 +145,8 @@ def test_ways_of_an_exclusive_group_are_not_ours(node, when):
     node.remove(beside)
     node.remove(made)
     assert node.mask() == 0xFFF
-    node.rmdir("locked")
-    node.vm.write(f"{RESCTRL}/schemata", f"L3:0={ALL:x}\n")  # who made the group took the ways from the OS
+    # Who made the group took the ways from the OS.
+    node.write_at_once("rmdir locked", f"echo L3:0={ALL:x} > schemata")
 
 
 @pytest.mark.parametrize("when", WHEN)
