@@ -182,8 +182,8 @@ client_auth = "{client_auth}"
 
     def end(self):
         journal = super().end()
-        if self.accounts:
-            shutil.rmtree(self.accounts.folder)
+        for folder in [self.pki, *([self.accounts.folder] if self.accounts else [])]:
+            shutil.rmtree(folder)
         return journal
 
     def daemon_pid(self):
