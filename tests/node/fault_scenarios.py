@@ -4,6 +4,9 @@ Each fault gets a node of its own, so that it strikes knobs that nrd has not tou
 known from a run without faults; nothing between before and after is ever accepted.
 """
 
+import functools
+
+from fault_points import kinds_of_writes
 from harness import Node, Refused
 
 # The node before, and the request.
@@ -33,13 +36,15 @@ def image(node):
     return node.plain(), node.stored(), answered(node)
 
 
-def image_after(before, request):
-    """What the request makes of the node, with how many writes to hardware and with which calls to the disk."""
+@functools.cache
+def image_after(name):
+    """What the request of a scenario makes of the node, with which writes to hardware and which calls to the disk."""
+    before, request = SCENARIOS[name]
     with prepared(before, faulty_disk=True) as node:
         node.sim.control("reset")
         node.disk.set()
         request(node)
-        writes, calls = node.sim.writes(), node.disk.kinds()
+        writes, calls = kinds_of_writes(node), node.disk.kinds()
         node.assert_consistent()
         return image(node), writes, calls
 

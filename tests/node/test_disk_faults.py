@@ -54,7 +54,7 @@ def assert_settled(node, start, after, refused):
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_failed_disk_call_is_answered_with_the_real_outcome(name, fault):
     before, request = SCENARIOS[name]
-    after, _, calls = image_after(before, request)
+    after, _, calls = image_after(name)
     refusals = 0
     for nth in positions(calls, fault):
         with prepared(before, faulty_disk=True) as node:
@@ -87,7 +87,7 @@ def test_a_failed_disk_call_is_answered_with_the_real_outcome(name, fault):
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_full_disk_refuses_the_change_and_serves_again_with_room(name):
     before, request = SCENARIOS[name]
-    after, _, _ = image_after(before, request)
+    after, _, _ = image_after(name)
     with prepared(before, faulty_disk=True) as node:
         start = image(node)
         node.disk.set(at=1, kind=Disk.FAIL_ON, errno=errno.ENOSPC)
