@@ -33,7 +33,8 @@ import tempfile
 import threading
 import time
 
-BOOT_DEADLINE = 300  # seconds; an emulated machine takes 10 when nothing else needs the processor
+BOOT_DEADLINE = 120  # seconds; an emulated machine takes 10 when nothing else needs the processor
+BOOTS = 3  # at most: where the processor is short, the kernel of one in dozens stops before the first process
 ANSWER_MARGIN = 30  # beyond the time-out that the machine itself keeps
 CONSOLE_TAIL = 4000  # characters shown with an error
 
@@ -93,20 +94,28 @@ class Machine:
 
     def start(self):
         assert self._qemu is None, "it runs already"
+        last = self._boots + BOOTS
+        while True:
+            try:
+                return self._boot()
+            except BaseException as error:
+                is_stuck = isinstance(error, MachineError) and self._qemu.poll() is None
+                self._kill()
+                if not is_stuck or self._boots == last:
+                    raise
+                print(error)
+
+    def _boot(self):
         self._boots += 1
         self._answers, self._arrived = {}, threading.Condition()
         self._next, self._lost, self.release = 0, None, None
         with open(self._console_path, "wb") as console:
             environment = {**os.environ, **(self.cpu.environment() if self.cpu else {})}
             self._qemu = subprocess.Popen(self._argv(), stdin=subprocess.DEVNULL, stdout=console, stderr=console, env=environment)
-        try:
-            self._connect()
-            self._listener = threading.Thread(target=self._listen, args=(self._socket,), daemon=True)
-            self._listener.start()
-            self._wait_for(lambda: self.release, BOOT_DEADLINE, "did not come up")
-        except BaseException:
-            self._kill()
-            raise
+        self._connect()
+        self._listener = threading.Thread(target=self._listen, args=(self._socket,), daemon=True)
+        self._listener.start()
+        self._wait_for(lambda: self.release, BOOT_DEADLINE, "did not come up")
         return self
 
     def reboot(self):
