@@ -32,6 +32,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import warnings
 
 BOOT_DEADLINE = 120  # seconds; an emulated machine takes 10 when nothing else needs the processor
 BOOTS = 3  # at most: where the processor is short, the kernel of one in dozens stops before the first process
@@ -97,13 +98,14 @@ class Machine:
         last = self._boots + BOOTS
         while True:
             try:
-                return self._boot()
+                self._boot()
+                return self
             except BaseException as error:
                 is_stuck = isinstance(error, MachineError) and self._qemu.poll() is None
                 self._kill()
                 if not is_stuck or self._boots == last:
                     raise
-                print(error)
+                warnings.warn(str(error))  # pytest shows it when all passes, too
 
     def _boot(self):
         self._boots += 1
@@ -116,7 +118,6 @@ class Machine:
         self._listener = threading.Thread(target=self._listen, args=(self._socket,), daemon=True)
         self._listener.start()
         self._wait_for(lambda: self.release, BOOT_DEADLINE, "did not come up")
-        return self
 
     def reboot(self):
         """Ends all processes in order, and starts again. The share stays."""
