@@ -1,6 +1,6 @@
 """A write to the hardware failing: the request fails with a clear error, and all is as before.
 
-Which writes, fault_points.py says.
+Which write fails once, fault_points.py says.
 """
 
 import pytest

@@ -182,8 +182,9 @@ client_auth = "{client_auth}"
 
     def end(self):
         journal = super().end()
-        for folder in [self.pki, *([self.accounts.folder] if self.accounts else [])]:
-            shutil.rmtree(folder)
+        shutil.rmtree(self.pki)
+        if self.accounts:
+            shutil.rmtree(self.accounts.folder)
         return journal
 
     def daemon_pid(self):
