@@ -123,7 +123,7 @@ def test_ids_declared_twice_are_reported_and_swapped_cpus_are_granted():
 def test_500_documents_applied_twice_write_once():
     list_of = "workloads:\n" + "".join(f"- {{id: w{i}, core_ids: ['{i + 1}'], cache: {{max: 0, min: 0}}}}\n" for i in range(500))
     with Declared({"all.yaml": list_of}, cpus=512) as node:
-        wait_for(lambda: len(node.ids()) == 500, "all of them")
+        wait_for(lambda: len(node.ids()) == 500, "all of them", 300)
         written = node.revision()
         node.reload()
         assert node.revision() == written and len(node.ids()) == 500

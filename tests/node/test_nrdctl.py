@@ -207,7 +207,7 @@ def test_a_thousand_workloads_are_listed():
         os.chmod(os.path.join(folder, "all.yaml"), 0o644)
         node.configure(f'[workloads]\ndirectory = "{folder}"\n')
         node.start()
-        wait_for(lambda: node.call("GET", "/v1/health")["workloads"] == 1000, "all workloads", 120)
+        wait_for(lambda: node.call("GET", "/v1/health")["workloads"] == 1000, "all workloads", 600)
         before = listings(node)
         assert len(nrdctl(node, "workload", "list", "--no-headers").splitlines()) == 1000
         assert listings(node) == before + 1
