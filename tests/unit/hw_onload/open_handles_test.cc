@@ -204,7 +204,7 @@ TEST_CASE("60,000 mappings with long paths are scanned in little memory") {
   REQUIRE(held.has_value());
   CHECK(held->mapped.empty());
   CHECK_FALSE(held->library.has_value());
-#ifndef __SANITIZE_ADDRESS__           // which keeps what was given back
+#ifndef NRD_ADDRESS_SANITIZER          // which keeps what was given back
   CHECK(peak_kib() - before < 40000);  // the list has 220 MB
 #endif
 }
