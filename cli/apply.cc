@@ -66,7 +66,7 @@ std::vector<std::string> outdated(const Known& known, const std::vector<Planned>
   std::vector<std::string> ids;
   for (const auto& [id, workload] : known) {
     const bool is_named =
-        std::ranges::any_of(planned, [&id = id](const Planned& each) { return each.document.id == id; });
+        std::ranges::any_of(planned, [&known_id = id](const Planned& each) { return each.document.id == known_id; });
     if (!is_named && text_or_nothing(part(workload, "labels"), kSetLabel) == set) ids.push_back(id);
   }
   return ids;

@@ -74,16 +74,16 @@ Result<void> CpuQuotaCheck::check_core_ids(const CpuSet& cpus) const {
   const CpuSet taken = cpus & pooled_cpus(state_);
   const CpuSet added = before_ ? taken - cpus_of(*before_) : taken;
   if (added.empty()) return {};
-  constexpr const char* kField = "/core_ids";
-  const CpuQuota permitted = TRY(quota(kField));
+  constexpr const char* kCoreIds = "/core_ids";
+  const CpuQuota permitted = TRY(quota(kCoreIds));
   for (const CpuPool& pool : state_.config->cpu_pools) {
     if (!pool.cpus.intersects(added) || permitted.pools.contains(pool.name)) continue;
-    return forbidden(kField,
+    return forbidden(kCoreIds,
                      "CPU " + (added & pool.cpus).to_string() + " is in pool " + pool.name + ", of which " +
                          name_of(*state_.config->cpu_quotas, *user_) + " may not take CPUs",
                      names_of(permitted.pools));
   }
-  return check_number(permitted, 0, kField, taken.size());
+  return check_number(permitted, 0, kCoreIds, taken.size());
 }
 
 // "alice has 6 of 8 CPUs of pools; 3 more were requested"

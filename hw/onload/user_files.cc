@@ -10,12 +10,12 @@ std::string tree_of_version(const std::string& versions, const std::string& name
 
 Result<std::vector<std::string>> find_libraries(const Trust& trust, const std::string& versions,
                                                 const std::string& name) {
-  constexpr size_t kFileLimit = 4096;
+  constexpr size_t kFilesLimit = 4096;
   for (const std::string_view place : kLibraryFolders) {
     const std::string path = tree_of_version(versions, name) + "/" + std::string(place);
     const std::optional<TrustedDir> folder = TRY(if_found(TrustedDir::open(trust, path)));
     if (!folder) continue;
-    const std::vector<std::string> names = TRY(folder->names(kFileLimit));
+    const std::vector<std::string> names = TRY(folder->names(kFilesLimit));
     const std::optional<UniqueFd> library = TRY(if_found(folder->file(kLibraryFile)));
     if (!library) continue;
     std::vector<std::string> found{path + "/" + std::string(kLibraryFile)};

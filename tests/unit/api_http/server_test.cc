@@ -387,9 +387,9 @@ TEST_CASE("deferred functions do not run after a drain and their requests are an
   auto [request, reply] = accepted.get_future().get();
   server->drain(1ms);
   std::atomic<bool> was_done = false;
-  request.later([&was_done, reply = std::move(reply)] {
+  request.later([&was_done, answer = std::move(reply)] {
     was_done = true;
-    reply->send({.status = 200, .content_type = {}, .body = {}, .headers = {}});
+    answer->send({.status = 200, .content_type = {}, .body = {}, .headers = {}});
   });
   CHECK(client.capture()->status() == 500);
   CHECK_FALSE(was_done);
