@@ -9,6 +9,8 @@
 #include <memory>
 #include <string_view>
 
+#include "base/unique_fd.h"
+
 namespace nrd {
 
 tl::expected<std::vector<std::string>, int> list_names(int directory, size_t limit) {
@@ -32,6 +34,12 @@ tl::expected<std::vector<std::string>, int> list_names(int directory, size_t lim
   }
   std::ranges::sort(names);
   return names;
+}
+
+std::vector<std::string> names_in(const std::string& path, size_t limit) {
+  const UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory.valid()) return {};
+  return list_names(directory.get(), limit).value_or(std::vector<std::string>());
 }
 
 }  // namespace nrd

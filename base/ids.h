@@ -32,6 +32,7 @@ struct ClosId {  // class of service; 0 is the root group of resctrl, n is the d
   uint32_t value = 0;
   friend auto operator<=>(const ClosId&, const ClosId&) = default;
 };
+inline constexpr ClosId kRootClass{0};
 
 // The name of its directory.
 inline std::string text_of(ClosId clos) { return "COS" + std::to_string(clos.value); }

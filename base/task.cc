@@ -64,7 +64,7 @@ Result<pid_t> process_in(const UniqueFd& directory, pid_t id) {
 
 // The numbers among the names in an open directory, in order. The errno on failure.
 tl::expected<std::vector<pid_t>, int> list_ids(const UniqueFd& directory) {
-  constexpr size_t kLimit = size_t{1} << 23;  // twice PID_MAX_LIMIT
+  constexpr size_t kLimit = size_t{2} * kLargestPid;
   const std::vector<std::string> names =
       TRY(directory.valid() ? list_names(directory.get(), kLimit) : tl::unexpected(errno));
   std::vector<pid_t> ids;

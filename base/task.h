@@ -20,6 +20,8 @@
 
 namespace nrd {
 
+inline constexpr pid_t kLargestPid = 1 << 22;  // PID_MAX_LIMIT, include/linux/threads.h
+
 struct Task {
   pid_t id = 0;
   pid_t process = 0;    // the process of the thread; its own id: the whole process is meant

@@ -3,21 +3,10 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
-#include <memory>
+#include "cli/certificate_pointers.h"
 
 namespace nrd::cli {
 namespace {
-
-template <auto release>
-struct Releaser {
-  template <typename T>
-  void operator()(T* object) const {
-    release(object);
-  }
-};
-using Bio = std::unique_ptr<BIO, Releaser<::BIO_free_all>>;
-using Certificate = std::unique_ptr<X509, Releaser<::X509_free>>;
-using Key = std::unique_ptr<EVP_PKEY, Releaser<::EVP_PKEY_free>>;
 
 Bio bytes_of(const std::string& pem) { return Bio(::BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))); }
 
@@ -29,7 +18,7 @@ Certificate certificate_in(const std::string& pem) {
   return Certificate(bytes ? ::PEM_read_bio_X509(bytes.get(), nullptr, no_passphrase, nullptr) : nullptr);
 }
 
-std::string text_of(const X509_NAME* name) {
+std::string name_text(const X509_NAME* name) {
   const Bio bytes(::BIO_new(::BIO_s_mem()));
   if (!bytes || ::X509_NAME_print_ex(bytes.get(), name, 0, XN_FLAG_RFC2253) < 0) return {};
   char* text = nullptr;
@@ -42,8 +31,8 @@ std::string text_of(const X509_NAME* name) {
 Result<CertificateFacts> facts_of(const std::string& pem) {
   const Certificate certificate = certificate_in(pem);
   if (!certificate) return fail(ErrorCode::BadRequest, "not a PEM certificate");
-  return CertificateFacts{.subject = text_of(::X509_get_subject_name(certificate.get())),
-                          .issuer = text_of(::X509_get_issuer_name(certificate.get())),
+  return CertificateFacts{.subject = name_text(::X509_get_subject_name(certificate.get())),
+                          .issuer = name_text(::X509_get_issuer_name(certificate.get())),
                           .is_over = ::X509_cmp_current_time(::X509_get0_notAfter(certificate.get())) < 0};
 }
 

@@ -14,6 +14,8 @@
 #include <memory>
 #include <optional>
 
+#include "cli/certificate_pointers.h"
+
 namespace nrd::cli {
 namespace {
 
@@ -24,19 +26,9 @@ constexpr std::chrono::seconds kClockTolerance = std::chrono::minutes(5);
 // Clients of Intel RMD expect this name in the certificate.
 constexpr const char* kServerName = "rmd-nameserver";
 
-template <auto release>
-struct Releaser {
-  template <typename T>
-  void operator()(T* object) const {
-    release(object);
-  }
-};
 using Bignum = std::unique_ptr<BIGNUM, Releaser<::BN_free>>;
-using Bio = std::unique_ptr<BIO, Releaser<::BIO_free_all>>;
-using Certificate = std::unique_ptr<X509, Releaser<::X509_free>>;
 using Extension = std::unique_ptr<X509_EXTENSION, Releaser<::X509_EXTENSION_free>>;
 using GeneralNames = std::unique_ptr<GENERAL_NAMES, Releaser<::GENERAL_NAMES_free>>;
-using Key = std::unique_ptr<EVP_PKEY, Releaser<::EVP_PKEY_free>>;
 
 struct Issued {
   Certificate certificate;
@@ -145,7 +137,7 @@ bool add_extensions(X509* certificate, X509* issuer, const Profile& profile) {
          add_extension(certificate, &context, NID_authority_key_identifier, "keyid:always");
 }
 
-std::string text_of(BIO* bio) {
+std::string content_of(BIO* bio) {
   char* bytes = nullptr;
   const long size = BIO_get_mem_data(bio, &bytes);
   return {bytes, static_cast<size_t>(size)};
@@ -158,7 +150,7 @@ std::optional<KeyPair> pem_of(X509* certificate, EVP_PKEY* key) {
   if (!second || ::PEM_write_bio_PKCS8PrivateKey(second.get(), key, nullptr, nullptr, 0, nullptr, nullptr) != 1) {
     return std::nullopt;
   }
-  return KeyPair{text_of(first.get()), text_of(second.get())};
+  return KeyPair{content_of(first.get()), content_of(second.get())};
 }
 
 Failure broken(const std::string& what) {

@@ -23,6 +23,8 @@ struct Endpoint {
   std::shared_ptr<const Secret> password{};  // of `user`
 };
 
+inline constexpr long kNotFound = 404;
+
 struct Answer {
   long status = 0;
   std::string body;

@@ -21,8 +21,6 @@
 namespace nrd::cli {
 namespace {
 
-constexpr long kGone = 404;
-
 // "4-7", "tasks 4711,4712", "4-7, tasks 4711".
 std::string column_of_whom(const json::Value& workload) {
   const std::string text = whom(workload);
@@ -259,7 +257,7 @@ Outcome<bool> is_reached(const Client& client, const std::string& called, Awaite
   if (awaited == Awaited::Deleted) return !id.has_value();
   if (!id) return false;
   const Result<Answer> answer = client.get("/v1/workloads/" + encoded(*id));
-  if (answer && answer->status == kGone) return false;  // deleted since
+  if (answer && answer->status == kNotFound) return false;  // deleted since
   return text_of(TRY(value_of(answer)), "status") == "Successful";
 }
 

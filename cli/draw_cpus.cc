@@ -31,7 +31,7 @@ std::vector<Zone> zones_of(const json::Value& cpus) {
 }
 
 // Letters of the workloads with CPUs, in their order; they repeat after z, and the legend resolves them.
-std::map<std::string, char> letters_of(const json::Value& cpus) {
+std::map<std::string, char> cpu_letters(const json::Value& cpus) {
   constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRTUVWXYZabcdefghijklmnpqrstuvwyz";  // without o, S, x
   std::map<std::string, char> letters;
   for (const json::Value& cpu : part(cpus, "cpus").items()) {
@@ -50,7 +50,7 @@ char glyph_of(const json::Value& cpu, const std::map<std::string, char>& letters
   return use == "offline" ? 'x' : 'o';
 }
 
-std::string coloured(char glyph, Colour colour) {
+std::string coloured_cpu(char glyph, Colour colour) {
   const std::string text(1, glyph);
   if (colour == Colour::No || glyph == '.' || glyph == 'x') return text;
   const int number = glyph == 'o' || glyph == '-' ? 37 : 31 + glyph % 6;  // six colours, so that neighbours differ
@@ -79,7 +79,7 @@ std::string draw_cores(const std::vector<CpuSet>& cores, const std::map<CpuId, c
       text += (i == 0 ? "" : "\n") + std::string(8 - std::min<size_t>(number.size(), 7), ' ') + number + " ";
     }
     text += " ";
-    for (const CpuId cpu : threads) text += coloured(glyphs.at(cpu), colour);
+    for (const CpuId cpu : threads) text += coloured_cpu(glyphs.at(cpu), colour);
   }
   return text + "\n";
 }
@@ -121,7 +121,7 @@ std::string legend_of(const json::Value& workloads, const std::map<std::string, 
     const std::string name = text_or_nothing(workload, "name");
     const std::string labels = labels_of(workload);
     const std::string reason = text_or_nothing(cpu.items().empty() ? cpu : cpu.items().front(), "reason");
-    text += "  " + coloured(letter->second, colour) + "  workload " + letter->first +
+    text += "  " + coloured_cpu(letter->second, colour) + "  workload " + letter->first +
             (name.empty() ? "" : " (" + name + ")") + ": " + whom(workload) + (labels.empty() ? "" : ", " + labels) +
             (reason.empty() ? "" : ", " + reason) + "\n";
   }
@@ -180,7 +180,7 @@ std::string draw_check(const json::Value& check) {
 
 std::string draw_cpus(const CpuDrawing& of, Colour colour) {
   const std::vector<Zone> zones = zones_of(of.cpus);
-  const std::map<std::string, char> letters = letters_of(of.cpus);
+  const std::map<std::string, char> letters = cpu_letters(of.cpus);
   std::map<CpuId, char> glyphs;
   CpuSet all;
   for (const json::Value& cpu : part(of.cpus, "cpus").items()) {

@@ -19,10 +19,9 @@ std::string encoded(const std::string& id) {
 }
 
 Outcome<std::string> find_workload(const Client& client, const std::string& called) {
-  constexpr long kMissing = 404;
   if (called.empty()) return stop(kUsage, "an empty ID names no workload");
   const Answer direct = TRY(or_stop(client.get("/v1/workloads/" + encoded(called)), kUnreachable));
-  if (direct.status != kMissing) return called;
+  if (direct.status != kNotFound) return called;
   std::set<std::string> ids;
   for (const char* key : {"uuid", "name"}) {
     const json::Value found = TRY(value_of(client.get(std::string("/v1/workloads?") + key + "=" + encoded(called))));

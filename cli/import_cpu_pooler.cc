@@ -14,8 +14,7 @@ namespace {
 
 using json::Value;
 
-constexpr mode_t kPublic = 0644;
-constexpr size_t kLongestFile = size_t{1} << 20;
+constexpr size_t kLongestPoolerFile = size_t{1} << 20;
 
 struct Pool {
   std::string name;
@@ -156,7 +155,7 @@ Outcome<> import_cpu_pooler(const ImportCpuPooler& wanted) {
     return stop(kUsage, "each file is for other nodes: with several, --output names a folder");
   std::vector<NewFile> files;
   for (const std::string& file : wanted.files) {
-    const std::optional<std::string> text = TRY(or_stop(read_file(file, kLongestFile)));
+    const std::optional<std::string> text = TRY(or_stop(read_file(file, kLongestPoolerFile)));
     if (!text) return stop(kNoSuch, file + ": no such file");
     const Value config = TRY(or_stop(tree::of_yaml(*text, file, tree::KeyCase::AsWritten)));
     ImportedPools imported = imported_pools(config);

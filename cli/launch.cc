@@ -22,7 +22,6 @@ namespace {
 constexpr long kCreated = 201;
 constexpr long kConflict = 409;
 constexpr long kUnavailable = 503;
-constexpr const char* kPreload = "LD_PRELOAD";
 
 // One launch: turns the caller's environment into that of the command.
 class Launcher {

@@ -21,6 +21,8 @@ enum LaunchExit : int {
   kNoSuchCommand = 127,
 };
 
+inline constexpr const char* kPreload = "LD_PRELOAD";
+
 struct Launch;
 
 // A launch that is being prepared.

@@ -14,10 +14,13 @@
 
 namespace nrd::cli {
 
+inline constexpr mode_t kPublic = 0644;
+inline constexpr mode_t kSecret = 0600;
+
 struct NewFile {
   std::string name;
   std::string content;
-  mode_t mode = 0600;
+  mode_t mode = kSecret;
 };
 
 // Without a trailing slash, which would make the path follow a symbolic link.

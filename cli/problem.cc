@@ -26,7 +26,7 @@ int exit_of(long status) {
   switch (status) {
     case 401:
     case 403: return kNotPermitted;
-    case 404: return kNoSuch;
+    case kNotFound: return kNoSuch;
     case 429:
     case 503: return kTryLater;
     default: return kRefused;

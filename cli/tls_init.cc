@@ -14,9 +14,6 @@
 namespace nrd::cli {
 namespace {
 
-constexpr mode_t kPublic = 0644;
-constexpr mode_t kSecret = 0600;
-
 // The kernel's host name, or localhost if a certificate cannot carry it.
 std::string own_name() {
   std::array<char, 256> name{};

@@ -9,12 +9,7 @@
 #include "base/number.h"
 
 namespace nrd::daemon {
-namespace {
-
 using json::Value;
-
-constexpr size_t kMostNames = 64;
-constexpr size_t kAnyNumber = std::numeric_limits<size_t>::max();
 
 std::string text_in(const Value& value) {
   const std::string* text = value.as_string();
@@ -23,7 +18,12 @@ std::string text_in(const Value& value) {
 
 Value number(uint64_t value) { return Value::number(std::to_string(value)); }
 
-Value list_of(const std::vector<std::string>& texts) {
+namespace {
+
+constexpr size_t kMostNames = 64;
+constexpr size_t kAnyNumber = std::numeric_limits<size_t>::max();
+
+Value text_list(const std::vector<std::string>& texts) {
   std::vector<Value> items;
   for (const std::string& text : texts) items.push_back(Value::string(text));
   return Value::array(std::move(items));
@@ -68,7 +68,7 @@ template <typename Test>
 ValueType<std::vector<std::string>> texts(const char* expected, size_t most, Test is_good) {
   return {.parse = [=](const Value& value,
                        std::vector<std::string>& target) { return read_texts(value, expected, most, is_good, target); },
-          .show = list_of};
+          .show = text_list};
 }
 
 template <typename Duration>
@@ -148,13 +148,13 @@ Problem read_local_socket(const Value& table, LocalSocket& socket) {
 Value shown(const LocalSocket& socket) {
   std::vector<json::Member> members{{"path", Value::string(socket.path)},
                                     {"name", Value::string(socket.name)},
-                                    {"admin", list_of(socket.admin)},
-                                    {"user", list_of(socket.user)},
-                                    {"run", list_of(socket.run)}};
+                                    {"admin", text_list(socket.admin)},
+                                    {"user", text_list(socket.user)},
+                                    {"run", text_list(socket.run)}};
   if (socket.origin != kOriginRest) members.push_back({"origin", Value::string(socket.origin)});
   std::vector<std::string> allowed;
   for (const auth::Permission each : socket.allow.value_or(auth::Permissions())) allowed.emplace_back(to_string(each));
-  if (socket.allow) members.push_back({"allow", list_of(allowed)});
+  if (socket.allow) members.push_back({"allow", text_list(allowed)});
   return Value::object(std::move(members));
 }
 

@@ -23,6 +23,10 @@ struct ValueType {
   std::function<json::Value(const T&)> show;  // null: none is configured
 };
 
+// Empty for a value of another type.
+std::string text_in(const json::Value& value);
+json::Value number(uint64_t value);
+
 ValueType<bool> boolean();
 ValueType<uint16_t> port();
 ValueType<unsigned> count(unsigned most);

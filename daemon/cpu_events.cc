@@ -23,10 +23,10 @@ namespace {
 // Multicast group of messages from the kernel itself; group 2 carries those that udev forwards.
 constexpr uint32_t kKernelGroup = 1;
 // The kernel's variables take at most 2 KiB (UEVENT_BUFFER_SIZE), preceded by the path once more.
-constexpr size_t kLongest = 8192;
+constexpr size_t kLongestMessage = 8192;
 
 // Exceeds what a receive buffer of default size holds.
-constexpr unsigned kAtOnce = 1024;
+constexpr unsigned kMessagesAtOnce = 1024;
 
 constexpr std::array<std::string_view, 4> kActions{"online", "offline", "add", "remove"};
 
@@ -112,7 +112,7 @@ void CpuEvents::run() noexcept {
 
 // Call with lock_ held. If there is more than one batch, counts the rest as dropped.
 void CpuEvents::receive() {
-  for (unsigned i = 0; i < kAtOnce; ++i) {
+  for (unsigned i = 0; i < kMessagesAtOnce; ++i) {
     if (!is_open_ || !note_message()) return;
   }
   pending_ = every_cpu();
@@ -120,7 +120,7 @@ void CpuEvents::receive() {
 
 // False: no message, or the socket is closed.
 bool CpuEvents::note_message() {
-  std::array<char, kLongest> text;
+  std::array<char, kLongestMessage> text;
   iovec part{.iov_base = text.data(), .iov_len = text.size()};
   sockaddr_nl sender{};
   msghdr message{};

@@ -30,8 +30,6 @@ constexpr Words<Level, 7> kLevels{{{"machine", Level::Machine},
                                    {"l2", Level::L2},
                                    {"core", Level::Core}}};
 
-std::string text_in(const Value& value) { return value.as_string() ? *value.as_string() : std::string(); }
-
 template <typename T, size_t N>
 Problem read_word(const Value& value, const Words<T, N>& words, T& target) {
   const std::string text = text_in(value);
@@ -143,9 +141,8 @@ Problem check_beside(const CpuPools& pools, const CpuPool& pool) {
 }
 
 Problem read_pools(const Value& value, CpuPools& target) {
-  constexpr size_t kMost = 64;
   constexpr const char* kExpected = "expected at most 64 sections [[cpu.pools]]";
-  if (value.kind() != Value::Kind::Array || value.items().size() > kMost) return kExpected;
+  if (value.kind() != Value::Kind::Array || value.items().size() > kMostPools) return kExpected;
   CpuPools found;
   for (const Value& item : value.items()) {
     if (!item.is_object()) return kExpected;

@@ -5,7 +5,9 @@
 
 namespace nrd::daemon {
 
-// At most 64 pools, with names of their own, without a CPU in two of them, and with at most one "rest".
+inline constexpr size_t kMostPools = 64;
+
+// At most kMostPools, with names of their own, without a CPU in two of them, and with at most one "rest".
 ValueType<CpuPools> cpu_pools();
 
 }  // namespace nrd::daemon

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "daemon/accounts.h"
+#include "daemon/cpu_pool_values.h"
 
 namespace nrd::daemon {
 namespace {
@@ -14,8 +15,7 @@ using json::Value;
 
 constexpr const char* kKey = "cpu.quotas";
 constexpr size_t kMostQuotas = 1024;
-constexpr size_t kMostPools = 64;  // as many as can be configured
-constexpr const char* kExpected =
+constexpr const char* kExpectedQuotas =
     "expected a section of at most 1024 users and groups, such as \"@quant\" = {pools = [\"fast\"], count = 8}";
 
 Problem read_pools(const Value& value, std::set<std::string>& target) {
@@ -50,10 +50,10 @@ Problem read_quota(const Value& table, CpuQuota& quota) {
 }
 
 Problem read_quotas(const Value& value, std::optional<NamedCpuQuotas>& target) {
-  if (!value.is_object() || value.members().size() > kMostQuotas) return kExpected;
+  if (!value.is_object() || value.members().size() > kMostQuotas) return kExpectedQuotas;
   NamedCpuQuotas found;
   for (const auto& [name, table] : value.members()) {
-    if (name.empty() || name == "@") return kExpected;
+    if (name.empty() || name == "@") return kExpectedQuotas;
     const Problem problem = read_quota(table, found[name]);
     if (!problem.empty()) return name + ": " + problem;
   }

@@ -18,7 +18,7 @@
 namespace nrd::daemon {
 namespace {
 
-constexpr size_t kMostFiles = 4096;
+constexpr size_t kMostWorkloadFiles = 4096;
 constexpr size_t kFileLimit = size_t{1} << 20;
 constexpr size_t kAtOnce = 64;  // requests that the engine may commit together
 constexpr std::chrono::seconds kRetry{30};
@@ -173,7 +173,7 @@ DeclaredFiles read_declared(const std::string& directory) {
   struct stat status {};
   if (directory.empty() || (::lstat(directory.c_str(), &status) != 0 && errno == ENOENT)) return found;
   const auto folder = auth::RootOwnedDir::open(directory);
-  const auto names = folder.and_then([](const auto& open) { return open.names(kMostFiles); });
+  const auto names = folder.and_then([](const auto& open) { return open.names(kMostWorkloadFiles); });
   if (!names) {
     found.problems.push_back(without_folder(names.error().message, directory));
     found.is_complete = false;

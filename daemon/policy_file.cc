@@ -19,7 +19,7 @@ using json::Value;
 constexpr const char* kPolicies = "/etc/nrd/policy.toml";
 constexpr const char* kCpuMap = "/etc/nrd/cpu_map.toml";
 constexpr const char* kDefault = "default";
-constexpr size_t kFileBytes = size_t{256} << 10;
+constexpr size_t kPolicyBytes = size_t{256} << 10;
 constexpr size_t kMostPolicies = 64;  // of one section
 constexpr size_t kMaxName = 64;
 constexpr uint32_t kMost = std::numeric_limits<uint32_t>::max();
@@ -116,7 +116,7 @@ Error in_file(const std::string& name, const Error& error) {
 // Nullopt: not configured, and the default file does not exist.
 Result<std::optional<Value>> read_tree(const std::string& named, const char* otherwise) {
   const std::string path = named.empty() ? otherwise : named;
-  const Result<std::optional<std::string>> text = read_file(path, kFileBytes);
+  const Result<std::optional<std::string>> text = read_file(path, kPolicyBytes);
   if (!text) return fail(ErrorCode::BadRequest, path + ": cannot read file: " + text.error().detail);
   if (!*text && named.empty()) return std::nullopt;
   if (!*text) return fail(ErrorCode::BadRequest, path + ": file not found");

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "daemon/config.h"
+#include "daemon/config_values.h"
+#include "daemon/cpu_pool_values.h"
 
 namespace nrd::daemon {
 namespace {
@@ -12,9 +14,6 @@ namespace {
 using json::Value;
 
 constexpr unsigned kMostAllocations = 100'000;
-constexpr size_t kMostPools = 64;  // as many as can be configured
-
-Value number(uint64_t value) { return Value::number(std::to_string(value)); }
 
 Problem read_count(const Value& value, unsigned most, std::optional<unsigned>& target) {
   const auto count = value.as_unsigned();

@@ -29,7 +29,7 @@ void write(json::Writer& w, const json::Value& value) {
   }
 }
 
-void render(json::Writer& w, const ConfigSetting& setting) {
+void render_setting(json::Writer& w, const ConfigSetting& setting) {
   w.begin_object();
   w.key("key").string(setting.key);
   write(w.key("value"), setting.value);
@@ -40,18 +40,18 @@ void render(json::Writer& w, const ConfigSetting& setting) {
   w.end_object();
 }
 
-void render(json::Writer& w, const ConfigView& view) {
+void render_view(json::Writer& w, const ConfigView& view) {
   w.begin_object();
   w.key("files").begin_array();
   for (const std::string& file : view.files) w.string(file);
   w.end_array();
   w.key("settings").begin_array();
-  for (const ConfigSetting& setting : view.settings) render(w, setting);
+  for (const ConfigSetting& setting : view.settings) render_setting(w, setting);
   w.end_array();
   w.end_object();
 }
 
-void render(json::Writer& w, const std::vector<ConfigChange>& changes) {
+void render_changes(json::Writer& w, const std::vector<ConfigChange>& changes) {
   w.begin_array();
   for (const ConfigChange& change : changes) {
     w.begin_object();
@@ -67,8 +67,8 @@ http::Response report_of(const ReloadReport& report) {
   json::Writer w;
   w.begin_object();
   w.key("dry_run").boolean(report.mode == ReloadMode::Check);
-  render(w.key("changed"), report.changed);
-  render(w.key("restart_required"), report.restart_required);
+  render_changes(w.key("changed"), report.changed);
+  render_changes(w.key("restart_required"), report.restart_required);
   w.end_object();
   return routing::json_answer(200, w.take());
 }
@@ -84,7 +84,7 @@ Result<ReloadMode> parse_mode(const json::Value& body) {
 
 void show_config(const routing::Call& call, http::Reply reply) {
   json::Writer w;
-  render(w, *call.config.view());
+  render_view(w, *call.config.view());
   reply.send(routing::json_answer(200, w.take()));
 }
 

@@ -149,7 +149,7 @@ void render_pool(json::Writer& w, const NodeState& state, const CpuPool& pool) {
   w.end_object();
 }
 
-void render(json::Writer& w, const cpuset::Disturbance& disturbance) {
+void render_disturbance(json::Writer& w, const cpuset::Disturbance& disturbance) {
   w.begin_object();
   w.key("source").string(json::name_of(disturbance.source));
   w.key("name").string_or_null(disturbance.name);
@@ -171,8 +171,8 @@ http::Response report_of(const Checked& checked, const PoolCheck::Disturbances& 
   w.key("pool").string(checked.pool);
   w.key("cpus").string(checked.query.cpus.to_string());
   w.key("disturbances").begin_array();
-  for (const cpuset::Disturbance& disturbance : checked.siblings) render(w, disturbance);
-  for (const cpuset::Disturbance& disturbance : found) render(w, disturbance);
+  for (const cpuset::Disturbance& disturbance : checked.siblings) render_disturbance(w, disturbance);
+  for (const cpuset::Disturbance& disturbance : found) render_disturbance(w, disturbance);
   w.end_array();
   w.end_object();
   return routing::json_answer(200, w.take());

@@ -22,11 +22,11 @@ namespace nrd::v1 {
 constexpr std::string_view kLaunchMember = "onload";
 
 // The member of `body`; null if it is absent. A JSON null removes Onload: `patch` says so then.
-Result<LaunchRequest> parse_launch(const json::Value& body, SpecPatch& patch);
+Result<LaunchRequest> parse_launch(const json::Value& body, nrd::SpecPatch& patch);
 
 // {"profiles": [...], "env": {...}, "force": false, "generation": 3, "version": "9.0.2"}, and with a launch environment
 // also "environment", "devices", "device_nodes", "mounts", "warnings". Writes nothing for a workload without Onload.
-void render_launch(json::Writer& w, const Spec& spec, const Launch& launch);
+void render_launch(json::Writer& w, const nrd::Spec& spec, const Launch& launch);
 
 // Routes below /v1/onload.
 routing::RouteTable launch_routes();

@@ -18,7 +18,7 @@ namespace {
 constexpr double kBytesOfMb = 1e6;
 
 // With three decimals.
-void render(json::Writer& w, const char* key, std::optional<double> value) {
+void render_number(json::Writer& w, const char* key, std::optional<double> value) {
   w.key(key);
   if (!value) {
     w.null();
@@ -60,13 +60,13 @@ void render_usage_of(json::Writer& w, const std::optional<CacheUsage>& usage) {
   w.key("occupancy_bytes").number_or_null(known.counted.occupancy_bytes);
   w.key("total_bytes").number_or_null(known.counted.total_bytes);
   w.key("local_bytes").number_or_null(known.counted.local_bytes);
-  render(w, "total_mb_per_second", in_mb(known.total_bytes_per_second));
-  render(w, "local_mb_per_second", in_mb(known.local_bytes_per_second));
+  render_number(w, "total_mb_per_second", in_mb(known.total_bytes_per_second));
+  render_number(w, "local_mb_per_second", in_mb(known.local_bytes_per_second));
   w.key("not_counted").string_or_null(known.counted.not_counted);
 }
 
 // The NUMA nodes that the kernel counts separately.
-std::set<uint32_t> numa_nodes_of(const UsageSample& sample, ClosId clos, CacheId cache) {
+std::set<uint32_t> counted_nodes_of(const UsageSample& sample, ClosId clos, CacheId cache) {
   std::set<uint32_t> nodes;
   const auto group = sample.classes.find(clos);
   if (group == sample.classes.end()) return nodes;
@@ -87,7 +87,7 @@ void render_cache(json::Writer& w, const NodeState& state, const Workload& workl
   w.key("ways_bytes").number_or_null(ways.empty() ? std::nullopt : bytes_of(state.facts.rdt, cache, ways));
   render_usage_of(w, usage_of(sample, workload, {cache}));
   w.key("numa_nodes").begin_array();
-  for (const uint32_t node : numa_nodes_of(sample, workload.grant.clos, cache)) {
+  for (const uint32_t node : counted_nodes_of(sample, workload.grant.clos, cache)) {
     w.begin_object();
     w.key("id").number(node);
     render_usage_of(w, usage_of(sample, workload, {cache, node}));
@@ -126,8 +126,8 @@ std::string render_usage(const NodeState& state, const Workload& workload, const
   w.key("cos_name").string(cos_name(workload.grant.clos));
   w.key("workloads_in_class").number(workloads_in_class(state, workload.grant.clos));
   w.key("sampled").string(render(sample.at));
-  render(w, "interval_seconds",
-         sample.since ? std::optional(std::chrono::duration<double>(*sample.since).count()) : std::nullopt);
+  render_number(w, "interval_seconds",
+                sample.since ? std::optional(std::chrono::duration<double>(*sample.since).count()) : std::nullopt);
   w.key("caches").begin_array();
   for (const CacheId cache : counted_caches(state, workload)) {
     render_cache(w, state, workload, cache, sample);

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/json/members.h"
+#include "base/task.h"
 
 namespace nrd::v1 {
 namespace {
@@ -17,8 +18,6 @@ struct OwnerMembers {
   std::optional<uint32_t> within_seconds;
 };
 
-constexpr uint64_t kLargestPid = uint64_t{1} << 22;  // PID_MAX_LIMIT of the kernel
-
 }  // namespace
 }  // namespace nrd::v1
 
@@ -29,7 +28,7 @@ inline constexpr const char* json::kExample<v1::OwnerMembers> =
     "an object such as {\"pid\": 4711}, {\"caller\": true} or {\"cgroup\": true}";
 template <>
 inline constexpr auto json::kFields<v1::OwnerMembers> =
-    std::tuple(Field("pid", &v1::OwnerMembers::pid, {.expected = "a process ID", .least = 1, .most = v1::kLargestPid}),
+    std::tuple(Field("pid", &v1::OwnerMembers::pid, {.expected = "a process ID", .least = 1, .most = kLargestPid}),
                Field("start", &v1::OwnerMembers::start,
                      {.expected = "a whole number: field 22 of /proc/PID/stat", .most = UINT64_MAX}),
                Field("caller", &v1::OwnerMembers::caller, {.expected = "true"}),

@@ -18,6 +18,7 @@
 #include "base/json/members.h"
 #include "base/json/writer.h"
 #include "base/number.h"
+#include "base/task.h"
 #include "engine/model/core_ids.h"
 #include "engine/model/workload_fields.h"
 
@@ -28,7 +29,6 @@ using json::Value;
 
 constexpr size_t kMaxCoreIds = CpuSet::kMaxCpus;
 constexpr size_t kMaxTasks = 1024;
-constexpr pid_t kLargestPid = 1 << 22;  // PID_MAX_LIMIT of the kernel
 constexpr size_t kMaxPolicy = 64;
 constexpr std::string_view kCoresExample = "a list of CPUs such as [\"0\", \"1-3\"]";
 constexpr std::string_view kTasksExample = "a list of processes and threads such as [\"4711\", \"4712\"]";

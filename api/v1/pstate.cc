@@ -66,7 +66,7 @@ void render_monitoring(json::Writer& w, const NodeState& state, CpuId id, const 
   w.end_object();
 }
 
-void render_cpu(json::Writer& w, const NodeState& state, CpuId id, const pstate::Cpu& cpu) {
+void render_cpu_frequency(json::Writer& w, const NodeState& state, CpuId id, const pstate::Cpu& cpu) {
   w.begin_object();
   w.key("cpu").number(id.value);
   w.key("driver").string(cpu.driver);
@@ -99,7 +99,7 @@ void list_pstates(const routing::Call& call, http::Reply reply) {
   json::Writer w;
   w.begin_object();
   w.key("cpus").begin_array();
-  for (const auto& [id, cpu] : state->facts.pstate.cpus) render_cpu(w, *state, id, cpu);
+  for (const auto& [id, cpu] : state->facts.pstate.cpus) render_cpu_frequency(w, *state, id, cpu);
   w.end_array();
   w.key("turbo").boolean_or_null(state->facts.pstate.turbo);
   json::write(w.key("missing"), state->facts.pstate.missing);
@@ -118,7 +118,7 @@ void show_pstate(const routing::Call& call, http::Reply reply) {
                call.error_style));
   }
   json::Writer w;
-  render_cpu(w, *state, found->first, found->second);
+  render_cpu_frequency(w, *state, found->first, found->second);
   reply.send(routing::json_answer(200, w.take()));
 }
 

@@ -13,8 +13,6 @@
 namespace nrd::cli {
 namespace {
 
-constexpr mode_t kPublic = 0644;
-
 // RMD read the first of these that exists, and used its defaults if none did.
 Result<json::Value> read_config(const RmdDirectory& rmd, Report& report) {
   for (const char* name : {"rmd.toml", "rmd.yaml", "rmd.yml"}) {

@@ -10,8 +10,6 @@
 namespace nrd::cli {
 namespace {
 
-constexpr mode_t kPublic = 0644;
-constexpr mode_t kSecret = 0600;
 constexpr const char* kSample =
     "is RMD's sample, whose private key is public; create new ones with \"nrdctl tls init\"";
 

@@ -8,7 +8,6 @@ namespace {
 using json::Member;
 using json::Value;
 
-constexpr mode_t kPublic = 0644;
 constexpr uint64_t kPercent = 100;
 
 // A TOML key, quoted unless it is a bare word.

@@ -6,6 +6,7 @@
 #include "base/json/object.h"
 #include "cli/answer.h"
 #include "cli/environment.h"
+#include "cli/launch.h"
 #include "cli/onload/preloaded.h"
 #include "cli/owner.h"
 #include "cli/printer.h"
@@ -16,7 +17,6 @@
 namespace nrd::cli {
 namespace {
 
-constexpr const char* kPreload = "LD_PRELOAD";
 constexpr std::string_view kOwnPreload = "LD_PRELOAD=";
 
 // The fields of an allocation.

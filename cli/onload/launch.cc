@@ -18,7 +18,6 @@ namespace {
 
 constexpr long kCreated = 201;
 constexpr long kConflict = 409;
-constexpr const char* kPreload = "LD_PRELOAD";
 // nrd's default paths, used when nrd is not asked.
 constexpr const char* kConfiguredProfiles = "/etc/nrd/onload/profiles";
 constexpr const char* kCurrent = "/opt/nrd/onload/current";

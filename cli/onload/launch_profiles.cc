@@ -22,7 +22,6 @@ namespace {
 constexpr std::string_view kExtension = ".opf";
 constexpr std::string_view kOfDaemon = "nrd:";  // marks profiles from nrd; folders always begin with a slash
 constexpr long kOk = 200;
-constexpr long kNotFound = 404;
 
 std::string file_of(const std::string& id) { return id.ends_with(".opf-fragment") ? id : id + std::string(kExtension); }
 

@@ -18,11 +18,6 @@ constexpr int64_t kDay = 86400;
 constexpr auto kReload = ConfigKey::Takes::Reload;
 constexpr auto kRestart = ConfigKey::Takes::Restart;
 
-std::string text_in(const Value& value) {
-  const std::string* text = value.as_string();
-  return text == nullptr ? std::string() : *text;
-}
-
 ValueType<onload::UsersPolicy> users_policy() {
   return {
       .parse = [](const Value& value, onload::UsersPolicy& target) -> Problem {

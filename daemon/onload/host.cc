@@ -35,8 +35,7 @@ namespace nrd::daemon {
 namespace {
 
 using namespace onload;
-
-constexpr const char* kRoot = "";
+using onload::Spec;
 
 std::string running_kernel() {
   utsname names{};

@@ -10,6 +10,7 @@ namespace nrd::daemon {
 namespace {
 
 using namespace onload;
+using onload::Spec;
 
 // The module prints these ids into seven bytes.
 constexpr uint32_t kMostId = 999999;

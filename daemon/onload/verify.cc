@@ -18,9 +18,8 @@ namespace {
 using namespace onload;
 using std::chrono::seconds;
 
-constexpr const char* kRoot = "";
 constexpr seconds kInterfacePatience{10};
-constexpr std::chrono::milliseconds kLook{100};
+constexpr std::chrono::milliseconds kInterfaceLook{100};
 
 Acted step_error(std::string cause, std::string message, std::string detail = {}) {
   return tl::unexpected(StepError{std::move(cause), std::move(message), std::move(detail), {}});
@@ -79,7 +78,7 @@ Acted check_control_plane(const Target& target, const Clock& clock) {
       found = "the control plane server that runs is " + server.exe;
     }
     if (clock.steady() >= until) return step_error("control_plane", found);
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kInterfaceLook);
   }
 }
 
@@ -102,7 +101,7 @@ Acted check_interfaces(const std::vector<NotedInterface>& noted, const Clock& cl
     if (changed.empty()) break;
     if (clock.steady() >= until)
       return step_error("interface_changed", "network interfaces changed after the driver was reloaded: " + changed);
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kInterfaceLook);
   }
   return {};
 }

@@ -21,6 +21,8 @@
 
 namespace nrd::daemon {
 
+inline constexpr const char* kRoot = "";  // before paths of the host
+
 struct Expected {
   const onload::Target& target;
   const std::vector<onload::NotedInterface>& before;

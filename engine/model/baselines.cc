@@ -8,8 +8,6 @@
 namespace nrd {
 namespace {
 
-constexpr ClosId kRootClass{0};
-
 bool owns_class_of(const NodeState& state, CpuId cpu) {
   const Workload* owner = owner_of(state, cpu);
   return owner != nullptr && owner->grant.has_class();

@@ -10,8 +10,6 @@ namespace {
 using cpuset::Share;
 using cpuset::Target;
 
-constexpr uint32_t kThousandths = 1000;
-
 // cpu.max; the kernel demands a quota of 1 ms.
 void limit(Share& share, uint32_t milli) {
   constexpr uint32_t kLeastInDefaultPeriod = 10;
@@ -54,7 +52,7 @@ std::optional<Share> share_of(const Workload& workload) {
     if (request->request_milli > 0 && request->limit_milli == 0) is_limited = false;
   }
   if (requested == 0 || is_enforced_by_runtime(workload)) return std::nullopt;
-  const uint32_t whole = kThousandths * static_cast<uint32_t>(cpus_of(workload).size());
+  const auto whole = static_cast<uint32_t>(kThousandths * cpus_of(workload).size());
   Share share{.weight = weight_of(requested + whole)};
   if (is_limited) limit(share, limit_milli + whole);
   return share;

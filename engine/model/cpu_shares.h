@@ -10,6 +10,8 @@
 
 namespace nrd {
 
+inline constexpr uint64_t kThousandths = 1000;  // of a CPU
+
 // cpu.weight for `milli` thousandths of a CPU, 1 to 10000; one CPU has 39. As Kubernetes and systemd convert shares of
 // cgroup v1, of which one CPU has 1024.
 uint32_t weight_of(uint32_t milli);

@@ -7,8 +7,6 @@
 namespace nrd {
 namespace {
 
-constexpr ClosId kRootClass{0};
-
 std::set<ClosId> classes_of(const Workloads& workloads) {
   std::set<ClosId> classes;
   for (const auto& [id, workload] : workloads) {
@@ -22,11 +20,6 @@ std::set<ClosId> our_classes(const NodeState& state) {
   ours.insert(state.made_groups.begin(), state.made_groups.end());
   ours.insert(kRootClass);
   return ours;
-}
-
-WayMask all_ways(const NodeState& state, CacheId cache) {
-  const std::optional<rdt::Cat>& cat = state.facts.rdt.cat_of(cache);
-  return cat ? WayMask::all(cat->ways) : WayMask();
 }
 
 WayMask ways_of(const rdt::Class& group, CacheId cache) {

@@ -11,15 +11,6 @@
 #include "engine/plan/ways.h"
 
 namespace nrd {
-namespace {
-
-WayMask all_ways(const NodeState& state, CacheId cache) {
-  const std::optional<rdt::Cat>& cat = state.facts.rdt.cat_of(cache);
-  return cat ? WayMask::all(cat->ways) : WayMask();
-}
-
-}  // namespace
-
 NodeState with_workloads(NodeState state, Workloads workloads) {
   state.workloads = std::move(workloads);
   return state;
@@ -31,6 +22,11 @@ const PoolPartition* layout_of(const NodeState& state, unsigned level) {
 }
 
 const PoolPartition* main_layout(const NodeState& state) { return layout_of(state, state.facts.rdt.main_level); }
+
+WayMask all_ways(const NodeState& state, CacheId cache) {
+  const std::optional<rdt::Cat>& cat = state.facts.rdt.cat_of(cache);
+  return cat ? WayMask::all(cat->ways) : WayMask();
+}
 
 WayMask io_ways(const NodeState& state, CacheId cache) {
   const std::optional<rdt::Cat>& cat = state.facts.rdt.cat_of(cache);
@@ -53,7 +49,7 @@ WayMask os_ways(const NodeState& state, CacheId cache) {
   const PoolPartition* layout = layout_of(state, cache.level);
   const std::optional<rdt::Cat>& cat = state.facts.rdt.cat_of(cache);
   if (used.empty() || !layout || !cat) {
-    const auto root = state.observed.rdt.classes.find(ClosId{0});
+    const auto root = state.observed.rdt.classes.find(kRootClass);
     if (root == state.observed.rdt.classes.end()) return all_ways(state, cache);
     const auto ways = root->second.ways.find(cache);
     return ways == root->second.ways.end() ? all_ways(state, cache) : ways->second;
@@ -93,7 +89,7 @@ CpuSet free_cpus(const NodeState& state) {
   CpuSet free = state.facts.rdt.online;
   for (const auto& [name, group] : state.observed.rdt.foreign) free -= group.cpus;
   for (const auto& [clos, group] : state.observed.rdt.classes) {
-    if (clos != ClosId{0}) free -= group.cpus - claimed;
+    if (clos != kRootClass) free -= group.cpus - claimed;
   }
   for (const auto& [id, workload] : state.workloads) free -= reserved_cpus_of(workload);
   free -= state.config->groups.os | state.config->groups.infra;

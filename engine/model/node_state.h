@@ -98,6 +98,8 @@ NodeState with_workloads(NodeState state, Workloads workloads);
 const PoolPartition* layout_of(const NodeState& state, unsigned level);
 // For those of the main level.
 const PoolPartition* main_layout(const NodeState& state);
+// All ways of `cache`; empty where it is not allocated.
+WayMask all_ways(const NodeState& state, CacheId cache);
 // Ways of `cache` granted to workloads.
 WayMask granted_ways(const NodeState& state, CacheId cache);
 // Ways of `cache` that no workload, infrastructure or foreign group holds; includes the OS floor.

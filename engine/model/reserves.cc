@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <span>
 
-#include "engine/model/node_state.h"
+#include "engine/model/cpu_shares.h"
 
 namespace nrd {
 namespace {
-
-constexpr uint64_t kThousandths = 1000;
 
 Failure refused(const std::string& origin, const char* key, const std::string& problem, std::string allowed) {
   const std::string name = "reserve." + origin;
@@ -33,10 +31,10 @@ std::map<std::string, WayMask> reserved_ways(const Reserves& reserves, const Poo
 
 // What the origin has in `pool`; nullptr: its reserve does not concern CPUs.
 const Reserve::Cpus* share_of(const Reserve& reserve, const CpuPool& pool) {
-  static const Reserve::Cpus kNothing;
+  static const Reserve::Cpus kNoCpus;
   if (!reserve.pools) return nullptr;
   const auto found = reserve.pools->find(pool.name);
-  return found == reserve.pools->end() ? &kNothing : &found->second;
+  return found == reserve.pools->end() ? &kNoCpus : &found->second;
 }
 
 const Reserve::Cpus* own_share(const NodeState& state, const CpuPool& pool, const std::string& origin) {

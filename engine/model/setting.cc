@@ -12,8 +12,6 @@
 namespace nrd {
 namespace {
 
-constexpr ClosId kRootClass{0};
-
 // The process, or one of its threads.
 bool is_of_workload(const NodeState& state, const Task& process) {
   return std::ranges::any_of(state.workloads, [&process](const auto& entry) {

@@ -7,8 +7,6 @@
 namespace nrd {
 namespace {
 
-constexpr ClosId kRootClass{0};
-
 std::optional<uint32_t> limit_of(const rdt::Observed& observed, ClosId clos, CacheId cache) {
   const auto group = observed.classes.find(clos);
   if (group == observed.classes.end()) return std::nullopt;

@@ -8,7 +8,7 @@
 namespace nrd::plan {
 namespace {
 
-constexpr const char* kField = "/rdt/mba";
+constexpr const char* kBandwidthField = "/rdt/mba";
 constexpr uint32_t kMostPercent = 100;
 constexpr uint32_t kMostMbps = 4294967290;  // RMD's limit; the kernel's own for "no limit" is 4294967295
 constexpr uint32_t kMbpsOfEighth = 125;     // an eighth of a GB/s
@@ -22,7 +22,7 @@ bool is_everything(const MbaRequest& request) {
 // `subject`: the text for clients of RMD, in RMD's words.
 Failure refused(ErrorCode code, std::string message, std::string allowed, std::string subject) {
   return Failure(Error{.code = code,
-                       .field = kField,
+                       .field = kBandwidthField,
                        .message = std::move(message),
                        .detail = {},
                        .allowed = std::move(allowed),

@@ -86,8 +86,8 @@ Result<ClosId> class_for(const NodeState& state, const Workloads& workloads, Poo
 
 // If other software has set different masks for code and data, nrd could not restore them.
 Result<void> check_root_is_whole(const NodeState& state, const std::set<CacheId>& touched) {
-  const auto root = state.observed.rdt.classes.find(ClosId{0});
-  const auto claimed = state.baselines.ways.find(ClosId{0});
+  const auto root = state.observed.rdt.classes.find(kRootClass);
+  const auto claimed = state.baselines.ways.find(kRootClass);
   for (const CacheId cache : touched) {
     const bool is_ours = claimed != state.baselines.ways.end() && claimed->second.contains(cache);
     if (is_ours || root == state.observed.rdt.classes.end() || !root->second.split.contains(cache)) continue;

@@ -5,7 +5,7 @@
 namespace nrd::plan {
 namespace {
 
-constexpr const char* kField = "/policy";
+constexpr const char* kPolicyField = "/policy";
 
 std::string names_of(const NodeState& state) {
   if (!state.config->policies) return "none: no policies are configured here";
@@ -22,7 +22,7 @@ Result<Policy> policy_named(const NodeState& state, const std::string& name) {
       return found->second;
   }
   return Failure(Error{.code = ErrorCode::NoSuchPolicy,
-                       .field = kField,
+                       .field = kPolicyField,
                        .message = "there is no such policy",
                        .detail = {},
                        .allowed = names_of(state),
@@ -46,7 +46,7 @@ Error blaming_policy(const NodeState& state, const Spec& spec, Error error) {
                             (policy->frequency && error.field.starts_with("/pstate"));
   if (!is_of_policy) return error;
   error.message = "policy " + spec.policy + ", " + error.field.substr(1) + ": " + error.message;
-  error.field = kField;
+  error.field = kPolicyField;
   return error;
 }
 

@@ -112,7 +112,7 @@ Result<void> check_classes_free(const NodeState& state, const Workload& workload
   for (const auto& [clos, group] : state.observed.rdt.classes) {
     CpuSet both = group.cpus & cpus;
     for (const auto& [cpu, claimed] : state.baselines.cpus) both.remove(cpu);  // nrd claimed these before
-    if (clos != ClosId{0} && !both.empty()) {
+    if (clos != kRootClass && !both.empty()) {
       return taken_by_others(both, text_of(clos));
     }
   }

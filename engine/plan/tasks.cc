@@ -9,7 +9,7 @@
 namespace nrd::plan {
 namespace {
 
-constexpr const char* kField = "/task_ids";
+constexpr const char* kTasksField = "/task_ids";
 
 std::string number_of(const Task& task) { return std::to_string(task.id); }
 
@@ -29,7 +29,7 @@ Result<void> check_nobody_elses(const NodeState& state, const Task& task, std::o
         other.spec.tasks, [&](const Task& its) { return overlap(its, task) && !has_ended(state, its); });
     if (!is_taken) continue;
     return Failure(Error{.code = ErrorCode::Conflict,
-                         .field = kField,
+                         .field = kTasksField,
                          .message = "task " + number_of(task) + " belongs to workload " + id_text(other),
                          .detail = {},
                          .allowed = "tasks that no other workload has",
@@ -42,7 +42,7 @@ Result<void> check_not_infra(const NodeState& state, const Task& task) {
   const bool is_infra = std::ranges::any_of(
       state.infra_tasks, [&](const Task& its) { return overlap(its, task) && !has_ended(state, its); });
   if (!is_infra) return {};
-  return fail_at(ErrorCode::Conflict, kField,
+  return fail_at(ErrorCode::Conflict, kTasksField,
                  "task " + number_of(task) + " belongs to the infrastructure, by the configuration (infra.processes)",
                  "tasks that no other workload or group has");
 }
@@ -60,7 +60,7 @@ Result<void> check_place(const NodeState& state, const Task& task) {
   if (found == state.observed.rdt.tasks.end()) return {};
   for (const std::string& group : found->second) {
     if (group.empty() || is_class_of_ours(state, group)) continue;
-    return fail_at(ErrorCode::Conflict, kField,
+    return fail_at(ErrorCode::Conflict, kTasksField,
                    "task " + number_of(task) + " is in resctrl group " + group + ", which nrd does not own",
                    "tasks of the root group; " + how_to_free(group));
   }
@@ -78,7 +78,7 @@ bool has_already(const NodeState& state, std::optional<WorkloadId> self, const T
 Result<void> check_tasks(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self) {
   if (spec.tasks.empty()) return {};
   if (!spec.asks_for_ways() && !spec.cpu) {
-    return fail_at(ErrorCode::BadRequest, kField, "task_ids requires a request for cache or cpu",
+    return fail_at(ErrorCode::BadRequest, kTasksField, "task_ids requires a request for cache or cpu",
                    "cache or cpu together with task_ids");
   }
   if (spec.frequency && spec.cpus.empty() && !spec.cpu) {
@@ -87,7 +87,7 @@ Result<void> check_tasks(const NodeState& state, const Spec& spec, std::optional
   }
   for (const Task& task : spec.tasks) {
     if (has_already(state, self, task)) continue;
-    if (has_ended(state, task)) return no_such_task(kField, task.id);
+    if (has_ended(state, task)) return no_such_task(kTasksField, task.id);
     TRY(check_nobody_elses(state, task, self));
     TRY(check_not_infra(state, task));
     TRY(check_place(state, task));

@@ -104,13 +104,8 @@ Result<bool> set_mask(pid_t thread, const CpuSet& cpus, Clipping clipping = Clip
 
 // Numbers in an open folder of /proc.
 std::vector<pid_t> numbers_in(const std::string& folder) {
-  constexpr size_t kMost = size_t{1} << 22;  // PID_MAX_LIMIT of the kernel
   std::vector<pid_t> numbers;
-  const UniqueFd opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!opened.valid()) return numbers;
-  const auto names = list_names(opened.get(), kMost);
-  if (!names) return numbers;
-  for (const std::string& name : *names) {
+  for (const std::string& name : names_in(folder, kLargestPid)) {
     if (const auto number = parse_number<pid_t>(name)) numbers.push_back(*number);
   }
   return numbers;

@@ -20,8 +20,6 @@
 namespace nrd::cpuset {
 namespace {
 
-constexpr size_t kMostProcesses = size_t{4} << 20U;  // PID_MAX_LIMIT, include/linux/threads.h
-
 // "nrd-7.scope" of "/nrd.slice/nrd-7.scope/inner"; empty: elsewhere, or the slice itself.
 std::string_view unit_in_slice(std::string_view path) {
   const std::string slice = std::string("/") + kSlice + "/";
@@ -69,7 +67,7 @@ std::string where_set(const std::string& path) {
   return "cpuset.cpus of " + path;
 }
 
-std::string text_of(const std::vector<std::string>& workloads) {
+std::string holders_text(const std::vector<std::string>& workloads) {
   if (workloads.size() == 1) return "workload " + workloads.front();
   return "workload " + workloads.front() + " and " + std::to_string(workloads.size() - 1) + " others";
 }
@@ -127,7 +125,7 @@ std::optional<Conflict> shared_exclusive(const CgroupCpus& cgroup, const PoolUse
     workloads.push_back(id);
   }
   if (cpus.empty()) return std::nullopt;
-  return may_run(cgroup, std::move(cpus), text_of(workloads));
+  return may_run(cgroup, std::move(cpus), holders_text(workloads));
 }
 
 // A list that was chosen, with CPUs that no workload has yet.
@@ -195,7 +193,7 @@ std::string text_in(const std::string& path) { return read_file(path).value_or(s
 bool is_running(std::string_view name, const std::string& root) {
   const UniqueFd all(::open((root + "/proc").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!all.valid()) return false;
-  const auto processes = list_names(all.get(), kMostProcesses);
+  const auto processes = list_names(all.get(), kLargestPid);
   if (!processes) return false;
   return std::ranges::any_of(*processes, [&](const std::string& process) {
     if (!parse_number<pid_t>(process)) return false;

@@ -25,7 +25,7 @@ constexpr std::chrono::milliseconds kLongPatience{5000};
 
 // For a search of conflicts: some 10 ms with a thousand processes, which a request must not wait for.
 constexpr std::chrono::milliseconds kSearchPatience{20};
-const std::string kRoot;  // the host itself
+const std::string kHost;  // the host itself
 
 // nullopt: it has exited.
 std::optional<Group> group_of(const Task& task) {
@@ -64,7 +64,7 @@ Result<Node> Cpuset::discover() {
             .core_kinds = read_core_kinds(""),
             .nohz_full = read_nohz_full(""),
             .free_huge_pages = read_free_huge_pages(""),
-            .no_latency_limits = why_no_latency_limits(kRoot)};
+            .no_latency_limits = why_no_latency_limits(kHost)};
   node.memory_nodes = TRY(MemoryBinding::nodes());
   node.overwrites_affinity = overwrites_affinity();
   node.no_slices = node.no_cgroups.empty() ? units_.why_not(patience_end(timeout_)) : node.no_cgroups;
@@ -95,7 +95,7 @@ Result<Observed> Cpuset::observe(const Query& query) {
 }
 
 Result<Observed> Cpuset::observe_until(const Query& query, Deadline deadline) {
-  Observed observed{.targets = {}, .groups = {}, .latency = observe_latency(kRoot, query.latency), .noise = {}};
+  Observed observed{.targets = {}, .groups = {}, .latency = observe_latency(kHost, query.latency), .noise = {}};
   for (const Target& target : query.targets) {
     std::optional<Masks> masks;
     switch (target.kind) {
@@ -216,8 +216,8 @@ Result<void> Cpuset::converge_targets(const Setting& wanted) {
     if (!confines(target)) note(release(target, before, deadline_of(target)));
   }
   for (const auto& [target, share] : wanted.shares) note(shares_.set(target, share, deadline_of(target)));
-  note(converge_latency(kRoot, wanted.restored_latency));
-  note(converge_latency(kRoot, wanted.latency));
+  note(converge_latency(kHost, wanted.restored_latency));
+  note(converge_latency(kHost, wanted.latency));
   note(noise_.restore(wanted.restored_noise));
   note(noise_.converge(wanted.noise));
   std::vector<Pinned> pinned;

@@ -1,7 +1,5 @@
 #include "hw/cpuset/kernel_facts.h"
 
-#include <fcntl.h>
-
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -10,21 +8,14 @@
 #include "base/directory.h"
 #include "base/file.h"
 #include "base/number.h"
-#include "base/unique_fd.h"
 
 namespace nrd::cpuset {
 namespace {
 
 constexpr size_t kMostNames = 4096;
 
-std::string text_of(const std::string& path) {
+std::string first_line(const std::string& path) {
   return std::string(trimmed(read_one_line(path).value_or(std::nullopt).value_or("")));
-}
-
-std::vector<std::string> names_in(const std::string& path) {
-  const UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder.valid()) return {};
-  return list_names(folder.get(), kMostNames).value_or(std::vector<std::string>());
 }
 
 // The number between `prefix` and `suffix`, if `name` is of that form.
@@ -34,7 +25,7 @@ std::optional<uint32_t> number_in(std::string_view name, std::string_view prefix
 }
 
 // Some kernels have "(null)" without CPUs.
-CpuSet cpus_in(const std::string& path) { return CpuSet::parse(text_of(path)).value_or(CpuSet()); }
+CpuSet cpus_in(const std::string& path) { return CpuSet::parse(first_line(path)).value_or(CpuSet()); }
 
 }  // namespace
 
@@ -54,13 +45,13 @@ CoreKinds read_core_kinds(const std::string& root) {
 FreeHugePages read_free_huge_pages(const std::string& root) {
   const std::string nodes = root + "/sys/devices/system/node";
   FreeHugePages free;
-  for (const std::string& name : names_in(nodes)) {
+  for (const std::string& name : names_in(nodes, kMostNames)) {
     const std::optional<uint32_t> node = number_in(name, "node", "");
     if (!node) continue;
     const std::string sizes = nodes + "/" + name + "/hugepages";
-    for (const std::string& size : names_in(sizes)) {
+    for (const std::string& size : names_in(sizes, kMostNames)) {
       const std::optional<uint32_t> kib = number_in(size, "hugepages-", "kB");
-      const auto count = parse_number<uint64_t>(text_of(sizes + "/" + size + "/free_hugepages"));
+      const auto count = parse_number<uint64_t>(first_line(sizes + "/" + size + "/free_hugepages"));
       if (kib && count) free[{.node = *node, .bytes = uint64_t{*kib} * 1024}] = *count;
     }
   }

@@ -1,6 +1,5 @@
 #include "hw/cpuset/kernel_work.h"
 
-#include <fcntl.h>
 #include <sys/types.h>
 
 #include <algorithm>
@@ -12,7 +11,7 @@
 #include "base/directory.h"
 #include "base/file.h"
 #include "base/number.h"
-#include "base/unique_fd.h"
+#include "base/task.h"
 #include "hw/cpuset/affinity.h"
 #include "hw/cpuset/noise.h"
 
@@ -21,18 +20,12 @@ namespace {
 
 using Source = Disturbance::Source;
 
-constexpr size_t kMostNames = size_t{4} * 1024 * 1024;  // PID_MAX_LIMIT, include/linux/threads.h
+constexpr size_t kMostInIrq = 4096;
 constexpr size_t kMostDevices = 256;
 constexpr size_t kMostInText = 16;
 
-std::vector<std::string> names_in(const std::string& path) {
-  const UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder.valid()) return {};
-  return list_names(folder.get(), kMostNames).value_or(std::vector<std::string>());
-}
-
 // "a, b and 3 more"
-std::string text_of(const std::vector<std::string>& words) {
+std::string listed(const std::vector<std::string>& words) {
   std::string text;
   for (size_t i = 0; i < std::min(words.size(), kMostInText); ++i) text += (i == 0 ? "" : ", ") + words[i];
   if (words.size() > kMostInText) text += " and " + std::to_string(words.size() - kMostInText) + " more";
@@ -45,7 +38,7 @@ std::string user_of(const std::string& root, uint32_t interrupt) {
   constexpr std::array<std::string_view, 7> kFiles{"affinity_hint", "effective_affinity", "effective_affinity_list",
                                                    "node",          "smp_affinity",       "smp_affinity_list",
                                                    "spurious"};
-  for (const std::string& name : names_in(root + "/proc/irq/" + std::to_string(interrupt))) {
+  for (const std::string& name : names_in(root + "/proc/irq/" + std::to_string(interrupt), kMostInIrq)) {
     if (std::ranges::find(kFiles, name) == kFiles.end()) return name;
   }
   return {};
@@ -63,7 +56,7 @@ Disturbance of_device(const std::string& name, Device device, bool low_noise) {
           .name = name,
           .cpus = std::move(device.cpus),
           .text = std::to_string(count) + (count == 1 ? " interrupt of " : " interrupts of ") + name + " may arrive (" +
-                  text_of(device.interrupts) + ")" + (low_noise ? "; the kernel does not move them" : ""),
+                  listed(device.interrupts) + ")" + (low_noise ? "; the kernel does not move them" : ""),
           .remedy = low_noise ? "give the driver fewer queues, or add isolcpus=managed_irq," + list +
                                     " to the kernel's command line"
                               : "low_noise = true in the pool"};
@@ -124,7 +117,7 @@ struct Threads {
   std::string text() const {
     std::vector<std::string> words;
     for (const auto& [name, count] : kinds) words.push_back(std::to_string(count) + " " + name);
-    return text_of(words);
+    return listed(words);
   }
 };
 
@@ -160,7 +153,7 @@ std::vector<Disturbance> find_interrupts(const CheckQuery& query, const std::str
 
 std::vector<Disturbance> find_kernel_threads(const CheckQuery& query, const std::string& root) {
   Threads bound, unbound;
-  for (const std::string& name : names_in(root + "/proc")) {
+  for (const std::string& name : names_in(root + "/proc", kLargestPid)) {
     if (!parse_number<pid_t>(name)) continue;
     const std::optional<Thread> thread = kernel_thread(root + "/proc/" + name);
     if (!thread) continue;

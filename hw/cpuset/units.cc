@@ -52,7 +52,7 @@ Failure refused(const std::string& unit, int negative, const char* text) {
   return fail(ErrorCode::Hardware, "systemd refuses to limit the CPUs of " + unit, detail);
 }
 
-constexpr const char* kCpus = "AllowedCPUs";
+constexpr const char* kAllowedCpus = "AllowedCPUs";
 constexpr const char* kMemoryNodes = "AllowedMemoryNodes";
 
 // The rest of a request to change one of these properties.
@@ -272,7 +272,7 @@ Result<void> Units::start_scope(const std::string& name, pid_t process, const Cp
                                    "s", kSlice, "CollectMode", "s", "inactive-or-failed", "PIDs", "au", 1U,
                                    static_cast<uint32_t>(process));
   }
-  if (done >= 0) done = append_list(message.get(), kCpus, cpus);
+  if (done >= 0) done = append_list(message.get(), kAllowedCpus, cpus);
   if (done >= 0 && !nodes.empty()) done = append_list(message.get(), kMemoryNodes, nodes);
   if (done >= 0) done = ::sd_bus_message_close_container(message.get());
   if (done >= 0) done = ::sd_bus_message_append(message.get(), "a(sa(sv))", 0);
@@ -298,7 +298,7 @@ Result<bool> Units::is_active(const std::string& unit, Deadline deadline) {
 }
 
 Result<void> Units::set_allowed_cpus(const std::string& unit, const CpuSet& cpus, Deadline deadline) {
-  return set_list(unit, kCpus, cpus, deadline);
+  return set_list(unit, kAllowedCpus, cpus, deadline);
 }
 
 Result<void> Units::set_memory_nodes(const std::string& unit, const MemoryNodes& nodes, Deadline deadline) {
@@ -360,7 +360,7 @@ Result<std::optional<Unit>> Units::find(const std::string& name, Deadline deadli
   unit.name = name_in(path);
   unit.cgroup = TRY(text_property(bus, path, interface, "ControlGroup", deadline));
   unit.slice = TRY(text_property(bus, path, interface, "Slice", deadline));
-  unit.allowed = TRY(cpus_property(bus, path, interface, kCpus, deadline));
+  unit.allowed = TRY(cpus_property(bus, path, interface, kAllowedCpus, deadline));
   unit.memory_nodes = TRY(cpus_property(bus, path, interface, kMemoryNodes, deadline));
   unit.is_delegated = TRY(flag_property(bus, path, interface, "Delegate", deadline));
   return unit;

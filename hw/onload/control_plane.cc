@@ -10,8 +10,6 @@
 namespace nrd::onload {
 namespace {
 
-constexpr std::string_view kDeleted = " (deleted)";
-
 // Whole seconds: "83162.52 160122.01" is 83162.
 Result<uint64_t> read_uptime(const std::string& root) {
   const std::string path = root + "/proc/uptime";

@@ -8,7 +8,6 @@
 namespace nrd::onload {
 namespace {
 
-constexpr std::string_view kDeleted = " (deleted)";
 constexpr std::string_view kLinkPrefix = "onload:[";
 constexpr size_t kFdinfoLimit = 1 << 20;   // lists every watched file of an epoll
 constexpr unsigned kPathOnly = 010000000;  // O_PATH in the octal flags of fdinfo

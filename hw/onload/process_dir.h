@@ -17,6 +17,9 @@
 
 namespace nrd::onload {
 
+// What the kernel appends to the path of a file whose name is gone.
+inline constexpr std::string_view kDeleted = " (deleted)";
+
 struct ProcessStatus {
   ProcessId id;
   std::string comm;

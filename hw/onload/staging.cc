@@ -17,7 +17,6 @@
 namespace nrd::onload {
 namespace {
 
-constexpr size_t kBlock = size_t{1} << 16;
 constexpr int kLinkHops = 8;  // liba.so -> liba.so.1 -> liba.so.1.2
 
 Failure not_stored(const std::string& path, int error) {
@@ -119,7 +118,7 @@ Result<std::string> Staging::write(int folder, const std::string& name, bool exe
   const UniqueFd file(::openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file.valid()) return not_stored(name, errno);
   Sha256 digest;
-  std::vector<char> block(kBlock);
+  std::vector<char> block(kCopyBytes);
   for (uint64_t size = 0;;) {
     const size_t got = TRY(next(block));
     if (got == 0) break;

@@ -26,6 +26,8 @@
 
 namespace nrd::onload {
 
+inline constexpr size_t kCopyBytes = size_t{1} << 16;  // at a time
+
 // A release has about 60 MB.
 struct TreeLimits {
   uint64_t file = uint64_t{512} << 20;  // bytes

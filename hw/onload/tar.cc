@@ -9,8 +9,6 @@
 namespace nrd::onload {
 namespace {
 
-constexpr size_t kBlock = size_t{1} << 16;
-
 using Archive = std::unique_ptr<archive, int (*)(archive*)>;
 
 Failure unreadable(archive* archive) {
@@ -32,7 +30,7 @@ Archive reader() {
 }
 
 // "./usr/bin/" is usr/bin; empty: the root of the archive.
-std::string_view normalized(std::string_view path) {
+std::string_view plain_path(std::string_view path) {
   while (path.starts_with("./")) path.remove_prefix(2);
   if (path.ends_with('/') && path != "/") path.remove_suffix(1);
   return path == "." ? "" : path;
@@ -41,9 +39,9 @@ std::string_view normalized(std::string_view path) {
 Result<void> add(archive* archive, archive_entry* entry, Staging& into) {
   const char* const raw = ::archive_entry_pathname(entry);
   if (raw == nullptr) return fail(ErrorCode::BadRequest, "the tar archive contains an invalid file name");
-  const std::string_view path = normalized(raw);
+  const std::string_view path = plain_path(raw);
   if (const char* const existing = ::archive_entry_hardlink(entry); existing != nullptr) {
-    return into.add_hard_link(path, normalized(existing));
+    return into.add_hard_link(path, plain_path(existing));
   }
   switch (::archive_entry_filetype(entry)) {
     case AE_IFDIR:
@@ -69,7 +67,7 @@ Result<void> add(archive* archive, archive_entry* entry, Staging& into) {
 Result<void> unpack_tar(int file, Staging& into) {
   const Archive archive = reader();
   if (!archive) return fail(ErrorCode::Internal, "cannot read tar archives", "libarchive lacks a filter");
-  if (::archive_read_open_fd(archive.get(), file, kBlock) != ARCHIVE_OK) return unreadable(archive.get());
+  if (::archive_read_open_fd(archive.get(), file, kCopyBytes) != ARCHIVE_OK) return unreadable(archive.get());
   for (;;) {
     archive_entry* entry = nullptr;
     const int got = ::archive_read_next_header(archive.get(), &entry);

@@ -131,7 +131,7 @@ std::optional<ClosId> class_of(std::string_view group) {
 
 std::string name_of(ClosId clos) { return "COS" + std::to_string(clos.value); }
 
-std::string directory_of(ClosId clos) { return clos == ClosId{0} ? "" : "/" + name_of(clos); }
+std::string directory_of(ClosId clos) { return clos == kRootClass ? "" : "/" + name_of(clos); }
 
 Result<void> make_group(ClosId clos) {
   const std::string path = path_of(directory_of(clos));

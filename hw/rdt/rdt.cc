@@ -178,7 +178,7 @@ class ResctrlRdt final : public Rdt {
   bool has_lost_group(const std::map<ClosId, Class>& seen) {
     const Result<std::set<std::string>> names = group_names();
     return names && std::ranges::any_of(seen, [&names](const auto& entry) {
-             return entry.first != ClosId{0} && !names->contains(name_of(entry.first));
+             return entry.first != kRootClass && !names->contains(name_of(entry.first));
            });
   }
 
@@ -202,7 +202,7 @@ class ResctrlRdt final : public Rdt {
       const auto group = observed.classes.find(clos);
       if (group == observed.classes.end()) continue;
       TRY(remove_group(name_of(clos)));
-      observed.classes[ClosId{0}].cpus |= group->second.cpus;
+      observed.classes[kRootClass].cpus |= group->second.cpus;
       for (auto& [task, places] : observed.tasks) {
         if (places.erase(name_of(clos)) > 0) places.insert("");
       }
@@ -300,7 +300,7 @@ class ResctrlRdt final : public Rdt {
     const std::vector<std::string> groups = TRY(list_groups());
     Observed observed;
     const std::optional<Group> root = TRY(read_group(""));
-    if (root) observed.classes[ClosId{0}] = root->group;
+    if (root) observed.classes[kRootClass] = root->group;
     std::map<pid_t, std::string> group_of;
     for (const std::string& name : groups) {
       const std::optional<Group> group = TRY(read_group("/" + name));

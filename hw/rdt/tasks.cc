@@ -8,7 +8,6 @@
 namespace nrd::rdt {
 namespace {
 
-constexpr ClosId kRootClass{0};
 // The maximum number of passes over a process that keeps starting threads: after the first pass its new ones are in the
 // group anyway, or reading back finds them.
 constexpr int kMaxPasses = 64;

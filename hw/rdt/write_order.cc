@@ -5,8 +5,6 @@
 namespace nrd::rdt {
 namespace {
 
-constexpr ClosId kRootClass{0};
-
 // One class on one cache on the way from `before` to `goal`; `now` is the last written mask.
 struct Move {
   ClosId clos;

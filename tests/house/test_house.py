@@ -24,7 +24,7 @@ HOMES = {
     "pqos.h": "hw/rdt/pqos.cc", "hwloc.h": "hw/cpuset/topology.cc", "sqlite3.h": "store/sqlite.cc", "pistache/": "api/http/", "rapidjson/": "base/json/",
     "toml++/": ("daemon/config_document.cc", "api/tree/toml.cc"), "yaml-cpp/": "api/tree/yaml.cc",
     "curl/": "cli/", "CLI/": ("daemon/options.cc", "cli/"),
-    "openssl/": ("api/http/", "api/auth/certificate_list.cc", "cli/certificates.cc", "cli/certificate_facts.cc", "base/sha256.cc"),
+    "openssl/": ("api/http/", "api/auth/certificate_list.cc", "cli/certificate", "base/sha256.cc"),
     "zlib.h": "api/http/inflate.cc", "libelf.h": "hw/onload/module_file.cc", "libkmod.h": "hw/onload/modules.cc", "archive": ("hw/onload/tar.cc", "cli/support_bundle.cc"),
     "security/": "api/auth/pam.cc", "prometheus/": "api/metrics/",
     "systemd/": ("base/log.cc", "cli/unit_process.cc", "daemon/notify.cc", "hw/cpuset/units.cc"),

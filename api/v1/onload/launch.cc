@@ -49,7 +49,7 @@ Error within_onload(Error error) {
 }  // namespace
 
 // The allocations admit the workload before the engine runs, so that it is created completely or not at all.
-Result<LaunchRequest> parse_launch(const Value& body, SpecPatch& patch) {
+Result<LaunchRequest> parse_launch(const Value& body, nrd::SpecPatch& patch) {
   const Value* value = body.find(kLaunchMember);
   if (!value) return LaunchRequest();
   if (value->is_null()) {
@@ -79,7 +79,7 @@ void render_launch(json::Writer& w, const onload::LaunchEnvironment& launch, std
                           {"warnings", launch.warnings}});
 }
 
-void render_launch(json::Writer& w, const Spec& spec, const Launch& launch) {
+void render_launch(json::Writer& w, const nrd::Spec& spec, const Launch& launch) {
   if (!spec.onload) return;
   const OnloadUse& use = *spec.onload;
   w.key(kLaunchMember).begin_object();

@@ -7,14 +7,12 @@
 namespace nrd::plan {
 namespace {
 
-constexpr const char* kField = "/cpu/cpus";
+constexpr const char* kCpusField = "/cpu/cpus";
 
 std::string cpu_text(const CpuSet& cpus) { return "CPU " + cpus.to_string(); }
 
-std::string pool_text(const CpuPool& pool) { return "pool \"" + pool.name + "\""; }
-
 Failure refuse(const std::string& message, const std::string& allowed) {
-  return fail_at(ErrorCode::BadRequest, kField, message, allowed);
+  return fail_at(ErrorCode::BadRequest, kCpusField, message, allowed);
 }
 
 // CPUs that a request may name now.
@@ -33,7 +31,7 @@ Failure taken(const Situation& situation, const CpuRequest& request, const CpuSe
   for (const CpuId cpu : cpus.members()) subject += (subject.empty() ? "" : " ") + std::to_string(cpu.value);
   const CpuSet others = usable(situation, request);
   return Failure(Error{.code = ErrorCode::CpuTaken,
-                       .field = kField,
+                       .field = kCpusField,
                        .message = cpu_text(cpus) + which + " belongs to another workload",
                        .detail = {},
                        .allowed = others.empty() ? "" : "CPUs of " + others.to_string(),

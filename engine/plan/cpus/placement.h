@@ -19,6 +19,9 @@ struct Apart {
   std::optional<cpuset::Level> level{};  // nullopt: that of the request
 };
 
+// For messages.
+inline std::string pool_text(const CpuPool& pool) { return "pool \"" + pool.name + "\""; }
+
 struct Situation {
   const ZoneTree& tree;
   const CpuPool& pool;

@@ -15,8 +15,6 @@ using cpuset::Level;
 
 uint32_t number_of(const CpuRequest& request) { return std::max(request.count, request.cores); }
 
-std::string pool_text(const CpuPool& pool) { return "pool \"" + pool.name + "\""; }
-
 std::string near_text(const CpuRequest& request) {
   std::string text;
   for (const std::string& near : request.near) text += (text.empty() ? "" : " and ") + near;
