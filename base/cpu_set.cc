@@ -102,9 +102,21 @@ size_t CpuSet::size() const {
   return count;
 }
 
-bool CpuSet::intersects(const CpuSet& other) const { return !(*this & other).empty(); }
+bool CpuSet::intersects(const CpuSet& other) const {
+  const size_t common = std::min(words_.size(), other.words_.size());
+  for (size_t i = 0; i < common; ++i) {
+    if ((words_[i] & other.words_[i]) != 0) return true;
+  }
+  return false;
+}
 
-bool CpuSet::is_subset_of(const CpuSet& other) const { return (*this - other).empty(); }
+bool CpuSet::is_subset_of(const CpuSet& other) const {
+  if (words_.size() > other.words_.size()) return false;
+  for (size_t i = 0; i < words_.size(); ++i) {
+    if ((words_[i] & ~other.words_[i]) != 0) return false;
+  }
+  return true;
+}
 
 std::vector<CpuId> CpuSet::members() const {
   std::vector<CpuId> cpus;

@@ -269,13 +269,12 @@ std::map<CpuId, BranchMissThreshold> monitored_cpus(const Workloads& workloads) 
   return monitored;
 }
 
-std::optional<pstate::FrequencySetting> original_setting(const NodeState& state, CpuId cpu) {
+const pstate::FrequencySetting* original_setting(const NodeState& state, CpuId cpu) {
   if (const auto claimed = state.baselines.frequencies.find(cpu); claimed != state.baselines.frequencies.end()) {
-    return claimed->second;
+    return &claimed->second;
   }
   const auto observed = state.observed.pstate.cpus.find(cpu);
-  if (observed == state.observed.pstate.cpus.end()) return std::nullopt;
-  return observed->second;
+  return observed == state.observed.pstate.cpus.end() ? nullptr : &observed->second;
 }
 
 const pstate::FrequencySetting& given_back(const Baselines& baselines, CpuId cpu) {
@@ -284,9 +283,9 @@ const pstate::FrequencySetting& given_back(const Baselines& baselines, CpuId cpu
 }
 
 pstate::FrequencySetting wanted_knobs(const NodeState& state, const Workload& workload, CpuId cpu,
-                                      pstate::FrequencySetting before) {
+                                      const pstate::FrequencySetting& before) {
   const pstate::FrequencySetting& granted = workload.grant.frequencies.at(cpu);
-  pstate::FrequencySetting knobs = std::move(before);
+  pstate::FrequencySetting knobs = before;
   knobs.min = granted.min;
   knobs.max = granted.max;
   if (is_monitored(workload)) {

@@ -129,13 +129,13 @@ bool is_ok(const NodeState& state);
 // The monitored CPUs, with the threshold of each.
 std::map<CpuId, BranchMissThreshold> monitored_cpus(const Workloads& workloads);
 // The frequency setting of `cpu` before nrd changed it: its baseline, or its present value if it is not claimed.
-// Nullopt if neither is known.
-std::optional<pstate::FrequencySetting> original_setting(const NodeState& state, CpuId cpu);
+// Null if neither is known.
+const pstate::FrequencySetting* original_setting(const NodeState& state, CpuId cpu);
 // The setting that a claimed `cpu` gets back once no workload sets it.
 const pstate::FrequencySetting& given_back(const Baselines& baselines, CpuId cpu);
 // The setting of `cpu` for `workload`, which was granted a frequency there, on top of the one it had before.
 pstate::FrequencySetting wanted_knobs(const NodeState& state, const Workload& workload, CpuId cpu,
-                                      pstate::FrequencySetting before);
+                                      const pstate::FrequencySetting& before);
 // The highest frequency of `cpu` now: its base frequency while turbo is off.
 KHz reach(const pstate::Node& node, const pstate::Cpu& cpu);
 // The speed of `cpu`: that of its frequency domain, which is fast if one of its CPUs requests it.

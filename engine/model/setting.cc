@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "engine/model/cpu_memory.h"
 #include "engine/model/cpu_noise.h"
@@ -130,29 +131,63 @@ ClassWays ways_in_use(const NodeState& state) {
   return classes;
 }
 
-// CPUs that share a domain with a workload's CPU change with it, so nrd must restore them as well.
-pstate::Setting frequency_setting_of(const NodeState& state) {
-  std::map<CpuId, const Workload*> owners;
-  CpuSet granted;
-  for (const auto& [id, workload] : state.workloads) {
-    for (const auto& [cpu, knobs] : workload.grant.frequencies) {
-      owners[cpu] = &workload;
-      granted.add(cpu);
+namespace {
+
+// The workloads that set frequencies. CPUs that share a domain with a workload's CPU change with it, so nrd must
+// restore them as well.
+class FrequencyOwners {
+ public:
+  explicit FrequencyOwners(const Workloads& workloads) {
+    for (const auto& [id, workload] : workloads) {
+      for (const auto& [cpu, knobs] : workload.grant.frequencies) {
+        if (cpu.value >= by_cpu_.size()) by_cpu_.resize(cpu.value + 1);
+        by_cpu_[cpu.value] = &workload;
+        granted_.add(cpu);
+      }
     }
   }
+
+  bool sets(CpuId cpu, const CpuSet& domain) const { return granted_.contains(cpu) || domain.intersects(granted_); }
+  // The CPU whose grant holds for `cpu`, which one of them sets.
+  CpuId leader_of(CpuId cpu, const CpuSet& domain) const {
+    return granted_.contains(cpu) ? cpu : (domain & granted_).members().front();
+  }
+  const Workload& owner_of(CpuId leader) const { return *by_cpu_[leader.value]; }
+
+ private:
+  std::vector<const Workload*> by_cpu_;
+  CpuSet granted_;
+};
+
+}  // namespace
+
+pstate::Setting frequency_setting_of(const NodeState& state) {
+  const FrequencyOwners owners(state.workloads);
+  static const pstate::FrequencySetting kUnknown{};
   pstate::Setting wanted;
   for (const auto& [cpu, facts] : state.facts.pstate.cpus) {
-    const CpuSet leaders = granted.contains(cpu) ? CpuSet{cpu.value} : facts.domain & granted;
-    const auto claimed = state.baselines.frequencies.find(cpu);
-    if (!leaders.empty()) {
-      const CpuId leader = leaders.members().front();
-      const pstate::FrequencySetting before = original_setting(state, cpu).value_or(pstate::FrequencySetting{});
-      wanted.cpus[cpu] = wanted_knobs(state, *owners.at(leader), leader, before);
-    } else if (claimed != state.baselines.frequencies.end()) {
-      wanted.put_back[cpu] = given_back(state.baselines, cpu);
+    if (owners.sets(cpu, facts.domain)) {
+      const CpuId leader = owners.leader_of(cpu, facts.domain);
+      const pstate::FrequencySetting* before = original_setting(state, cpu);
+      wanted.cpus.emplace_hint(wanted.cpus.end(), cpu,
+                               wanted_knobs(state, owners.owner_of(leader), leader, before ? *before : kUnknown));
+    } else if (state.baselines.frequencies.contains(cpu)) {
+      wanted.put_back.emplace_hint(wanted.put_back.end(), cpu, given_back(state.baselines, cpu));
     }
   }
   return wanted;
+}
+
+CpuSet released_frequencies(const NodeState& state) {
+  if (state.baselines.frequencies.empty()) return {};
+  const FrequencyOwners owners(state.workloads);
+  CpuSet released;
+  for (const auto& [cpu, before] : state.baselines.frequencies) {
+    const auto facts = state.facts.pstate.cpus.find(cpu);
+    const bool is_there = facts != state.facts.pstate.cpus.end();
+    if (is_there && !owners.sets(cpu, facts->second.domain)) released.add(cpu);
+  }
+  return released;
 }
 
 rdt::Setting task_classes_of(const NodeState& state) {

@@ -14,6 +14,8 @@ Setting setting_of(const NodeState& state);
 
 // Its parts about frequencies, about the classes of tasks, and about tasks (their classes and where they run) alone.
 pstate::Setting frequency_setting_of(const NodeState& state);
+// Claimed CPUs whose frequency no workload sets any more: `put_back` of that setting.
+CpuSet released_frequencies(const NodeState& state);
 rdt::Setting task_classes_of(const NodeState& state);
 Setting task_setting_of(const NodeState& state);
 

@@ -197,8 +197,8 @@ Result<std::map<CpuId, pstate::FrequencySetting>> plan_frequencies(const NodeSta
                                  (missing.empty() ? std::string() : ": " + missing.front()));
     }
     const pstate::Cpu& cpu = found->second;
-    const pstate::FrequencySetting before =
-        original_setting(state, id).value_or(pstate::FrequencySetting{cpu.min, cpu.max, "", ""});
+    const pstate::FrequencySetting* known = original_setting(state, id);
+    const pstate::FrequencySetting before = known ? *known : pstate::FrequencySetting{cpu.min, cpu.max, "", ""};
     const Window window = TRY(window_of(request, id, cpu, {before.min, before.max}, reach(state.facts.pstate, cpu)));
     const pstate::FrequencySetting knobs{window.min, window.max, request.governor, request.epp};
     const Result<void> checked =

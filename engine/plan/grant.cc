@@ -146,7 +146,6 @@ Result<Workloads> remove(const NodeState& state, WorkloadId id) {
 
 Workloads without_tasks(const NodeState& state, const std::map<WorkloadId, std::vector<Task>>& left, Time now) {
   Workloads workloads = state.workloads;
-  Workloads::Index& index = workloads.edit();
   std::set<CacheId> freed;  // by best effort
   for (const auto& [id, tasks] : left) {
     Workload workload = state.workloads.at(id);
@@ -167,9 +166,9 @@ Workloads without_tasks(const NodeState& state, const std::map<WorkloadId, std::
       if (!workload.grant.ways.contains(cache)) freed.insert(cache);
     }
     if (is_over) {
-      index.erase(id);
+      workloads.erase(id);
     } else {
-      index[id] = std::make_shared<const Workload>(std::move(workload));
+      workloads.put(std::move(workload));
     }
   }
   if (main_layout(state)) reclaim_free_ways(state, workloads, freed);

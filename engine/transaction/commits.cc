@@ -17,11 +17,11 @@ namespace nrd {
 
 Result<void> Commits::load() {
   const store::Records records = TRY(store_.load());
-  Workloads::Index& workloads = state_.workloads.edit();
+  std::vector<Workload> workloads;
   for (const store::WorkloadRow& row : records.workloads) {
-    const Workload workload = TRY(from_row(row));
-    workloads[workload.id] = std::make_shared<const Workload>(workload);
+    workloads.push_back(TRY(from_row(row)));
   }
+  state_.workloads = Workloads(std::move(workloads));
   state_.next_id = records.next_id;
   state_.revision = records.revision;
   if (records.boot_id == state_.facts.boot_id) state_.baselines = TRY(baselines_of(records.baselines));
@@ -75,17 +75,12 @@ void Commits::release_restored() {
 bool Commits::drop_restored() {
   Baselines& baselines = state_.baselines;
   if (!sync_.is_in_sync()) return false;
-  std::vector<CpuId> restored;
-  if (!baselines.frequencies.empty()) {
-    for (const auto& [cpu, before] : frequency_setting_of(state_).put_back) {
-      if (!sync_.pending_restore().contains(cpu)) restored.push_back(cpu);
-    }
-  }
+  const CpuSet restored = released_frequencies(state_) - sync_.pending_restore();
   std::vector<TaskClaim> finished;
   if (!baselines.tasks.empty()) finished = finished_task_claims(state_);
   if (!restored.empty()) {
     std::map<CpuId, pstate::FrequencySetting>& claimed = baselines.frequencies.edit();
-    for (const CpuId cpu : restored) {
+    for (const CpuId cpu : restored.members()) {
       claimed.erase(cpu);
       baselines.frequencies_of_others.erase(cpu);
     }

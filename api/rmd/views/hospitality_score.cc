@@ -22,8 +22,7 @@ Workloads neighbours(const NodeState& state, CacheId cache) {
     if (shared == nullptr || (has_ways && !shared->grant.ways.contains(cache))) shared = &workload;
   }
   Workloads kept = state.workloads;
-  std::erase_if(kept.edit(), [shared](const auto& entry) {
-    const Workload& workload = *entry.second;
+  kept.erase_if([shared](const Workload& workload) {
     return workload.grant.pool == Pool::Shared ? &workload != shared : !workload.grant.has_class();
   });
   return kept;
