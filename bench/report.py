@@ -13,14 +13,14 @@ def progress(text):
     print(f"bench: {text}", file=sys.stderr, flush=True)
 
 
-def build(root, targets):
-    """The release preset's folder, with these targets made."""
-    progress("building")
-    for step in ["cmake", "--preset", "release"], ["cmake", "--build", "--preset", "release", "--target", *targets]:
+def build(root, preset, targets):
+    """The preset's folder, with these targets made."""
+    progress(f"building ({preset})")
+    for step in ["cmake", "--preset", preset], ["cmake", "--build", "--preset", preset, "--target", *targets]:
         done = subprocess.run(step, cwd=root, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise CannotMeasure(f"{' '.join(step)} failed:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
-    return root / "build/release"
+    return root / "build" / preset
 
 
 def medians(rounds):
