@@ -6,7 +6,7 @@
 #
 #   nrd_module(engine PATH engine SOURCES transaction/engine.cc HEADERS transaction/engine.h USES base hw_rdt_types)
 #
-# With CMAKE_UNITY_BUILD, as the presets release, dev and tsan have it, the sources of a folder are compiled as one, in half
+# With CMAKE_UNITY_BUILD, as most presets have it, the sources of a folder are compiled as one, in half
 # of the time. ALONE names those that cannot be, because a name of their own is one of another source, too.
 #
 # FAST names sources that compute for long: a release, which is compiled for size otherwise, has them compiled for speed.
