@@ -9,6 +9,14 @@
 #include "cli/answer.h"
 
 namespace nrd::cli {
+
+std::string coloured(char glyph, Colour colour, std::string_view grey, std::string_view plain) {
+  const std::string text(1, glyph);
+  if (colour == Colour::No || plain.find(glyph) != std::string_view::npos) return text;
+  const int number = grey.find(glyph) != std::string_view::npos ? 37 : 31 + glyph % 6;
+  return "\x1b[" + std::to_string(number) + "m" + text + "\x1b[0m";
+}
+
 namespace {
 
 constexpr char kOs = 'O';
@@ -33,12 +41,8 @@ std::map<std::string, char> letters_of(const json::Value& workloads) {
   return letters;
 }
 
-std::string coloured(char glyph, Colour colour) {
-  const std::string text(1, glyph);
-  if (colour == Colour::No || glyph == kIdle) return text;
-  // Six terminal colours, chosen by letter so that neighbours differ.
-  const int number = glyph == kOs ? 37 : 31 + glyph % 6;
-  return "\x1b[" + std::to_string(number) + "m" + text + "\x1b[0m";
+std::string coloured_way(char glyph, Colour colour) {
+  return coloured(glyph, colour, std::string_view(&kOs, 1), std::string_view(&kIdle, 1));
 }
 
 struct Row {
@@ -52,7 +56,7 @@ struct Row {
     std::string line;
     for (unsigned way = 0; way < cells.size(); ++way) {
       // Pad to the width of the way number above.
-      line += " " + coloured(cells[way], colour) + (way >= 10 ? " " : "");
+      line += " " + coloured_way(cells[way], colour) + (way >= 10 ? " " : "");
     }
     return line.substr(0, line.find_last_not_of(' ') + 1);
   }
@@ -89,19 +93,19 @@ Row pools(const json::Value& layout, size_t ways) {
 
 std::string legend(const json::Value& workloads, const std::map<std::string, char>& letters, Colour colour) {
   std::string text =
-      "  " + coloured(kOs, colour) + "  OS: the longest run of free ways (COS0)      .  idle      x  foreign\n";
+      "  " + coloured_way(kOs, colour) + "  OS: the longest run of free ways (COS0)      .  idle      x  foreign\n";
   for (const json::Value& workload : workloads.items()) {
     const std::string id = text_or_nothing(workload, "id");
     const std::string uuid = text_or_nothing(workload, "uuid");
     const std::string name = text_or_nothing(workload, "name");
     const std::string labels = labels_of(workload);
-    text += "  " + coloured(letters.at(id), colour) + "  workload " + id + ": " + text_or_nothing(workload, "pool") +
-            ", " + (text_or_nothing(workload, "cos_name").empty() ? "" : text_or_nothing(workload, "cos_name") + ", ") +
-            whom(workload) + (ratios_of(workload) == "-" ? "" : ", ratio " + ratios_of(workload)) +
-            (name.empty() ? "" : ", name " + name) + (labels.empty() ? "" : ", " + labels) +
-            (uuid.empty() ? "" : ", uuid " + uuid) +
-            (text_or_nothing(workload, "status") == "Successful" ? "" : ", " + text_or_nothing(workload, "status")) +
-            "\n";
+    text +=
+        "  " + coloured_way(letters.at(id), colour) + "  workload " + id + ": " + text_or_nothing(workload, "pool") +
+        ", " + (text_or_nothing(workload, "cos_name").empty() ? "" : text_or_nothing(workload, "cos_name") + ", ") +
+        whom(workload) + (ratios_of(workload) == "-" ? "" : ", ratio " + ratios_of(workload)) +
+        (name.empty() ? "" : ", name " + name) + (labels.empty() ? "" : ", " + labels) +
+        (uuid.empty() ? "" : ", uuid " + uuid) +
+        (text_or_nothing(workload, "status") == "Successful" ? "" : ", " + text_or_nothing(workload, "status")) + "\n";
   }
   return text + "  pools: o OS floor, g guarantee, b best effort, s shared, i infra\n";
 }

@@ -10,12 +10,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/json/value.h"
 
 namespace nrd::cli {
 
 enum class Colour { No, Yes };
+
+// Letters get one of six terminal colours, so that neighbours differ; those in `grey` are grey, those in `plain` stay.
+std::string coloured(char glyph, Colour colour, std::string_view grey, std::string_view plain);
 
 // `node` is the response of GET /v1/node, `workloads` that of GET /v1/workloads. Control characters in uuids and
 // group names are removed.

@@ -50,12 +50,7 @@ char glyph_of(const json::Value& cpu, const std::map<std::string, char>& letters
   return use == "offline" ? 'x' : 'o';
 }
 
-std::string coloured_cpu(char glyph, Colour colour) {
-  const std::string text(1, glyph);
-  if (colour == Colour::No || glyph == '.' || glyph == 'x') return text;
-  const int number = glyph == 'o' || glyph == '-' ? 37 : 31 + glyph % 6;  // six colours, so that neighbours differ
-  return "\x1b[" + std::to_string(number) + "m" + text + "\x1b[0m";
-}
+std::string coloured_cpu(char glyph, Colour colour) { return coloured(glyph, colour, "o-", ".x"); }
 
 std::vector<CpuSet> cores_in(const std::vector<Zone>& zones, const CpuSet& cpus) {
   std::vector<CpuSet> cores;

@@ -64,8 +64,7 @@ Problem read_quotas(const Value& value, std::optional<NamedCpuQuotas>& target) {
 Value shown(const CpuQuota& quota) {
   std::vector<Value> pools;
   for (const std::string& pool : quota.pools) pools.push_back(Value::string(pool));
-  return Value::object(
-      {{"pools", Value::array(std::move(pools))}, {"count", Value::number(std::to_string(quota.count))}});
+  return Value::object({{"pools", Value::array(std::move(pools))}, {"count", number(quota.count)}});
 }
 
 Failure refused(const std::string& problem) {

@@ -13,8 +13,6 @@ namespace {
 
 using json::Value;
 
-constexpr unsigned kMostAllocations = 100'000;
-
 Problem read_count(const Value& value, unsigned most, std::optional<unsigned>& target) {
   const auto count = value.as_unsigned();
   if (!count || *count > most) return "expected a whole number from 0 to " + std::to_string(most);

@@ -8,6 +8,8 @@
 
 namespace nrd::daemon {
 
+inline constexpr unsigned kMostAllocations = 100'000;  // of Onload
+
 // {ways = 5, onload = 50, pools = {fast = "4-7", common = 2}}
 ValueType<std::optional<Reserve>> reserve();
 

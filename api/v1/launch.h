@@ -21,6 +21,8 @@ namespace nrd::v1 {
 //   {"core_ids": ["4"], "onload": {"profile": "latency", "env": {"EF_POLL_USEC": "100000"}}}
 constexpr std::string_view kLaunchMember = "onload";
 
+// nrd::Spec and nrd::SpecPatch: sources of api/v1/onload also use nrd::onload, which has its own.
+
 // The member of `body`; null if it is absent. A JSON null removes Onload: `patch` says so then.
 Result<LaunchRequest> parse_launch(const json::Value& body, nrd::SpecPatch& patch);
 

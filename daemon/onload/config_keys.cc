@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "daemon/launch.h"
+#include "daemon/reserve_values.h"
 #include "engine/onload/enum_names.h"
 
 namespace nrd::daemon {
@@ -12,7 +13,6 @@ namespace {
 
 using json::Value;
 
-constexpr unsigned kMostAllocations = 100'000;
 constexpr int64_t kDay = 86400;
 
 constexpr auto kReload = ConfigKey::Takes::Reload;

@@ -35,7 +35,7 @@ namespace nrd::daemon {
 namespace {
 
 using namespace onload;
-using onload::Spec;
+using onload::Spec;  // not nrd::Spec
 
 std::string running_kernel() {
   utsname names{};

@@ -10,7 +10,7 @@ namespace nrd::daemon {
 namespace {
 
 using namespace onload;
-using onload::Spec;
+using onload::Spec;  // not nrd::Spec
 
 // The module prints these ids into seven bytes.
 constexpr uint32_t kMostId = 999999;

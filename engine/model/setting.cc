@@ -1,6 +1,7 @@
 #include "engine/model/setting.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -147,10 +148,11 @@ class FrequencyOwners {
     }
   }
 
-  bool sets(CpuId cpu, const CpuSet& domain) const { return granted_.contains(cpu) || domain.intersects(granted_); }
-  // The CPU whose grant holds for `cpu`, which one of them sets.
-  CpuId leader_of(CpuId cpu, const CpuSet& domain) const {
-    return granted_.contains(cpu) ? cpu : (domain & granted_).members().front();
+  // The CPU whose grant holds for `cpu`; nullopt: none of them sets it.
+  std::optional<CpuId> leader_of(CpuId cpu, const CpuSet& domain) const {
+    if (granted_.contains(cpu)) return cpu;
+    if (!domain.intersects(granted_)) return std::nullopt;
+    return (domain & granted_).members().front();
   }
   const Workload& owner_of(CpuId leader) const { return *by_cpu_[leader.value]; }
 
@@ -159,6 +161,16 @@ class FrequencyOwners {
   CpuSet granted_;
 };
 
+CpuSet released_by(const FrequencyOwners& owners, const NodeState& state) {
+  CpuSet released;
+  for (const auto& [cpu, before] : state.baselines.frequencies) {
+    const auto facts = state.facts.pstate.cpus.find(cpu);
+    const bool is_there = facts != state.facts.pstate.cpus.end();
+    if (is_there && !owners.leader_of(cpu, facts->second.domain)) released.add(cpu);
+  }
+  return released;
+}
+
 }  // namespace
 
 pstate::Setting frequency_setting_of(const NodeState& state) {
@@ -166,28 +178,20 @@ pstate::Setting frequency_setting_of(const NodeState& state) {
   static const pstate::FrequencySetting kUnknown{};
   pstate::Setting wanted;
   for (const auto& [cpu, facts] : state.facts.pstate.cpus) {
-    if (owners.sets(cpu, facts.domain)) {
-      const CpuId leader = owners.leader_of(cpu, facts.domain);
-      const pstate::FrequencySetting* before = original_setting(state, cpu);
-      wanted.cpus.emplace_hint(wanted.cpus.end(), cpu,
-                               wanted_knobs(state, owners.owner_of(leader), leader, before ? *before : kUnknown));
-    } else if (state.baselines.frequencies.contains(cpu)) {
-      wanted.put_back.emplace_hint(wanted.put_back.end(), cpu, given_back(state.baselines, cpu));
-    }
+    const std::optional<CpuId> leader = owners.leader_of(cpu, facts.domain);
+    if (!leader) continue;
+    const pstate::FrequencySetting* before = original_setting(state, cpu);
+    wanted.cpus.emplace_hint(wanted.cpus.end(), cpu,
+                             wanted_knobs(state, owners.owner_of(*leader), *leader, before ? *before : kUnknown));
+  }
+  for (const CpuId cpu : released_by(owners, state).members()) {
+    wanted.put_back.emplace_hint(wanted.put_back.end(), cpu, given_back(state.baselines, cpu));
   }
   return wanted;
 }
 
 CpuSet released_frequencies(const NodeState& state) {
-  if (state.baselines.frequencies.empty()) return {};
-  const FrequencyOwners owners(state.workloads);
-  CpuSet released;
-  for (const auto& [cpu, before] : state.baselines.frequencies) {
-    const auto facts = state.facts.pstate.cpus.find(cpu);
-    const bool is_there = facts != state.facts.pstate.cpus.end();
-    if (is_there && !owners.sets(cpu, facts->second.domain)) released.add(cpu);
-  }
-  return released;
+  return state.baselines.frequencies.empty() ? CpuSet() : released_by(FrequencyOwners(state.workloads), state);
 }
 
 rdt::Setting task_classes_of(const NodeState& state) {

@@ -1,7 +1,5 @@
 #include "hw/cpuset/noise.h"
 
-#include <fcntl.h>
-
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -13,7 +11,6 @@
 #include "base/errno_text.h"
 #include "base/file.h"
 #include "base/number.h"
-#include "base/unique_fd.h"
 #include "hw/cpuset/knob_file.h"
 
 namespace nrd::cpuset {
@@ -82,11 +79,7 @@ std::optional<CpuSet> cpus_of(const std::string& root, const NoiseSource& source
 std::set<uint32_t> interrupts_in(const std::string& root) {
   constexpr size_t kMost = size_t{1} << 16;
   std::set<uint32_t> numbers;
-  const UniqueFd folder(::open((root + "/proc/irq").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder.valid()) return numbers;
-  const auto names = list_names(folder.get(), kMost);
-  if (!names) return numbers;
-  for (const std::string& name : *names) {
+  for (const std::string& name : names_in(root + "/proc/irq", kMost)) {
     if (const auto number = parse_number<uint32_t>(name)) numbers.insert(*number);
   }
   return numbers;
