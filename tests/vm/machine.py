@@ -228,15 +228,17 @@ class Machine:
     def _argv(self):
         # no_timer_check: on a host that is busy the timer comes late, which the kernel takes for a broken one and panics.
         # tsc=reliable: for the same reason it would give up the TSC, and might find no other clock.
+        # lpj: 10 million iterations a jiffy are right for a TSC of 2.5 GHz; the kernel would measure it for each CPU.
         # mitigations=off: an emulated CPU has none of these bugs, and with them a call of the kernel takes a tenth longer.
-        command_line = (f"console=ttyS0 panic=-1 reboot=triple no_timer_check tsc=reliable mitigations=off random.trust_cpu=on loglevel=5 "
+        command_line = (f"console=ttyS0 panic=-1 reboot=triple no_timer_check tsc=reliable lpj=10000000 mitigations=off "
+                        f"random.trust_cpu=on loglevel=5 "
                         f"vm.modules={self.kernel}/modules {'vm.manager systemd.show_status=0 ' if self.systemd else ''}{self.arguments}")
         # multidevs: the host's root may be made of several file systems with the same inode numbers.
         export = "security_model=none,multidevs=remap"
         # setpriv: a test runner that is killed takes its machine along. The thread that starts a machine has to live as long.
         return ["setpriv", "--pdeathsig", "KILL", *self._processors(), "-m", str(self.memory), "-nodefaults", "-no-user-config",
                 "-display", "none", "-no-reboot",
-                "-kernel", f"{self.kernel}/vmlinuz", "-initrd", self.initramfs, "-append", command_line,
+                "-kernel", f"{self.kernel}/vmlinux", "-initrd", self.initramfs, "-append", command_line,
                 "-chardev", "stdio,id=console", "-serial", "chardev:console",
                 "-fsdev", f"local,id=host,path=/,readonly=on,{export}", "-device", "virtio-9p-pci,fsdev=host,mount_tag=host",
                 "-fsdev", f"local,id=share,path={self.share},{export}", "-device", "virtio-9p-pci,fsdev=share,mount_tag=share",
