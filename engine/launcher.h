@@ -32,14 +32,9 @@ class Launcher {
 
   // Calls `then` with the command, whose spec holds what was admitted. The launch environment holds the workload's
   // place among the allocations; null if the workload in `state` has the same already.
-  template <typename Command>
   using Admitted = std::function<void(Result<Command>, Launch)>;
-  virtual void admit(const Requester& who, const LaunchRequest& request, const NodeState& state, CreateWorkload command,
-                     const Admitted<CreateWorkload>& then) = 0;
-  virtual void admit(const Requester& who, const LaunchRequest& request, const NodeState& state, PatchWorkload command,
-                     const Admitted<PatchWorkload>& then) = 0;
-  virtual void admit(const Requester& who, const LaunchRequest& request, const NodeState& state, PutWorkload command,
-                     const Admitted<PutWorkload>& then) = 0;
+  virtual void admit(const Requester& who, const LaunchRequest& request, const NodeState& state, Command command,
+                     const Admitted& then) = 0;
 
   // The launch environment of a workload that the same request created earlier; null if it is another one by now.
   virtual void replay(const LaunchRequest& request, const Workload& created,

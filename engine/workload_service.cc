@@ -55,23 +55,18 @@ Task as_task(const Owner& owner) {
 }
 
 // `only`: the owner to whose workloads the client is limited. Another client may have used the same key.
-Result<Done> check_owned(const Outcome& outcome, const std::optional<Owner>& only, const std::string& origin) {
-  if (!outcome) return outcome;
-  if (only && outcome->workload.spec.owner != only)
+Result<void> check_owned(const Workload& created, const std::optional<Owner>& only, const std::string& origin) {
+  if (only && created.spec.owner != only)
     return forbidden("Idempotency-Key", "the key belongs to a workload of another process", "a new key");
-  if (outcome->workload.origin != origin)
+  if (created.origin != origin)
     return forbidden("Idempotency-Key", "the key belongs to a workload of another origin", "a new key");
-  return outcome;
+  return {};
 }
 
 // After these errors the store may hold it nevertheless.
 bool may_exist(const Outcome& outcome) {
   return outcome || outcome.error().code == ErrorCode::Store || outcome.error().code == ErrorCode::Frozen;
 }
-
-const LaunchRequest& launch_of(const NewWorkload& workload) { return workload.launch; }
-const LaunchRequest& launch_of(const WorkloadPatch& patch) { return patch.launch; }
-const LaunchRequest& launch_of(const WorkloadReplacement& replacement) { return replacement.workload.launch; }
 
 }  // namespace
 
@@ -142,12 +137,24 @@ Result<PutWorkload> WorkloadService::command_of(const Requester& who, const Work
   return command;
 }
 
-template <typename Request, typename Command>
-void WorkloadService::admit(const Requester& who, const Request& request, Command command,
-                            const std::type_identity_t<Launcher::Admitted<Command>>& then) const {
-  const LaunchRequest& launch = launch_of(request);
+void WorkloadService::admit(const Requester& who, const LaunchRequest& launch, Command command,
+                            const Launcher::Admitted& then) const {
   if (!launch) return then(std::move(command), nullptr);
   launcher_->admit(who, launch, *engine_.state(), std::move(command), then);
+}
+
+void WorkloadService::submit_admitted(const Requester& who, const LaunchRequest& launch, const Command& command,
+                                      const std::optional<Owner>& owner, const Answer<Changed>& done) const {
+  admit(who, launch, command,
+        [&engine = engine_, &owners = owners_, client = who.client, owner, done](const Result<Command>& admitted,
+                                                                                 const Launch& environment) {
+          if (!admitted) return done(Failure(admitted.error()));
+          const auto answer = [&engine, &owners, owner, done, environment](const Outcome& outcome) {
+            if (owner && may_exist(outcome)) end_with_owner(engine, owners, *owner);
+            done(outcome.map([&environment](const Done& changed) { return Changed{changed, environment}; }));
+          };
+          engine.submit(*admitted, {answer, client});
+        });
 }
 
 // Replays the outcome if the key of `workload` was used, otherwise calls `first_time`. Both run on the thread of the
@@ -162,7 +169,8 @@ void WorkloadService::replay_or(const Requester& who, const NewWorkload& workloa
     });
   };
   const auto found = [only, origin = who.origin, done, first_time, replay, later = who.later](const Outcome& outcome) {
-    const Result<Done> created = check_owned(outcome, only, origin);
+    const Result<Done> created = outcome.and_then(
+        [&](const Done& known) { return check_owned(known.workload, only, origin).map([&known] { return known; }); });
     if (!created && created.error().code != ErrorCode::NotFound) return done(Failure(created.error()));
     later([created, first_time, replay] { created ? replay(*created) : first_time(); });
   };
@@ -179,50 +187,29 @@ void WorkloadService::create(const Requester& who, const NewWorkload& workload, 
     const bool may_be_replay = workload.key && command.error().code != ErrorCode::Forbidden;
     return may_be_replay ? replay_or(who, workload, *only, done, refuse) : refuse();
   }
-  const auto submit = [&engine = engine_, &owners = owners_, only = *only, client = who.client, done](
-                          const Result<CreateWorkload>& admitted, const Launch& launch) {
-    if (!admitted) return done(Failure(admitted.error()));
-    const auto answer = [&engine, &owners, only, done, launch, owner = admitted->spec.owner,
-                         origin = admitted->origin](const Outcome& outcome) {
-      if (owner && may_exist(outcome)) end_with_owner(engine, owners, *owner);
-      done(check_owned(outcome, only, origin).map([&launch](Done created) {
-        return Changed{std::move(created), launch};
-      }));
-    };
-    engine.submit(*admitted, {answer, client});
+  const auto checked = [only = *only, origin = who.origin, done](const Result<Changed>& created) {
+    done(created.and_then([&](const Changed& known) {
+      return check_owned(known.done.workload, only, origin).map([&known] { return known; });
+    }));
   };
-  if (!workload.launch || !workload.key) return admit(who, workload, *command, submit);
+  const auto submit = [this, who, launch = workload.launch, command = *command, checked] {
+    submit_admitted(who, launch, command, command.spec.owner, checked);
+  };
   // Do not admit a replayed request a second time.
-  replay_or(who, workload, *only, done,
-            [this, who, workload, command = *command, submit] { admit(who, workload, command, submit); });
+  if (workload.launch && workload.key) return replay_or(who, workload, *only, done, submit);
+  submit();
 }
 
 void WorkloadService::patch(const Requester& who, const WorkloadPatch& patch, Answer<Changed> done) const {
   const Result<PatchWorkload> command = command_of(who, patch);
   if (!command) return done(Failure(command.error()));
-  admit(who, patch, *command,
-        [&engine = engine_, client = who.client, done](const Result<PatchWorkload>& admitted, const Launch& launch) {
-          if (!admitted) return done(Failure(admitted.error()));
-          const auto answer = [done, launch](const Outcome& outcome) {
-            done(outcome.map([&launch](const Done& patched) { return Changed{patched, launch}; }));
-          };
-          engine.submit(*admitted, {answer, client});
-        });
+  submit_admitted(who, patch.launch, *command, std::nullopt, done);
 }
 
 void WorkloadService::put(const Requester& who, const WorkloadReplacement& replacement, Answer<Changed> done) const {
   const Result<PutWorkload> command = command_of(who, replacement);
   if (!command) return done(Failure(command.error()));
-  admit(who, replacement, *command,
-        [&engine = engine_, &owners = owners_, client = who.client, done](const Result<PutWorkload>& admitted,
-                                                                          const Launch& launch) {
-          if (!admitted) return done(Failure(admitted.error()));
-          const auto answer = [&engine, &owners, done, launch, owner = admitted->spec.owner](const Outcome& outcome) {
-            if (owner && may_exist(outcome)) end_with_owner(engine, owners, *owner);
-            done(outcome.map([&launch](const Done& put) { return Changed{put, launch}; }));
-          };
-          engine.submit(*admitted, {answer, client});
-        });
+  submit_admitted(who, replacement.workload.launch, *command, command->spec.owner, done);
 }
 
 void WorkloadService::remove(const Requester& who, const DeleteWorkload& command, Answer<Changed> done) const {
@@ -233,30 +220,31 @@ void WorkloadService::remove(const Requester& who, const DeleteWorkload& command
 }
 
 template <typename Request>
-void WorkloadService::dry_run_admitted(const Requester& who, const Request& request, const Answer<Done>& done) const {
+void WorkloadService::dry_run_admitted(const Requester& who, const Request& request, const LaunchRequest& launch,
+                                       const Answer<Done>& done) const {
   const auto command = command_of(who, request);
   if (!command) return done(Failure(command.error()));
   // Until the answer, the launch environment holds the place among the allocations.
-  admit(who, request, *command,
-        [&engine = engine_, client = who.client, done](const auto& admitted, const Launch& launch) {
+  admit(who, launch, *command,
+        [&engine = engine_, client = who.client, done](const Result<Command>& admitted, const Launch& environment) {
           if (!admitted) return done(Failure(admitted.error()));
-          engine.dry_run(*admitted, {[done, launch](const Outcome& outcome) { done(outcome); }, client});
+          engine.dry_run(*admitted, {[done, environment](const Outcome& outcome) { done(outcome); }, client});
         });
 }
 
 void WorkloadService::dry_run(const Requester& who, const NewWorkload& workload, const Answer<Done>& done) const {
   const Result<std::optional<Owner>> only = check_own(owners_, who, workload.owner);
   if (!only) return done(Failure(only.error()));
-  dry_run_admitted(who, workload, done);
+  dry_run_admitted(who, workload, workload.launch, done);
 }
 
 void WorkloadService::dry_run(const Requester& who, const WorkloadPatch& patch, const Answer<Done>& done) const {
-  dry_run_admitted(who, patch, done);
+  dry_run_admitted(who, patch, patch.launch, done);
 }
 
 void WorkloadService::dry_run(const Requester& who, const WorkloadReplacement& replacement,
                               const Answer<Done>& done) const {
-  dry_run_admitted(who, replacement, done);
+  dry_run_admitted(who, replacement, replacement.workload.launch, done);
 }
 
 }  // namespace nrd

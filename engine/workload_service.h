@@ -9,7 +9,6 @@
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 #include "engine/launcher.h"
@@ -75,11 +74,13 @@ class WorkloadService {
   Result<PatchWorkload> command_of(const Requester& who, const WorkloadPatch& patch) const;
   Result<PutWorkload> command_of(const Requester& who, const WorkloadReplacement& replacement) const;
   // Calls `then` with the command once the launcher has admitted what the request asks of it.
-  template <typename Request, typename Command>
-  void admit(const Requester& who, const Request& request, Command command,
-             const std::type_identity_t<Launcher::Admitted<Command>>& then) const;
+  void admit(const Requester& who, const LaunchRequest& launch, Command command, const Launcher::Admitted& then) const;
+  // Submits it after that. `owner`: of the workload that it creates or replaces.
+  void submit_admitted(const Requester& who, const LaunchRequest& launch, const Command& command,
+                       const std::optional<Owner>& owner, const Answer<Changed>& done) const;
   template <typename Request>
-  void dry_run_admitted(const Requester& who, const Request& request, const Answer<Done>& done) const;
+  void dry_run_admitted(const Requester& who, const Request& request, const LaunchRequest& launch,
+                        const Answer<Done>& done) const;
   void replay_or(const Requester& who, const NewWorkload& workload, const std::optional<Owner>& only,
                  const Answer<Changed>& done, const std::function<void()>& first_time) const;
 

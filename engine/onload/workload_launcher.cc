@@ -20,29 +20,19 @@ bool is_same(const RenderRequest& request, const std::optional<OnloadUse>& use) 
          use->profiles_win == (request.winner == profiles::Winner::Profiles);
 }
 
-void put_use(CreateWorkload& command, OnloadUse use) { command.spec.onload = std::move(use); }
-void put_use(PutWorkload& command, OnloadUse use) { command.spec.onload = std::move(use); }
-void put_use(PatchWorkload& command, OnloadUse use) { command.patch.onload = std::optional(std::move(use)); }
-
-// Calls `then` with the command once `allocations` has admitted its request.
-template <typename Command, typename Then>
-void admit_to(Allocations& allocations, const Requester& who, const RenderRequest& request, Allocations::Place place,
-              Command command, const Then& then) {
-  const auto done = [request, command = std::move(command), then](Result<Admitted> admitted) {
-    if (!admitted) {
-      admitted.error().field.insert(0, "/onload");
-      return then(Failure(std::move(admitted.error())), nullptr);
-    }
-    Command whole = command;
-    put_use(whole, use_of(request, admitted->launch));
-    const auto held = std::make_shared<const Admitted>(*std::move(admitted));
-    then(std::move(whole), Launch(held, &held->launch));
-  };
-  allocations.admit(request, place, who.origin, {done, who.client});
+// What the workload that `command` changes has now.
+std::optional<OnloadUse> present_use(const NodeState& state, const Command& command) {
+  const Workload* found = nullptr;
+  if (const auto* put = std::get_if<PutWorkload>(&command)) found = workload_with_id(state, put->spec.given_id);
+  if (const auto* patch = std::get_if<PatchWorkload>(&command); patch && state.workloads.contains(patch->id))
+    found = &state.workloads.at(patch->id);
+  return found ? found->spec.onload : std::nullopt;
 }
 
-Allocations::Place place_after(const std::optional<OnloadUse>& use) {
-  return use ? Allocations::Place::Kept : Allocations::Place::New;
+void put_use(Command& command, OnloadUse use) {
+  if (auto* create = std::get_if<CreateWorkload>(&command)) create->spec.onload = std::move(use);
+  if (auto* put = std::get_if<PutWorkload>(&command)) put->spec.onload = std::move(use);
+  if (auto* patch = std::get_if<PatchWorkload>(&command)) patch->patch.onload = std::optional(std::move(use));
 }
 
 }  // namespace
@@ -53,28 +43,25 @@ Result<void> WorkloadLauncher::check(const Requester& who) const {
                  "no onload, or onload.allocations in its allow");
 }
 
-void WorkloadLauncher::admit(const Requester& who, const LaunchRequest& request, const NodeState& /*state*/,
-                             CreateWorkload command, const Launcher::Admitted<CreateWorkload>& then) {
-  admit_to(allocations_, who, *request, Allocations::Place::New, std::move(command), then);
-}
-
 void WorkloadLauncher::admit(const Requester& who, const LaunchRequest& request, const NodeState& state,
-                             PatchWorkload command, const Launcher::Admitted<PatchWorkload>& then) {
-  const auto found = state.workloads.find(command.id);
-  const auto use = found == state.workloads.end() ? std::nullopt : found->second.spec.onload;
-  if (is_same(*request, use)) return then(std::move(command), nullptr);
-  admit_to(allocations_, who, *request, place_after(use), std::move(command), then);
-}
-
-void WorkloadLauncher::admit(const Requester& who, const LaunchRequest& request, const NodeState& state,
-                             PutWorkload command, const Launcher::Admitted<PutWorkload>& then) {
-  const Workload* found = workload_with_id(state, command.spec.given_id);
-  const auto use = found ? found->spec.onload : std::nullopt;
+                             Command command, const Launcher::Admitted& then) {
+  const std::optional<OnloadUse> use = present_use(state, command);
   if (is_same(*request, use)) {
-    command.spec.onload = use;
+    if (auto* put = std::get_if<PutWorkload>(&command)) put->spec.onload = use;
     return then(std::move(command), nullptr);
   }
-  admit_to(allocations_, who, *request, place_after(use), std::move(command), then);
+  const auto done = [request, command = std::move(command), then](Result<onload::Admitted> admitted) {
+    if (!admitted) {
+      admitted.error().field.insert(0, "/onload");
+      return then(Failure(std::move(admitted.error())), nullptr);
+    }
+    Command whole = command;
+    put_use(whole, use_of(*request, admitted->launch));
+    const auto held = std::make_shared<const onload::Admitted>(*std::move(admitted));
+    then(std::move(whole), Launch(held, &held->launch));
+  };
+  const auto place = use ? Allocations::Place::Kept : Allocations::Place::New;
+  allocations_.admit(*request, place, who.origin, {done, who.client});
 }
 
 void WorkloadLauncher::replay(const LaunchRequest& request, const Workload& created,

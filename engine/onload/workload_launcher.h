@@ -12,12 +12,8 @@ class WorkloadLauncher final : public Launcher {
   explicit WorkloadLauncher(Allocations& allocations) : allocations_(allocations) {}
 
   Result<void> check(const Requester& who) const override;
-  void admit(const Requester& who, const LaunchRequest& request, const NodeState& state, CreateWorkload command,
-             const Admitted<CreateWorkload>& then) override;
-  void admit(const Requester& who, const LaunchRequest& request, const NodeState& state, PatchWorkload command,
-             const Admitted<PatchWorkload>& then) override;
-  void admit(const Requester& who, const LaunchRequest& request, const NodeState& state, PutWorkload command,
-             const Admitted<PutWorkload>& then) override;
+  void admit(const Requester& who, const LaunchRequest& request, const NodeState& state, Command command,
+             const Admitted& then) override;
   void replay(const LaunchRequest& request, const Workload& created, const std::function<void(Launch)>& done) override;
 
  private:
