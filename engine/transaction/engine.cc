@@ -32,14 +32,9 @@ constexpr std::chrono::seconds kPartitionRetry{5};            // a repair takes 
 // At the end, for the memory of workloads that have been deleted.
 constexpr std::chrono::seconds kReleaseTime{2};
 
-struct Record {
-  store::DocumentChange operations;
-  std::function<void(Result<void>)> done;
-};
-
-struct NextConfig {
-  EngineConfig config;
-  ReloadMode mode;
+// For the engine thread, beside requests for workloads.
+struct Job {
+  std::function<Result<void>()> work;
   std::function<void(Result<void>)> done;
 };
 
@@ -83,27 +78,13 @@ class ThreadedEngine final : public Engine {
   void find_created(IdempotencyKey key, Callback<Done> done) override { push(std::move(key), std::move(done)); }
 
   void record(store::DocumentChange operations, std::function<void(Result<void>)> done) override {
-    {
-      const std::lock_guard hold(lock_);
-      if (!stopping_) {
-        records_.push_back({std::move(operations), std::move(done)});
-        wake_.notify_one();
-        return;
-      }
-    }
-    done(fail(ErrorCode::Busy, "nrd is stopping"));
+    push({.work = [this, operations = std::move(operations)] { return writer_.record(operations); },
+          .done = std::move(done)});
   }
 
   void reconfigure(EngineConfig config, ReloadMode mode, std::function<void(Result<void>)> done) override {
-    {
-      const std::lock_guard hold(lock_);
-      if (!stopping_) {
-        configs_.push_back({std::move(config), mode, std::move(done)});
-        wake_.notify_one();
-        return;
-      }
-    }
-    done(fail(ErrorCode::Busy, "nrd is stopping"));
+    push({.work = [this, config = std::move(config), mode] { return take_config(config, mode); },
+          .done = std::move(done)});
   }
 
   void refresh_cpus() override {
@@ -129,6 +110,18 @@ class ThreadedEngine final : public Engine {
   }
 
  private:
+  void push(Job job) {
+    {
+      const std::lock_guard hold(lock_);
+      if (!stopping_) {
+        jobs_.push_back(std::move(job));
+        wake_.notify_one();
+        return;
+      }
+    }
+    job.done(fail(ErrorCode::Busy, "nrd is stopping"));
+  }
+
   void push(Request request, Callback<Done> done) {
     {
       const std::lock_guard hold(lock_);
@@ -162,8 +155,7 @@ class ThreadedEngine final : public Engine {
         writer_.finish_memory_changes();
         publish();
       }
-      store_records();
-      take_configs();
+      run_jobs();
       if (!batch.empty()) {
         serve(std::move(batch));
       } else if (is_stopping()) {
@@ -212,7 +204,7 @@ class ThreadedEngine final : public Engine {
 
   bool is_stopping() {
     const std::lock_guard hold(lock_);
-    return stopping_ && records_.empty() && configs_.empty();
+    return stopping_ && jobs_.empty();
   }
 
   // Without monitored CPUs there is no deadline.
@@ -251,8 +243,7 @@ class ThreadedEngine final : public Engine {
   std::vector<Waiting> next_batch(std::optional<Steady> until) {
     std::unique_lock hold(lock_);
     const auto is_due = [this] {
-      return stopping_ || cpus_changed_ || memory_changed_ || !waiting_.empty() || !records_.empty() ||
-             !configs_.empty() || sampler_.is_due();
+      return stopping_ || cpus_changed_ || memory_changed_ || !waiting_.empty() || !jobs_.empty() || sampler_.is_due();
     };
     if (until) {
       wake_.wait_until(hold, *until, is_due);
@@ -273,16 +264,16 @@ class ThreadedEngine final : public Engine {
     hotplug_.completed(is_right, clock_.steady());
   }
 
-  void store_records() {
-    std::deque<Record> records;
+  void run_jobs() {
+    std::deque<Job> jobs;
     {
       const std::lock_guard hold(lock_);
-      records.swap(records_);
+      jobs.swap(jobs_);
     }
-    for (Record& record : records) {
-      Result<void> stored = writer_.record(std::move(record.operations));
+    for (const Job& job : jobs) {
+      Result<void> outcome = job.work();
       publish();
-      record.done(std::move(stored));
+      job.done(std::move(outcome));
     }
   }
 
@@ -291,23 +282,14 @@ class ThreadedEngine final : public Engine {
     next_ending_ = clock_.steady() + options_.tasks_interval;
   }
 
-  void take_configs() {
-    std::deque<NextConfig> configs;
-    {
-      const std::lock_guard hold(lock_);
-      configs.swap(configs_);
-    }
-    for (NextConfig& next : configs) {
-      Result<void> taken = writer_.reconfigure(next.config.node, next.mode);
-      if (taken && next.mode == ReloadMode::Apply) {
-        options_.drift_interval = next.config.drift_interval;
-        options_.tasks_interval = next.config.tasks_interval;
-        sampler_.set_interval(next.config.usage_interval);
-        begin_intervals();
-      }
-      publish();
-      next.done(std::move(taken));
-    }
+  Result<void> take_config(const EngineConfig& config, ReloadMode mode) {
+    TRY(writer_.reconfigure(config.node, mode));
+    if (mode == ReloadMode::Check) return {};
+    options_.drift_interval = config.drift_interval;
+    options_.tasks_interval = config.tasks_interval;
+    sampler_.set_interval(config.usage_interval);
+    begin_intervals();
+    return {};
   }
 
   // The changes share one commit; then come those that ask for their outcome.
@@ -322,7 +304,7 @@ class ThreadedEngine final : public Engine {
       commands.push_back(std::get<Command>(std::move(waiting->request)));
     // Also the sign of life for the watchdog.
     const auto may_begin = [this, until = begun + kBatchTime] { return (busy_since_ = clock_.steady()) < until; };
-    std::vector<Result<Applied>> outcomes = writer_.apply(commands, may_begin);
+    std::vector<Outcome> outcomes = writer_.apply(commands, may_begin);
     for (size_t i = commands.size(); i < batch.size() && i == outcomes.size(); ++i) {
       if (!may_begin() && i > 0) break;
       const auto* dry = std::get_if<DryRun>(&batch[i].request);
@@ -333,13 +315,8 @@ class ThreadedEngine final : public Engine {
     put_back(batch, outcomes.size());
     const std::shared_ptr<const NodeState> state = publish();
     for (size_t i = 0; i < batch.size(); ++i) {
-      batch[i].done(outcomes[i].map([&](Applied& applied) {
-        return Done{.state = state,
-                    .workload = std::move(applied.workload),
-                    .is_new = applied.is_new,
-                    .operation = applied.operation,
-                    .changes = std::move(applied.changes)};
-      }));
+      if (outcomes[i]) outcomes[i]->state = state;
+      batch[i].done(std::move(outcomes[i]));
     }
   }
 
@@ -378,8 +355,7 @@ class ThreadedEngine final : public Engine {
   std::condition_variable wake_;
   std::condition_variable started_;
   FairQueue<Waiting> waiting_;                // guarded by lock_
-  std::deque<Record> records_;                // guarded by lock_
-  std::deque<NextConfig> configs_;            // guarded by lock_
+  std::deque<Job> jobs_;                      // guarded by lock_
   bool cpus_changed_ = false;                 // guarded by lock_
   bool memory_changed_ = false;               // guarded by lock_
   bool stopping_ = false;                     // guarded by lock_

@@ -28,7 +28,7 @@ namespace nrd {
 // The outcome: the state after the change, and the workload in it (before the change, for a delete). Of a dry run: the
 // state as it is, and the workload as it would be; a new one has no final id yet.
 struct Done {
-  std::shared_ptr<const NodeState> state;
+  std::shared_ptr<const NodeState> state{};
   Workload workload;
   bool is_new = false;                  // created by the command, not an earlier one
   std::optional<uint64_t> operation{};  // the rest of the change follows when it has moved memory

@@ -194,10 +194,10 @@ Result<std::optional<WorkloadId>> Transaction::created_with(const IdempotencyKey
                  "a new key for a new workload");
 }
 
-Result<Applied> Transaction::find_created(const IdempotencyKey& key) {
+Outcome Transaction::find_created(const IdempotencyKey& key) {
   TRY(commits_.resolve());
   const std::optional<WorkloadId> found = TRY(created_with(key));
-  if (found) return Applied{state_.workloads.at(*found)};
+  if (found) return Done{.workload = state_.workloads.at(*found)};
   return fail(ErrorCode::NotFound, "no workload was created with this key");
 }
 
@@ -275,7 +275,7 @@ Result<Transaction::Tried> Transaction::try_one(const Command& command) {
   return tried;
 }
 
-Result<Applied> Transaction::dry_run(const Command& command) {
+Outcome Transaction::dry_run(const Command& command) {
   const RequestTime time(hardware_);
   TRY(check_revision(command));
   skip_chosen_ids();
@@ -286,8 +286,8 @@ Result<Applied> Transaction::dry_run(const Command& command) {
   if (move) TRY(memory_.check_room());
   TRY(check_no_memory_moves(state_, proposal.setting));
   const auto found = proposal.workloads.find(id);
-  Applied planned{.workload = found == proposal.workloads.end() ? state_.workloads.at(id) : found->second,
-                  .is_new = !state_.workloads.contains(id)};
+  Done planned{.workload = found == proposal.workloads.end() ? state_.workloads.at(id) : found->second,
+               .is_new = !state_.workloads.contains(id)};
   planned.changes = changes_by(state_, std::move(proposal.setting), move);
   return planned;
 }
@@ -339,10 +339,9 @@ Result<void> Transaction::carry_out(Proposal proposal) {
   return {};
 }
 
-std::vector<Result<Applied>> Transaction::apply(std::span<const Command> commands,
-                                                const std::function<bool()>& may_begin) {
+std::vector<Outcome> Transaction::apply(std::span<const Command> commands, const std::function<bool()>& may_begin) {
   const auto frozen = [] { return fail(ErrorCode::Frozen, "store state unknown; change rejected, try again"); };
-  std::vector<Result<Applied>> outcomes;
+  std::vector<Outcome> outcomes;
   std::vector<std::optional<Deferred>> deferred(commands.size());
   if (const Result<void> resolved = commits_.resolve(); !resolved) {
     outcomes.assign(commands.size(), Failure(resolved.error()));
@@ -358,9 +357,9 @@ std::vector<Result<Applied>> Transaction::apply(std::span<const Command> command
     std::optional<Workload> deleted = deleted_by(state_, command);
     const uint64_t next_id = state_.next_id;
     outcomes.push_back(apply_one(command).map([&](Tried tried) {
-      if (deleted) return Applied{*std::move(deleted)};
+      if (deleted) return Done{.workload = *std::move(deleted)};
       deferred[outcomes.size()] = std::move(tried.deferred);
-      return Applied{.workload = state_.workloads.at(tried.id), .is_new = tried.id.value >= next_id};
+      return Done{.workload = state_.workloads.at(tried.id), .is_new = tried.id.value >= next_id};
     }));
     governor_.reset();
   }
@@ -373,7 +372,7 @@ std::vector<Result<Applied>> Transaction::apply(std::span<const Command> command
   }
   // Claims of commands that failed, and of those that cancelled each other.
   if (!commits_.is_unknown()) commits_.release_restored();
-  for (Result<Applied>& outcome : outcomes) {
+  for (Outcome& outcome : outcomes) {
     if (!outcome) continue;
     if (!committed) {
       outcome = Failure(committed.error());
@@ -388,8 +387,7 @@ std::vector<Result<Applied>> Transaction::apply(std::span<const Command> command
   return outcomes;
 }
 
-void Transaction::begin_operations(std::vector<Result<Applied>>& outcomes,
-                                   std::vector<std::optional<Deferred>> deferred) {
+void Transaction::begin_operations(std::vector<Outcome>& outcomes, std::vector<std::optional<Deferred>> deferred) {
   for (size_t i = 0; i < outcomes.size(); ++i) {
     if (!outcomes[i] || !deferred[i] || !state_.workloads.contains(outcomes[i]->workload.id)) continue;
     outcomes[i]->operation = memory_.begin(outcomes[i]->workload.id, *std::move(deferred[i]));

@@ -27,14 +27,6 @@
 
 namespace nrd {
 
-// What a command did: the workload after it, before it for a delete.
-struct Applied {
-  Workload workload;
-  bool is_new = false;                  // created by the command, not by an earlier one with the same key
-  std::optional<uint64_t> operation{};  // as in Done
-  std::vector<KnobChange> changes{};    // as in Done
-};
-
 class Transaction {
  public:
   // `memory_changed` is called by another thread when finish_memory_changes() has something to do.
@@ -44,14 +36,15 @@ class Transaction {
 
   // Start after stop, crash or reboot: converges the hardware to the stored state.
   Result<void> recover();
-  // One outcome for each command, in order; all share one commit. The publisher fills in `Done::state`. `may_begin` is
-  // asked before each; from the first on for which it is false, but for the first of all, there are no outcomes.
-  std::vector<Result<Applied>> apply(
+  // One outcome for each command, in order; all share one commit. The publisher fills in `Done::state`, here and below.
+  // `may_begin` is asked before each; from the first on for which it is false, but for the first of all, there are no
+  // outcomes.
+  std::vector<Outcome> apply(
       std::span<const Command> commands, const std::function<bool()>& may_begin = [] { return true; });
   // What `command` would do now. Observes, and writes nothing.
-  Result<Applied> dry_run(const Command& command);
+  Outcome dry_run(const Command& command);
   // The workload created with this key. NotFound: the key was not used.
-  Result<Applied> find_created(const IdempotencyKey& key);
+  Outcome find_created(const IdempotencyKey& key);
   // Commits on its own.
   Result<void> record(store::DocumentChange operations);
   // Another configuration of the node's resources; ReloadMode::Check changes nothing.
@@ -95,7 +88,7 @@ class Transaction {
   Result<Tried> try_one(const Command& command);
   std::optional<cpuset::MemoryChange> move_before(const Command& command, const Proposal& proposal,
                                                   WorkloadId id) const;
-  void begin_operations(std::vector<Result<Applied>>& outcomes, std::vector<std::optional<Deferred>> deferred);
+  void begin_operations(std::vector<Outcome>& outcomes, std::vector<std::optional<Deferred>> deferred);
   Result<void> apply_moved(const Command& command, const cpuset::MemoryChange& moved);
   Result<void> carry_out(Proposal proposal);
 

@@ -27,7 +27,7 @@ const NodeState& TransactionFixture::state() const { return writer->state(); }
 
 Result<Workload> TransactionFixture::apply(Command command) {
   const std::vector<Command> commands{std::move(command)};
-  return writer->apply(commands).front().map([](Applied applied) { return std::move(applied.workload); });
+  return writer->apply(commands).front().map([](Done done) { return std::move(done.workload); });
 }
 
 Result<Workload> TransactionFixture::create(Spec spec) { return apply(CreateWorkload{std::move(spec)}); }
@@ -38,7 +38,7 @@ Result<Workload> TransactionFixture::patch(WorkloadId id, SpecPatch patch) {
 
 Result<Workload> TransactionFixture::remove(WorkloadId id) { return apply(DeleteWorkload{id}); }
 
-Result<Applied> TransactionFixture::dry_run(const Command& command) { return writer->dry_run(command); }
+Outcome TransactionFixture::dry_run(const Command& command) { return writer->dry_run(command); }
 
 std::string TransactionFixture::drawn(unsigned clos, unsigned cache) const {
   const auto group = hardware.tree.rdt.classes.find(ClosId{clos});

@@ -28,7 +28,7 @@ struct TransactionFixture {
   Result<Workload> create(Spec spec);
   Result<Workload> patch(WorkloadId id, SpecPatch patch);
   Result<Workload> remove(WorkloadId id);
-  Result<Applied> dry_run(const Command& command);
+  Outcome dry_run(const Command& command);
   // Ways of a cache that has 11.
   std::string drawn(unsigned clos, unsigned cache) const;
   std::string cpus(unsigned clos) const;

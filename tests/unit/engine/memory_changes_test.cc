@@ -41,12 +41,12 @@ struct MoveFixture : CpuPoolFixture {
     while (std::ranges::any_of(state().memory_moves, is_open)) finish_memory_change();
     writer->stop_memory_changes(std::chrono::steady_clock::now() + std::chrono::seconds(10));
   }
-  Result<Applied> request(Command command) {
+  Outcome request(Command command) {
     const std::vector<Command> commands{std::move(command)};
     return writer->apply(commands).front();
   }
   const cpuset::Memory& memory(const Target& target = kUnit) const { return hardware.tree.cpuset.memory.at(target); }
-  const MemoryMove& move(const Result<Applied>& made) const { return state().memory_moves.at(made->operation.value()); }
+  const MemoryMove& move(const Outcome& made) const { return state().memory_moves.at(made->operation.value()); }
   bool has_baselines() { return !store.baselines().memory.empty(); }
 };
 
