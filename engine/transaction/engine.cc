@@ -13,10 +13,9 @@
 #include "base/published.h"
 #include "engine/model/capacity.h"
 #include "engine/plan/frequency_governor.h"
-#include "engine/transaction/ended_tasks.h"
+#include "engine/transaction/ended.h"
 #include "engine/transaction/hotplug_refresh.h"
 #include "engine/transaction/transaction.h"
-#include "engine/transaction/waiting_request.h"
 
 namespace nrd {
 namespace {
@@ -31,6 +30,30 @@ constexpr std::chrono::milliseconds kPartitionInterval{500};  // reads one file
 constexpr std::chrono::seconds kPartitionRetry{5};            // a repair takes a second or two on a busy host
 // At the end, for the memory of workloads that have been deleted.
 constexpr std::chrono::seconds kReleaseTime{2};
+
+struct DryRun {
+  Command command;
+};
+
+using Request = std::variant<Command, DryRun, IdempotencyKey>;
+
+// In the queue.
+struct Waiting {
+  Request request;  // a key: find what was created with it
+  Callback<Done> done;
+  Steady begin_by;
+};
+
+// Answers those that have waited too long, or whose client has gone.
+void withdraw_late(std::vector<Waiting>& batch, Steady now) {
+  std::erase_if(batch, [now](const Waiting& waiting) {
+    const bool is_late = waiting.begin_by < now;
+    if (!is_late && !waiting.done.client().is_gone()) return false;
+    waiting.done(fail(ErrorCode::Busy, is_late ? "the change waited too long and was withdrawn; try again"
+                                               : "the client disconnected; the change was withdrawn"));
+    return true;
+  });
+}
 
 // For the engine thread, beside requests for workloads.
 struct Job {

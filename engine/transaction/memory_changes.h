@@ -15,7 +15,6 @@
 
 #include "engine/memory_worker.h"
 #include "engine/transaction/claims.h"
-#include "engine/transaction/deferred.h"
 #include "engine/transaction/engine.h"
 
 namespace nrd {

@@ -2,7 +2,11 @@
 // computed once for a change, and again only if something that it depends on has changed since.
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "engine/model/setting.h"
+#include "engine/model/setting_changes.h"
 
 namespace nrd {
 
@@ -13,5 +17,9 @@ struct Proposal {
 
 // Gives each changed workload its next revision: the only place that does.
 Proposal propose(const NodeState& state, Workloads planned);
+
+// What `setting`, of planned workloads, would change, and the memory that would move before. Also of other workloads.
+std::vector<KnobChange> changes_by(const NodeState& state, Setting setting,
+                                   const std::optional<cpuset::MemoryChange>& move);
 
 }  // namespace nrd

@@ -5,8 +5,7 @@
 #include "base/log.h"
 #include "engine/model/baselines.h"
 #include "engine/model/setting_changes.h"
-#include "engine/transaction/ended_groups.h"
-#include "engine/transaction/ended_tasks.h"
+#include "engine/transaction/ended.h"
 
 namespace nrd {
 
@@ -27,7 +26,7 @@ void TaskReaper::reap() {
 void TaskReaper::remove_ended() {
   const EndedTasks tasks = without_ended_tasks(state_, now(clock_));
   const Workloads before = state_.workloads;
-  if (!tasks.of.empty() && apply(tasks.workloads)) log_ended_tasks(before, tasks);
+  if (!tasks.of.empty() && apply(tasks.workloads)) log_ended(before, tasks);
   const EndedGroups groups = without_ended_groups(state_, now(clock_));
   const Workloads present = state_.workloads;
   if (!(groups.ended.empty() && groups.come.empty()) && apply(groups.workloads)) log_ended(present, groups);

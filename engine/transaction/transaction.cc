@@ -12,7 +12,6 @@
 #include "engine/model/cpu_shares.h"
 #include "engine/plan/grant.h"
 #include "engine/plan/spec.h"
-#include "engine/transaction/dry_run.h"
 
 namespace nrd {
 namespace {

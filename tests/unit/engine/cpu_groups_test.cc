@@ -5,7 +5,7 @@
 
 #include "engine/model/cpu_noise.h"
 #include "engine/model/cpu_sets.h"
-#include "engine/transaction/ended_groups.h"
+#include "engine/transaction/ended.h"
 #include "tests/unit/engine/cpu_pool_fixture.h"
 
 namespace nrd::cpu_groups_test {

@@ -1,6 +1,4 @@
 // Dry runs: refused as the request would be, and nothing is written.
-#include "engine/transaction/dry_run.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>

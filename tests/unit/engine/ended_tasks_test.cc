@@ -1,11 +1,10 @@
-#include "engine/transaction/ended_tasks.h"
-
 #include <doctest/doctest.h>
 
 #include <atomic>
 #include <cstdlib>
 #include <new>
 
+#include "engine/transaction/ended.h"
 #include "tests/unit/engine/fixtures.h"
 
 namespace {

@@ -3,7 +3,7 @@
 #include <ostream>
 
 #include "engine/model/setting.h"
-#include "engine/transaction/ended_tasks.h"
+#include "engine/transaction/ended.h"
 #include "tests/unit/engine/fixtures.h"
 
 namespace nrd::tasks_test {

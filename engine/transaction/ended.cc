@@ -1,15 +1,22 @@
-#include "engine/transaction/ended_groups.h"
+#include "engine/transaction/ended.h"
 
+#include <algorithm>
 #include <chrono>
+#include <string>
 #include <utility>
 
 #include "base/log.h"
 #include "engine/model/cpu_sets.h"
-#include "engine/plan/grant.h"
 #include "engine/plan/group_target.h"
 
 namespace nrd {
 namespace {
+
+std::string numbers_of(const std::vector<Task>& tasks) {
+  std::string text;
+  for (const Task& task : tasks) text += (text.empty() ? "" : " ") + std::to_string(task.id);
+  return text;
+}
 
 bool is_observed(const NodeState& state, const Spec& spec) {
   return state.observed.cpuset.targets.contains(*group_target(spec));
@@ -28,6 +35,26 @@ bool has_vanished(const NodeState& state, const Spec& spec) {
 }
 
 }  // namespace
+
+EndedTasks without_ended_tasks(const NodeState& state, Time now) {
+  EndedTasks ended;
+  std::map<WorkloadId, std::vector<Task>> left;
+  for (const auto& [id, workload] : state.workloads) {
+    std::vector<Task> living;
+    for (const Task& task : workload.spec.tasks) (has_ended(state, task) ? ended.of[id] : living).push_back(task);
+    if (ended.of.contains(id)) left.emplace(id, std::move(living));
+  }
+  ended.workloads = plan::without_tasks(state, left, now);
+  return ended;
+}
+
+bool names_tasks(const NodeState& state) {
+  const auto has_tasks = [](const auto& entry) {
+    return !entry.second.spec.tasks.empty() || group_target(entry.second.spec);
+  };
+  return !state.baselines.tasks.empty() || !state.baselines.cpu_sets.empty() ||
+         !state.config->groups.infra_processes.empty() || std::ranges::any_of(state.workloads, has_tasks);
+}
 
 EndedGroups without_ended_groups(const NodeState& state, Time now) {
   EndedGroups found{.workloads = state.workloads, .ended = {}, .come = {}};
@@ -52,8 +79,18 @@ EndedGroups without_ended_groups(const NodeState& state, Time now) {
   return found;
 }
 
-void log_ended(const Workloads& before, const EndedGroups& groups) {
-  for (const WorkloadId id : groups.ended) {
+void log_ended(const Workloads& before, const EndedTasks& ended) {
+  for (const auto& [id, tasks] : ended.of) {
+    const bool is_over = !ended.workloads.contains(id);
+    log::notice(
+        "TASKS_ENDED",
+        is_over ? "all tasks of a workload have exited; the workload is deleted" : "tasks of a workload have exited",
+        {{"WORKLOAD", id_text(before.at(id))}, {"TASKS", numbers_of(tasks)}});
+  }
+}
+
+void log_ended(const Workloads& before, const EndedGroups& ended) {
+  for (const WorkloadId id : ended.ended) {
     const Workload& workload = before.at(id);
     log::notice("GROUP_ENDED", "the unit or cgroup of a workload has no process; the workload was deleted",
                 {{"WORKLOAD", id_text(workload)},

@@ -1,0 +1,35 @@
+// Exited tasks and ended units and cgroups, and the workloads that end with them. Pure.
+#pragma once
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "engine/model/node_state.h"
+#include "engine/plan/grant.h"
+
+namespace nrd {
+
+struct EndedTasks {
+  Workloads workloads;                         // without these tasks, and without workloads that had nothing else
+  std::map<WorkloadId, std::vector<Task>> of;  // exited tasks by workload
+};
+// Exited tasks according to the observation in `state`.
+EndedTasks without_ended_tasks(const NodeState& state, Time now);
+
+// True if any workload or rule references tasks.
+bool names_tasks(const NodeState& state);
+
+struct EndedGroups {
+  Workloads workloads;         // without those that have ended, and with what has come noted
+  std::set<WorkloadId> ended;  // no process any more, or none in time
+  std::set<WorkloadId> come;   // the first process since the creation
+};
+// According to the observation in `state`. An absent one has ended after a restart of nrd or of the host as well.
+EndedGroups without_ended_groups(const NodeState& state, Time now);
+
+// Log one line for each of these workloads.
+void log_ended(const Workloads& before, const EndedTasks& ended);
+void log_ended(const Workloads& before, const EndedGroups& ended);
+
+}  // namespace nrd
