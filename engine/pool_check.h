@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/client.h"
@@ -16,13 +17,19 @@ class PoolCheck {
   using Disturbances = std::vector<cpuset::Disturbance>;
   using Find = std::function<Disturbances(const cpuset::CheckQuery&)>;
 
-  explicit PoolCheck(Find find);
-  ~PoolCheck();  // finishes the present check; the others get Busy
+  explicit PoolCheck(Find find) : find_(std::move(find)), thread_([this] { queue_.run(); }) {}
+  // Finishes the present check; the others get Busy.
+  ~PoolCheck() {
+    queue_.stop();
+    thread_.join();
+  }
   PoolCheck(const PoolCheck&) = delete;
   PoolCheck& operator=(const PoolCheck&) = delete;
 
   // Any thread. `done` is called by the check's thread, or here with Busy if too many checks wait.
-  void run(const cpuset::CheckQuery& query, Callback<Disturbances> done);
+  void run(const cpuset::CheckQuery& query, Callback<Disturbances> done) {
+    queue_.change(std::move(done), [this, query]() -> Result<Disturbances> { return find_(query); });
+  }
 
  private:
   Find find_;

@@ -1,15 +1,35 @@
-// The client of a request, and the workloads and allocations that it may use.
+// The client of a request, the owner process that it names, and the workloads and allocations that it may use.
 #pragma once
 
+#include <sys/types.h>
+
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 
 #include "base/client.h"
 #include "base/origin.h"
-#include "engine/resolve_owner.h"
+#include "base/result.h"
+#include "engine/model/cpu_quotas.h"
+#include "engine/model/workload.h"
+#include "engine/owner_watcher.h"
 
 namespace nrd {
+
+struct OwnerRequest {
+  std::optional<pid_t> pid;  // nullopt: the caller, or the cgroup
+  std::optional<uint64_t> start{};
+  std::optional<CgroupOwner> cgroup{};
+  friend bool operator==(const OwnerRequest&, const OwnerRequest&) = default;
+};
+
+// The process at the other end of a Unix socket.
+struct Caller {
+  pid_t pid = 0;         // 0: not visible in this PID namespace
+  uint64_t started = 0;  // when it connected: its start time
+  LocalUser user{};
+};
 
 struct Requester {
   Client client;
@@ -24,6 +44,11 @@ struct Requester {
 
 // The user whose quota of CPUs applies; nullopt: the client is not limited.
 std::optional<LocalUser> quota_user_of(const Requester& who);
+
+// BadRequest at /owner if the process does not exist or has a different start time, or is a caller that has exited or
+// that the transport does not identify.
+Result<Owner> find_owner(const OwnerWatcher& owners, const OwnerRequest& requested,
+                         const std::optional<Caller>& caller);
 
 // Forbidden at /owner if the client is limited and would create something for another process. Otherwise the owner to
 // which it is limited; nullopt: not limited.

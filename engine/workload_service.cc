@@ -4,8 +4,7 @@
 #include <utility>
 
 #include "engine/owner_cleanup.h"
-#include "engine/resolve_near.h"
-#include "engine/resolve_tasks.h"
+#include "engine/resolve.h"
 
 namespace nrd {
 namespace {

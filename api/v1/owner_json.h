@@ -9,7 +9,7 @@
 #include "base/json/value.h"
 #include "base/json/writer.h"
 #include "base/result.h"
-#include "engine/resolve_owner.h"
+#include "engine/requester.h"
 
 namespace nrd::v1 {
 

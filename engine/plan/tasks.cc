@@ -4,7 +4,7 @@
 #include <string>
 
 #include "engine/plan/stale_groups.h"
-#include "engine/resolve_tasks.h"
+#include "engine/resolve.h"
 
 namespace nrd::plan {
 namespace {

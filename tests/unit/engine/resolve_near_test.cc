@@ -1,5 +1,5 @@
 // Where devices, NUMA nodes, CPUs and workloads are, on trees like that of sysfs.
-#include "engine/resolve_near.h"
+#include "engine/resolve.h"
 
 #include <doctest/doctest.h>
 

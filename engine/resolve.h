@@ -1,4 +1,4 @@
-// Resolves what clients want CPUs near to: devices, NUMA nodes, CPUs, workloads.
+// Resolves what clients name: tasks, and what they want CPUs near to (devices, NUMA nodes, CPUs, workloads).
 #pragma once
 
 #include <string>
@@ -6,9 +6,20 @@
 
 #include "base/cpu_set.h"
 #include "base/result.h"
+#include "base/task.h"
 #include "engine/model/node_state.h"
 
 namespace nrd {
+
+struct ResolvedTasks {
+  std::vector<Task> tasks;  // ordered by number, each once
+  CpuSet cpus;              // where they may run
+};
+// Reads /proc. An error names the item: "/task_ids/1".
+Result<ResolvedTasks> find_tasks(const std::vector<pid_t>& ids, const std::string& boot_id);
+
+// There is no task with this number, which is the error's `subject`.
+Failure no_such_task(std::string field, pid_t id);
 
 // The CPUs near each of `names`, in their order:
 //
