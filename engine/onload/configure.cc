@@ -1,9 +1,10 @@
-#include "engine/onload/configure.h"
-
+// Applies the settings of single interfaces outside of operations: on request and at nrd's start.
 #include <algorithm>
 
 #include "base/log.h"
 #include "engine/onload/interface_spec.h"
+#include "engine/onload/operation_planner.h"
+#include "engine/onload/preconditions.h"
 
 namespace nrd::onload {
 namespace {
@@ -41,28 +42,30 @@ void log_not_set(const std::string& interface, const Error& error) {
 
 }  // namespace
 
-Result<void> set_interface(Host& node, Status& status, const CommitFn& commit, const Interface& interface,
-                           InterfaceSwitch what, SwitchState to) {
-  InterfaceSpec spec = TRY(spec_for(status, interface));
+// Writes to the node, then stores, so a success means both. While Onload is not loaded, it only stores. The status must
+// be current; its specs are updated. Conflict: the module keeps the interface until it is reloaded; the request is
+// stored anyway.
+Result<void> OperationPlanner::apply_switch(const Interface& interface, InterfaceSwitch what, SwitchState to) {
+  InterfaceSpec spec = TRY(spec_for(status_, interface));
   (what == InterfaceSwitch::Afxdp ? spec.registered : spec.accelerated) = to == SwitchState::On;
-  const std::optional<SwitchState> change = TRY(what_to_write(status.observed, interface, what, to));
+  const std::optional<SwitchState> change = TRY(what_to_write(status_.observed, interface, what, to));
 
-  const Result<void> set = change ? node.set_interface(interface.name, what, *change) : Result<void>();
+  const Result<void> set = change ? node_.set_interface(interface.name, what, *change) : Result<void>();
   const bool stays = !set && set.error().code == ErrorCode::Busy && to == SwitchState::Off;
   if (!set && !stays) return set;
-  if (Result<void> stored = commit({.interfaces = {spec}}); !stored) {
+  if (Result<void> stored = commit_({.interfaces = {spec}}); !stored) {
     // Undo the setting if it could not be stored.
     const SwitchState back = to == SwitchState::On ? SwitchState::Off : SwitchState::On;
     if (change && set) {
-      if (const Result<void> undone = node.set_interface(interface.name, what, back); !undone) {
+      if (const Result<void> undone = node_.set_interface(interface.name, what, back); !undone) {
         log_not_set(interface.name, undone.error());
       }
     }
     return stored;
   }
   const auto same = std::ranges::find_if(
-      status.interfaces, [&](const InterfaceSpec& other) { return other.pci == spec.pci && other.mac == spec.mac; });
-  same == status.interfaces.end() ? status.interfaces.push_back(spec) : void(*same = spec);
+      status_.interfaces, [&](const InterfaceSpec& other) { return other.pci == spec.pci && other.mac == spec.mac; });
+  same == status_.interfaces.end() ? status_.interfaces.push_back(spec) : void(*same = spec);
   if (!stays) return {};
   return fail(ErrorCode::Conflict,
               "Onload keeps network interface " + interface.name +
@@ -70,12 +73,34 @@ Result<void> set_interface(Host& node, Status& status, const CommitFn& commit, c
               set.error().detail);
 }
 
-void set_interfaces(Host& node, const Status& status) {
-  if (!knows_interfaces(status.observed)) return;
-  for (const auto& [interface, what, to] : changes_for(status.interfaces, status.observed.interfaces)) {
-    const Result<void> set = node.set_interface(interface, what, to);
-    if (!set) log_not_set(interface, set.error());
+Result<Interface> OperationPlanner::set_interface(const std::string& name, InterfaceSwitch what, SwitchState to) {
+  TRY(check_idle(status_).and_then([&] { return check_thawed(status_); }));
+  refresh();
+  if (!status_.problem.empty()) return fail(ErrorCode::Hardware, status_.problem);
+  const auto is_it = [&](const Interface& interface) { return interface.name == name; };
+  const auto found = std::ranges::find_if(status_.observed.interfaces, is_it);
+  if (found == status_.observed.interfaces.end())
+    return fail(ErrorCode::NotFound, "network interface " + name + " not found");
+  const Interface before = *found;
+  const Result<void> set = apply_switch(before, what, to);
+  refresh();
+  if (!set) return Failure(set.error());
+  const std::vector<Interface> now = TRY(node_.interfaces());
+  const auto after = std::ranges::find_if(now, is_it);
+  return after == now.end() ? before : *after;
+}
+
+// Reverts interface settings changed while nrd was stopped; changes after that count as drift.
+void OperationPlanner::configure_after_start() {
+  const bool may = options_.at_start == AtStart::Apply && !status_.freeze.frozen && status_.problem.empty();
+  if (!may || running(status_) != nullptr) return;
+  if (knows_interfaces(status_.observed)) {
+    for (const auto& [interface, what, to] : changes_for(status_.interfaces, status_.observed.interfaces)) {
+      const Result<void> set = node_.set_interface(interface, what, to);
+      if (!set) log_not_set(interface, set.error());
+    }
   }
+  observe();
 }
 
 }  // namespace nrd::onload

@@ -4,12 +4,22 @@
 #include <utility>
 
 #include "base/log.h"
-#include "engine/onload/configure.h"
 #include "engine/onload/next_step.h"
 #include "engine/onload/preconditions.h"
 #include "engine/onload/rollback_plan.h"
 
 namespace nrd::onload {
+namespace {
+
+Spec patched(Spec spec, const SpecPatch& patch) {
+  for (const auto& [module, values] : patch.parameters) {
+    for (const auto& [name, value] : values) spec.parameters[module][name] = value;
+  }
+  if (patch.control_plane) spec.control_plane = *patch.control_plane;
+  return spec;
+}
+
+}  // namespace
 
 void OperationPlanner::load(const Stored& stored) {
   status_.freeze = stored.freeze;
@@ -85,31 +95,6 @@ void OperationPlanner::begin_after_start() {
     log::error("ONLOAD_STUCK", "Onload operation is stuck and will be retried: " + begun.error().message,
                {{"DETAIL", begun.error().detail}});
   }
-}
-
-// Reverts interface settings changed while nrd was stopped; changes after that count as drift.
-void OperationPlanner::configure_after_start() {
-  const bool may = options_.at_start == AtStart::Apply && !status_.freeze.frozen && status_.problem.empty();
-  if (!may || running(status_) != nullptr) return;
-  set_interfaces(node_, status_);
-  observe();
-}
-
-Result<Interface> OperationPlanner::set_interface(const std::string& name, InterfaceSwitch what, SwitchState to) {
-  TRY(check_idle(status_).and_then([&] { return check_thawed(status_); }));
-  refresh();
-  if (!status_.problem.empty()) return fail(ErrorCode::Hardware, status_.problem);
-  const auto is_it = [&](const Interface& interface) { return interface.name == name; };
-  const auto found = std::ranges::find_if(status_.observed.interfaces, is_it);
-  if (found == status_.observed.interfaces.end())
-    return fail(ErrorCode::NotFound, "network interface " + name + " not found");
-  const Interface before = *found;
-  const Result<void> set = onload::set_interface(node_, status_, commit_, before, what, to);
-  refresh();
-  if (!set) return Failure(set.error());
-  const std::vector<Interface> now = TRY(node_.interfaces());
-  const auto after = std::ranges::find_if(now, is_it);
-  return after == now.end() ? before : *after;
 }
 
 Result<void> OperationPlanner::check(const Spec& spec, std::optional<uint64_t> if_match) const {
@@ -195,33 +180,28 @@ Result<Accepted> OperationPlanner::start_operation(Operation operation, Change c
   forget_oldest(status_, options_.kept, change);
   change.removed_generations.clear();
   TRY(commit_(change));
-  drop(status_, change);
-  if (change.drained) status_.drained = *change.drained;
-  status_.operations.push_back(operation);
+  take_over(status_, change);
   publish();
   return Accepted{operation.generation, operation.id};
 }
 
 Result<Accepted> OperationPlanner::accept(const Spec& spec) {
   Generation generation{.number = last_generation(status_) + 1, .spec = spec, .created = now()};
+  Accepted accepted{.generation = generation.number};
   Change change;
-  std::optional<Operation> operation;
   if (spec.state == State::Unmanaged) {
     generation.verdict = Verdict::Verified;
     generation.verified = now();
   } else {
-    operation = Operation{.id = next_operation(status_), .generation = generation.number, .started = now()};
-    change.operations = {*operation};
+    accepted.operation = next_operation(status_);
+    change.operations = {{.id = *accepted.operation, .generation = generation.number, .started = now()}};
   }
-  change.generations = {generation};
+  change.generations = {std::move(generation)};
   forget_oldest(status_, options_.kept, change);
   TRY(commit_(change));
-  drop(status_, change);
-  status_.generations.push_back(generation);
-  if (operation) status_.operations.push_back(*operation);
+  take_over(status_, change);
   publish();
-  if (!operation) return Accepted{generation.number, std::nullopt};
-  return Accepted{generation.number, operation->id};
+  return accepted;
 }
 
 Result<Verification> OperationPlanner::verify() {

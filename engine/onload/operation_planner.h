@@ -12,7 +12,6 @@
 #include "engine/onload/dry_run.h"
 #include "engine/onload/host.h"
 #include "engine/onload/spec.h"
-#include "engine/onload/spec_patch.h"
 #include "engine/onload/status.h"
 #include "engine/onload/stored.h"
 
@@ -89,6 +88,7 @@ class OperationPlanner {
   Result<void> check(const Spec& spec, std::optional<uint64_t> if_match) const;
   Result<Accepted> start_operation(Operation operation, Change change);
   Result<Accepted> accept(const Spec& spec);
+  Result<void> apply_switch(const Interface& interface, InterfaceSwitch what, SwitchState to);
 
   Host& node_;
   const CommitFn commit_;

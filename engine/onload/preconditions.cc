@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/joined.h"
 #include "engine/onload/enum_names.h"
 #include "engine/onload/next_step.h"
 #include "engine/onload/operation_runner.h"
@@ -52,6 +53,13 @@ Result<Generation> loaded_generation(const Status& status) {
   const Generation* kept = effective(status);
   if (kept != nullptr && kept->spec.state == State::Loaded) return *kept;
   return fail(ErrorCode::Conflict, "the effective generation does not load Onload");
+}
+
+Result<void> check_reload(const SpecPatch& patch, const Target& target, const ObservedState& observed) {
+  const std::vector<std::string> modules = removals(target, observed);
+  if (modules.empty() || patch.reload == Reload::Allow) return {};
+  return fail(ErrorCode::Conflict, "this requires reloading modules (" + joined(modules, ", ") +
+                                       "), which ends their users; use ?reload=true");
 }
 
 Result<void> check_spawning(const Target& target, const ObservedState& observed) {

@@ -21,6 +21,8 @@ Result<void> check_policy(UsersPolicy asked, UsersPolicy most);
 Error in_the_way(const InUse& use);
 // The effective generation, if it loads Onload; Conflict otherwise.
 Result<Generation> loaded_generation(const Status& status);
+// Conflict if modules must be reloaded and the patch does not allow it.
+Result<void> check_reload(const SpecPatch& patch, const Target& target, const ObservedState& observed);
 // Whether the loaded modules would restart a stopped control plane server.
 Result<void> check_spawning(const Target& target, const ObservedState& observed);
 // Whether no stack depends on the control plane server or keeps the module from starting another.

@@ -59,6 +59,17 @@ struct Spec {
   friend bool operator==(const Spec&, const Spec&) = default;
 };
 
+// For settings that require a module reload.
+enum class Reload { Refuse, Allow };
+
+// Changes to single settings of the effective spec.
+struct SpecPatch {
+  Parameters parameters;                                  // replaced or added
+  std::optional<std::vector<std::string>> control_plane;  // nullopt: unchanged
+  Reload reload = Reload::Refuse;
+  friend bool operator==(const SpecPatch&, const SpecPatch&) = default;
+};
+
 // Settings of a network interface: hw/onload/interface_settings.h.
 enum class InterfaceSwitch { Acceleration, Afxdp };
 

@@ -1,6 +1,7 @@
 #include "engine/onload/status.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace nrd::onload {
 
@@ -85,12 +86,15 @@ void forget_oldest(const Status& status, size_t kept, Change& change) {
   }
 }
 
-void drop(Status& status, const Change& change) {
+void take_over(Status& status, const Change& change) {
   const auto is_in = [](const std::vector<uint64_t>& numbers, uint64_t number) {
     return std::ranges::find(numbers, number) != numbers.end();
   };
   std::erase_if(status.generations, [&](const Generation& g) { return is_in(change.removed_generations, g.number); });
   std::erase_if(status.operations, [&](const Operation& o) { return is_in(change.removed_operations, o.id); });
+  std::ranges::copy(change.generations, std::back_inserter(status.generations));
+  std::ranges::copy(change.operations, std::back_inserter(status.operations));
+  if (change.drained) status.drained = *change.drained;
 }
 
 }  // namespace nrd::onload
