@@ -77,8 +77,8 @@ void Sampler::take(const rdt::Usages& usages) {
     const Steady now = clock_.steady();
     // A rate over a long interval would not describe the present.
     const bool is_recent = last_ && now - last_->taken <= linger();
-    sample = std::make_shared<const UsageSample>(next_sample(
-        is_recent ? last_.get() : nullptr, usages, now, std::chrono::floor<std::chrono::milliseconds>(clock_.now())));
+    sample = std::make_shared<const UsageSample>(
+        next_sample(is_recent ? last_.get() : nullptr, usages, now, nrd::now(clock_)));
     last_ = sample;
     sample_requested_ = false;
     waiting.swap(waiting_);

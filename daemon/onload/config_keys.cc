@@ -19,14 +19,13 @@ constexpr auto kReload = ConfigKey::Takes::Reload;
 constexpr auto kRestart = ConfigKey::Takes::Restart;
 
 ValueType<onload::UsersPolicy> users_policy() {
-  return {
-      .parse = [](const Value& value, onload::UsersPolicy& target) -> Problem {
-        const auto policy = onload::parse<onload::UsersPolicy>(text_in(value));
-        if (!policy) return "expected one of " + onload::all_words<onload::UsersPolicy>() + ", in quotes";
-        target = *policy;
-        return {};
-      },
-      .show = [](const onload::UsersPolicy& policy) { return Value::string(std::string(onload::word_of(policy))); }};
+  return {.parse = [](const Value& value, onload::UsersPolicy& target) -> Problem {
+            const auto policy = json::parse_name<onload::UsersPolicy>(text_in(value));
+            if (!policy) return "expected one of " + onload::all_words<onload::UsersPolicy>() + ", in quotes";
+            target = *policy;
+            return {};
+          },
+          .show = [](const onload::UsersPolicy& policy) { return Value::string(std::string(json::name_of(policy))); }};
 }
 
 ValueType<onload::AtStart> at_start() {

@@ -8,7 +8,7 @@
 
 #include "base/origin.h"
 #include "base/owner.h"
-#include "engine/onload/stored.h"
+#include "engine/onload/documents.h"
 #include "hw/onload/profiles/evaluate.h"
 
 namespace nrd::onload {

@@ -222,7 +222,7 @@ class AllocationsThread final : public Allocations {
 
   Result<Allocated> allocate_now(const AllocationRequest& request) {
     LaunchEnvironment launch = TRY(launch_now(request.what, request.preload, Place::New, request.origin));
-    Allocation made{next_id_, request.owner, launch.generation, launch.version, now(), request.origin};
+    Allocation made{next_id_, request.owner, launch.generation, launch.version, now(clock_), request.origin};
     TRY(store(made));
     return Allocated{.allocation = std::move(made), .launch = std::move(launch)};
   }
@@ -259,8 +259,6 @@ class AllocationsThread final : public Allocations {
       return is_done;
     });
   }
-
-  Time now() const { return std::chrono::floor<std::chrono::milliseconds>(clock_.now()); }
 
   const Controller& controller_;
   OwnerWatcher& owners_;

@@ -2,27 +2,21 @@
 
 #include <algorithm>
 #include <cctype>
-#include <iterator>
+#include <utility>
 
 #include "engine/onload/status.h"
 
 namespace nrd::onload {
 namespace {
 
-struct Found {
-  Condition::Status status;
-  std::string reason;
-  std::string message;
-};
-
-Found yes(std::string reason, std::string message = {}) {
-  return {Condition::Status::True, std::move(reason), std::move(message)};
+Condition yes(std::string reason, std::string message = {}) {
+  return {.status = Condition::Status::True, .reason = std::move(reason), .message = std::move(message)};
 }
-Found no(std::string reason, std::string message = {}) {
-  return {Condition::Status::False, std::move(reason), std::move(message)};
+Condition no(std::string reason, std::string message = {}) {
+  return {.status = Condition::Status::False, .reason = std::move(reason), .message = std::move(message)};
 }
-Found unknown(std::string reason, std::string message = {}) {
-  return {Condition::Status::Unknown, std::move(reason), std::move(message)};
+Condition unknown(std::string reason, std::string message = {}) {
+  return {.status = Condition::Status::Unknown, .reason = std::move(reason), .message = std::move(message)};
 }
 
 // "in_use" -> "InUse": converts a cause to a condition reason.
@@ -43,14 +37,14 @@ const Module* loaded(const Status& status, const std::string& name) {
 
 bool wants_loaded(const Status& status) { return status.target && status.target->state == State::Loaded; }
 
-Found is_loaded(const Status& status) {
+Condition is_loaded(const Status& status) {
   const Module* onload = loaded(status, "onload");
   if (onload == nullptr) return no("NotLoaded", "the module onload is not loaded");
   if (onload->state != ModuleState::Live) return no("NotLive", "the module onload is being loaded or unloaded");
   return yes("Loaded", onload->version);
 }
 
-Found has_version(const Status& status) {
+Condition has_version(const Status& status) {
   if (!wants_loaded(status)) return unknown("NothingWanted");
   for (const TargetModule& wanted : status.target->modules) {
     const Module* module = loaded(status, wanted.name);
@@ -62,14 +56,14 @@ Found has_version(const Status& status) {
   return yes("AsWanted", status.target->version);
 }
 
-Found has_library(const Status& status) {
+Condition has_library(const Status& status) {
   if (!status.observed.library_fits) return unknown("NothingToCompare", "no module or no current version to compare");
   if (*status.observed.library_fits) return yes("SameInterface");
   return no("OtherInterface", "libonload.so of version " + status.observed.current +
                                   " does not match the interface of the loaded module");
 }
 
-Found has_control_plane(const Status& status) {
+Condition has_control_plane(const Status& status) {
   if (loaded(status, "onload") == nullptr) return no("NotLoaded", "no control plane server runs");
   if (status.observed.servers.empty()) return no("NoServer", "no control plane server runs");
   if (!wants_loaded(status)) return yes("Running");
@@ -83,13 +77,13 @@ Found has_control_plane(const Status& status) {
   return no("OtherServer", "the control plane server that runs is " + status.observed.servers.front().exe);
 }
 
-Found has_devices(const Status& status) {
+Condition has_devices(const Status& status) {
   if (loaded(status, "onload") == nullptr) return no("NotLoaded");
   const std::string wrong = wrong_device(status);
   return wrong.empty() ? yes("Ready") : no("WrongNode", wrong);
 }
 
-Found has_nic(const Status& status) {
+Condition has_nic(const Status& status) {
   std::string names;
   bool has_link = false;
   bool is_off = false;
@@ -104,7 +98,7 @@ Found has_nic(const Status& status) {
   return has_link ? yes("Available", names) : no("NoLink", "no accelerated interface is up: " + names);
 }
 
-Found is_verified(const Status& status) {
+Condition is_verified(const Status& status) {
   if (status.generations.empty()) return unknown("NothingWanted");
   const Generation& last = status.generations.back();
   const std::string name = "generation " + std::to_string(last.number);
@@ -120,22 +114,22 @@ Found is_verified(const Status& status) {
   return no("Failed", name);
 }
 
-Found is_frozen(const Status& status) {
+Condition is_frozen(const Status& status) {
   return status.freeze.frozen ? yes("Frozen", status.freeze.reason) : no("NotFrozen");
 }
 
-Found is_progressing(const Status& status) {
+Condition is_progressing(const Status& status) {
   const Operation* operation = running(status);
   return operation == nullptr ? no("NothingToDo") : yes("UnderWay", "operation " + std::to_string(operation->id));
 }
 
-Found is_drifted(const Status& status) {
+Condition is_drifted(const Status& status) {
   if (!status.problem.empty()) return unknown("Unreadable", status.problem);
   return status.drift.empty() ? no("AsWanted") : yes("ChangedByOthers", status.drift);
 }
 
 // A module was stuck in the last operation and is still loaded. A reboot removes it.
-Found needs_boot(const Status& status) {
+Condition needs_boot(const Status& status) {
   constexpr const char* kStuck = "in_transition";
   if (status.operations.empty() || status.operations.back().outcome == Outcome::Running) return no("NotNeeded");
   for (const Step& step : status.operations.back().steps) {
@@ -144,7 +138,7 @@ Found needs_boot(const Status& status) {
   return no("NotNeeded");
 }
 
-Found is_open(const Status& status) {
+Condition is_open(const Status& status) {
   return status.device_access_open ? yes("Open") : no("Shut", "nrd accepts no new Onload users");
 }
 
@@ -169,7 +163,7 @@ std::string wrong_device(const Status& status) {
 std::vector<Condition> conditions_of(const Status& status, const std::vector<Condition>& before, Time now) {
   struct Question {
     const char* type;
-    Found (*answer)(const Status&);
+    Condition (*answer)(const Status&);
   };
   constexpr Question kQuestions[] = {{"Loaded", is_loaded},           {"VersionMatch", has_version},
                                      {"UserspaceMatch", has_library}, {"ControlPlaneReady", has_control_plane},
@@ -179,11 +173,12 @@ std::vector<Condition> conditions_of(const Status& status, const std::vector<Con
                                      {"RebootRequired", needs_boot},  {"DoorOpen", is_open}};
   std::vector<Condition> conditions;
   for (const auto& [type, answer] : kQuestions) {
-    Found found = answer(status);
+    Condition found = answer(status);
+    found.type = type;
     const auto last = std::ranges::find(before, type, &Condition::type);
     const bool is_as_before = last != before.end() && last->status == found.status;
-    conditions.push_back({type, found.status, std::move(found.reason), std::move(found.message),
-                          is_as_before ? last->last_transition : now});
+    found.last_transition = is_as_before ? last->last_transition : now;
+    conditions.push_back(std::move(found));
   }
   return conditions;
 }

@@ -194,7 +194,7 @@ class ControllerThread final : public Controller {
     Result<RunResult> result = plan ? runner().run(operation, *plan) : Failure(plan.error());
     if (!plan) {
       operation.outcome = Outcome::Failed;
-      operation.finished = planner_.now();
+      operation.finished = now(clock_);
       operation.cause = "version";
       operation.message = plan.error().message;
       result = planner_.record(operation).map([] { return RunResult::Finished; });
@@ -205,7 +205,7 @@ class ControllerThread final : public Controller {
     }
     if (*result == RunResult::Interrupted) return;
     log::notice("ONLOAD_OPERATION",
-                "operation " + std::to_string(operation.id) + " " + std::string(word_of(operation.outcome)),
+                "operation " + std::to_string(operation.id) + " " + std::string(json::name_of(operation.outcome)),
                 {{"CAUSE", operation.cause}, {"WHY", operation.message}});
   }
 

@@ -59,7 +59,7 @@ void configure(ObservedState& observed, const NextStep& step) {
   const auto [name, what] = parse_subject(step.subject);
   const auto found = std::ranges::find(observed.interfaces, name, &Interface::name);
   if (found == observed.interfaces.end()) return;
-  const bool is_on = step.value == word_of(SwitchState::On);
+  const bool is_on = step.value == json::name_of(SwitchState::On);
   if (what == InterfaceSwitch::Afxdp) found->afxdp = is_on;
   if (what == InterfaceSwitch::Acceleration) found->accelerated = is_on;
 }
@@ -84,6 +84,20 @@ void apply(const NextStep& step, const Target& target, ObservedState& observed) 
   }
 }
 
+// Simulates next_step() until nothing is left to do.
+std::vector<NextStep> next_steps_of(const Target& target, ObservedState observed) {
+  RunState run_state;
+  std::vector<NextStep> steps;
+  while (steps.size() < kMaxSteps) {
+    const std::optional<NextStep> step = next_step(target, observed, run_state);
+    if (!step) break;
+    apply(*step, target, observed);
+    remember(run_state, *step);
+    steps.push_back(*step);
+  }
+  return steps;
+}
+
 Check check(std::string name, const Result<void>& result) {
   return {std::move(name), result ? std::nullopt : std::optional(result.error()), {}};
 }
@@ -95,18 +109,6 @@ Check check_users(const InUse& use, UsersPolicy policy, bool must_end) {
 }
 
 }  // namespace
-
-std::vector<NextStep> next_steps_of(const Target& target, ObservedState observed, RunState run_state) {
-  std::vector<NextStep> steps;
-  while (steps.size() < kMaxSteps) {
-    const std::optional<NextStep> step = next_step(target, observed, run_state);
-    if (!step) break;
-    apply(*step, target, observed);
-    remember(run_state, *step);
-    steps.push_back(*step);
-  }
-  return steps;
-}
 
 bool is_fulfilled(const Status& status, const Spec& spec, const Target& target) {
   const Generation* kept = effective(status);
@@ -123,7 +125,7 @@ DryRun dry_run(Host& node, const Status& status, const Spec& spec, const Limits&
   const Result<Target> target = target_now(node, status, spec);
   if (!target) return found;
   found.checks.push_back(check_users(node.find_users(), spec.users, !removals(*target, status.observed).empty()));
-  if (!is_fulfilled(status, spec, *target)) found.steps = next_steps_of(*target, status.observed, {});
+  if (!is_fulfilled(status, spec, *target)) found.steps = next_steps_of(*target, status.observed);
   return found;
 }
 

@@ -21,9 +21,6 @@ struct Limits {
   std::optional<uint64_t> if_match;
 };
 
-// Simulates next_step() until nothing is left to do. Pure.
-std::vector<NextStep> next_steps_of(const Target& target, ObservedState observed, RunState run_state);
-
 // True if the effective generation has this spec, nothing needs to change, and the last operation succeeded.
 bool is_fulfilled(const Status& status, const Spec& spec, const Target& target);
 

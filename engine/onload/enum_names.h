@@ -2,9 +2,7 @@
 #pragma once
 
 #include <array>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "base/json/fields.h"
@@ -66,17 +64,6 @@ inline constexpr auto json::kNames<onload::SwitchState> =
 }  // namespace nrd
 
 namespace nrd::onload {
-
-template <json::Named Enum>
-constexpr std::string_view word_of(Enum value) {
-  return json::name_of(value);
-}
-
-// nullopt for an unknown name.
-template <json::Named Enum>
-constexpr std::optional<Enum> parse(std::string_view word) {
-  return json::parse_name<Enum>(word);
-}
 
 // All names, for error messages: "fail, wait, term, kill".
 template <json::Named Enum>

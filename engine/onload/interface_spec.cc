@@ -24,12 +24,12 @@ bool is_it(const InterfaceSpec& spec, const Interface& interface, const std::vec
 
 // Split at the last dot: interface names may contain dots.
 std::string subject_of(const std::string& interface, InterfaceSwitch what) {
-  return interface + "." + std::string(word_of(what));
+  return interface + "." + std::string(json::name_of(what));
 }
 
 InterfaceSubject parse_subject(const std::string& subject) {
   const size_t dot = subject.rfind('.');
-  return {subject.substr(0, dot), *parse<InterfaceSwitch>(std::string_view(subject).substr(dot + 1))};
+  return {subject.substr(0, dot), *json::parse_name<InterfaceSwitch>(std::string_view(subject).substr(dot + 1))};
 }
 
 const Interface* find(const InterfaceSpec& spec, const std::vector<Interface>& interfaces) {

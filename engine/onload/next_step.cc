@@ -69,7 +69,7 @@ std::optional<NextStep> next_insertion(const Target& target, const ObservedState
     if (name != nullptr) return NextStep{Act::SetParameter, module.name + "." + *name, module.parameters.at(*name)};
   }
   for (const InterfaceChange& change : changes_for(target.interfaces, observed.interfaces)) {
-    return NextStep{Act::Configure, subject_of(change.interface, change.what), std::string(word_of(change.to))};
+    return NextStep{Act::Configure, subject_of(change.interface, change.what), std::string(json::name_of(change.to))};
   }
   return std::nullopt;
 }

@@ -30,8 +30,6 @@ void OperationPlanner::load(const Stored& stored) {
   publish();
 }
 
-Time OperationPlanner::now() const { return std::chrono::floor<std::chrono::milliseconds>(clock_.now()); }
-
 Result<void> OperationPlanner::set_freeze(const Freeze& freeze) {
   Result<void> stored = commit_({.freeze = freeze});
   if (stored) status_.freeze = freeze;
@@ -56,7 +54,7 @@ void OperationPlanner::publish() {
   status_.device_access_open = kept != nullptr && kept->spec.state == State::Loaded && running(status_) == nullptr &&
                                status_.drift.empty() && status_.problem.empty() && !last_failed(status_) &&
                                !status_.drained;
-  status_.conditions = conditions_of(status_, status_.conditions, now());
+  status_.conditions = conditions_of(status_, status_.conditions, now(clock_));
   const std::shared_ptr<const Status> before = published_.get();
   if (before == nullptr || !shows_same(*before, status_)) ++status_.revision;
   published_.set(std::make_shared<const Status>(status_));
@@ -175,7 +173,7 @@ Result<Accepted> OperationPlanner::cancel(uint64_t id) {
 // An operation without a new generation.
 Result<Accepted> OperationPlanner::start_operation(Operation operation, Change change) {
   operation.id = next_operation(status_);
-  operation.started = now();
+  operation.started = now(clock_);
   change.operations = {operation};
   forget_oldest(status_, options_.kept, change);
   change.removed_generations.clear();
@@ -186,15 +184,15 @@ Result<Accepted> OperationPlanner::start_operation(Operation operation, Change c
 }
 
 Result<Accepted> OperationPlanner::accept(const Spec& spec) {
-  Generation generation{.number = last_generation(status_) + 1, .spec = spec, .created = now()};
+  Generation generation{.number = last_generation(status_) + 1, .spec = spec, .created = now(clock_)};
   Accepted accepted{.generation = generation.number};
   Change change;
   if (spec.state == State::Unmanaged) {
     generation.verdict = Verdict::Verified;
-    generation.verified = now();
+    generation.verified = now(clock_);
   } else {
     accepted.operation = next_operation(status_);
-    change.operations = {{.id = *accepted.operation, .generation = generation.number, .started = now()}};
+    change.operations = {{.id = *accepted.operation, .generation = generation.number, .started = now(clock_)}};
   }
   change.generations = {std::move(generation)};
   forget_oldest(status_, options_.kept, change);
@@ -232,7 +230,7 @@ Result<void> OperationPlanner::record(const Operation& operation) {
     judged = *found;
     if (operation.outcome == Outcome::Succeeded) {
       judged->verdict = Verdict::Verified;
-      judged->verified = now();
+      judged->verified = now(clock_);
     } else if (judged->verdict == Verdict::Pending) {
       // A generation that was verified once stays a rollback target, even if it failed to load after a boot.
       judged->verdict = Verdict::Failed;

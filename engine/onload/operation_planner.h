@@ -9,11 +9,11 @@
 #include "base/clock.h"
 #include "base/published.h"
 #include "base/result.h"
+#include "engine/onload/documents.h"
 #include "engine/onload/dry_run.h"
 #include "engine/onload/host.h"
 #include "engine/onload/spec.h"
 #include "engine/onload/status.h"
-#include "engine/onload/stored.h"
 
 namespace nrd::onload {
 
@@ -82,7 +82,6 @@ class OperationPlanner {
   // Stores the current state of the last operation.
   Result<void> record(const Operation& operation);
   void publish();
-  Time now() const;
 
  private:
   Result<void> check(const Spec& spec, std::optional<uint64_t> if_match) const;

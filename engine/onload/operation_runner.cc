@@ -96,11 +96,9 @@ std::string describe(const InUse& use) {
   return all > listed ? text : text + (listed > 3 ? " and " + std::to_string(listed - 3) + " more" : "");
 }
 
-Time OperationRunner::now() const { return std::chrono::floor<std::chrono::milliseconds>(clock_.now()); }
-
 Result<RunResult> OperationRunner::finish(Operation& operation, Outcome outcome) {
   operation.outcome = outcome;
-  operation.finished = now();
+  operation.finished = now(clock_);
   return record_(operation).map([] { return RunResult::Finished; });
 }
 
@@ -172,13 +170,13 @@ Acted OperationRunner::check_stacks(const Operation& operation, const NextStep& 
 }
 
 Result<Acted> OperationRunner::take(Operation& operation, const NextStep& step, const Target& target) {
-  operation.steps.push_back({.act = step.act, .subject = step.subject, .started = now()});
+  operation.steps.push_back({.act = step.act, .subject = step.subject, .started = now(clock_)});
   TRY(record_(operation));
   Acted acted = tl::unexpected(StepError{kNoProgress, "no progress: the node changes faster than nrd can follow"});
   if (operation.steps.size() < kMostSteps || step.act == Act::CloseDeviceAccess) acted = act(operation, step, target);
 
   Step& record = operation.steps.back();
-  record.finished = now();
+  record.finished = now(clock_);
   record.progress = Progress::Done;
   if (!acted) {
     const std::string& cause = acted.error().cause;
@@ -210,7 +208,8 @@ bool OperationRunner::turns_back(Operation& operation, const RollbackPlan& plan,
 // If the interface is gone or renamed, next_step() looks it up again.
 Acted OperationRunner::configure(const NextStep& step) {
   const InterfaceSubject subject = parse_subject(step.subject);
-  const Result<void> set = node_.set_interface(subject.interface, subject.what, *parse<SwitchState>(step.value));
+  const Result<void> set =
+      node_.set_interface(subject.interface, subject.what, *json::parse_name<SwitchState>(step.value));
   if (set || set.error().code == ErrorCode::NotFound) return {};
   return tl::unexpected(StepError{"interface_setting", set.error().message, set.error().detail, {}});
 }

@@ -70,7 +70,6 @@ class OperationRunner {
   Acted configure(const NextStep& step);
   Acted end_users(const Target& target);
   std::optional<InUse> wait_for_users(std::chrono::milliseconds at_most);
-  Time now() const;
   bool is_frozen() const;
 
   Host& node_;

@@ -37,7 +37,7 @@ Result<void> check_match(const Status& status, std::optional<uint64_t> if_match)
 Result<void> check_policy(UsersPolicy asked, UsersPolicy most) {
   if (asked <= most) return {};
   return fail_at(ErrorCode::BadRequest, "/users_policy", "not allowed on this node",
-                 "up to " + std::string(word_of(most)) + " (onload.users_policy in nrd.toml)");
+                 "up to " + std::string(json::name_of(most)) + " (onload.users_policy in nrd.toml)");
 }
 
 Error in_the_way(const InUse& use) {
@@ -85,7 +85,7 @@ Result<void> check_unserved(const std::vector<Stack>& stacks) {
 Result<void> check_cancellable(const Operation& operation, bool can_roll_back) {
   const std::string name = "operation " + std::to_string(operation.id);
   if (operation.outcome != Outcome::Running) {
-    return fail(ErrorCode::Conflict, name + " has already ended: " + std::string(word_of(operation.outcome)));
+    return fail(ErrorCode::Conflict, name + " has already ended: " + std::string(json::name_of(operation.outcome)));
   }
   if (operation.fallback) return fail(ErrorCode::Conflict, name + " is already being rolled back");
   if (operation.kind == OperationKind::Undrain || operation.kind == OperationKind::RestartControlPlane) {

@@ -7,7 +7,7 @@ namespace nrd::onload {
 namespace {
 
 std::string text_of(const NextStep& step) {
-  return std::string(word_of(step.act)) + (step.subject.empty() ? "" : " " + step.subject);
+  return std::string(json::name_of(step.act)) + (step.subject.empty() ? "" : " " + step.subject);
 }
 
 // The rollback target if there was no generation before. Keeps a driver that this spec loaded where none was: removing

@@ -7,8 +7,8 @@
 
 #include "base/result.h"
 #include "engine/onload/conditions.h"
+#include "engine/onload/documents.h"
 #include "engine/onload/spec.h"
-#include "engine/onload/stored.h"
 #include "engine/onload/target.h"
 
 namespace nrd::onload {

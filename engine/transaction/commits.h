@@ -31,7 +31,6 @@ class Commits {
   // Tells the outcome if one is unknown; fails if it stays so.
   Result<void> resolve() { return unknown_ ? resolve_unknown() : Result<void>(); }
 
-  const DurableState& stored() const { return stored_; }
   Idempotency& keys() { return keys_; }
   const Idempotency& keys() const { return keys_; }
 

@@ -2,7 +2,6 @@
 // matches the setting, and which CPUs still wait for their previous frequency. Engine thread.
 #pragma once
 
-#include <chrono>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,8 +11,6 @@
 #include "engine/model/node_state.h"
 
 namespace nrd {
-
-inline Time now(const Clock& clock) { return std::chrono::floor<std::chrono::milliseconds>(clock.now()); }
 
 template <typename MapByCpu>
 CpuSet cpus_of(const MapByCpu& by_cpu) {

@@ -49,7 +49,7 @@ void add_operation(Families& families, const onload::Status& status) {
   for (const OperationKind kind :
        {OperationKind::Change, OperationKind::Drain, OperationKind::Undrain, OperationKind::RestartControlPlane}) {
     running.samples.push_back({.value = bool_value(operation != nullptr && operation->kind == kind),
-                               .labels = {{"errand", std::string(onload::word_of(kind))}}});
+                               .labels = {{"errand", std::string(json::name_of(kind))}}});
   }
   families.push_back(std::move(running));
   const auto& all = status.operations;

@@ -133,7 +133,7 @@ class FakeNode final : public Host {
     if (what == InterfaceSwitch::Afxdp && to == SwitchState::Off && never_lets_go)
       return fail(ErrorCode::Busy, "it is in use");
     if (refuses_interfaces) return fail(ErrorCode::Hardware, "the interface does not want to");
-    done.push_back(subject_of(interface, what) + " " + std::string(word_of(to)));
+    done.push_back(subject_of(interface, what) + " " + std::string(json::name_of(to)));
     if (what == InterfaceSwitch::Afxdp) found->afxdp = to == SwitchState::On;
     if (what == InterfaceSwitch::Acceleration) found->accelerated = to == SwitchState::On;
     return {};
