@@ -35,32 +35,24 @@ Failure unreadable(const std::string& path, const SqlError& error) {
 }
 
 // The first column of the first row.
-SqlError ask(Connection& connection, const std::string& sql, std::string& answer) {
+Result<std::string> ask(Connection& connection, const std::string& path, const std::string& sql) {
   Statement statement;
-  if (SqlError error = connection.prepare(sql, statement); !error.ok()) return error;
-  if (statement.next()) answer = statement.text(0);
-  return statement.error();
+  if (const SqlError error = connection.prepare(sql, statement); !error.ok()) return unreadable(path, error);
+  const std::string answer = statement.next() ? statement.text(0) : "";
+  if (!statement.error().ok()) return unreadable(path, statement.error());
+  return answer;
 }
 
-struct Identity {
-  std::string application_id, version, tables;
-};
+Result<void> execute(Connection& connection, const std::string& path, const std::string& sql) {
+  if (const SqlError error = connection.execute(sql); !error.ok()) return unreadable(path, error);
+  return {};
+}
 
 // 0 if there is no such file.
 uintmax_t size_of(const std::string& path) {
   std::error_code error;
   const uintmax_t size = std::filesystem::file_size(path, error);
   return error ? 0 : size;
-}
-
-Result<Identity> identify(Connection& connection, const std::string& path) {
-  Identity identity;
-  for (const auto& [sql, answer] : {std::pair{"PRAGMA application_id", &identity.application_id},
-                                    std::pair{"PRAGMA user_version", &identity.version},
-                                    std::pair{"SELECT count(*) FROM sqlite_schema", &identity.tables}}) {
-    if (const SqlError error = ask(connection, sql, *answer); !error.ok()) return unreadable(path, error);
-  }
-  return identity;
 }
 
 // The first bytes of every SQLite file (sqlite.org/fileformat2.html, 1.3). SQLite treats a file shorter than a page as
@@ -77,25 +69,26 @@ bool is_empty_or_sqlite(const std::string& path) {
 // The version of a valid nrd database that is not newer than this nrd; 0 for an empty one. Cheap checks come first, so
 // that a large foreign file is not read completely.
 Result<int> version_of(Connection& connection, const std::string& path) {
-  const Identity identity = TRY(identify(connection, path));
-  const bool is_new = identity.tables == "0" && identity.application_id == "0" && identity.version == "0";
-  if (!is_new && identity.application_id != std::to_string(kApplicationId)) {
+  const std::string application_id = TRY(ask(connection, path, "PRAGMA application_id"));
+  const std::string schema = TRY(ask(connection, path, "PRAGMA user_version"));
+  const std::string tables = TRY(ask(connection, path, "SELECT count(*) FROM sqlite_schema"));
+  const bool is_new = tables == "0" && application_id == "0" && schema == "0";
+  if (!is_new && application_id != std::to_string(kApplicationId)) {
     return refused(path, "is a database of another program", "set state.directory to a directory used only by nrd", {});
   }
-  const int version = std::stoi(identity.version);  // SQLite keeps 32 bits
+  const int version = std::stoi(schema);  // SQLite keeps 32 bits
   if (version > kSchemaVersion) {
-    return refused(path, "was written by a newer nrd (schema " + identity.version + ")",
+    return refused(path, "was written by a newer nrd (schema " + schema + ")",
                    "install that version again, or restore a backup from before it", {});
   }
   if (version >= 1 && version < kFirstSchema) {
-    return refused(path, "was written by an nrd from before the first release (schema " + identity.version + ")",
+    return refused(path, "was written by an nrd from before the first release (schema " + schema + ")",
                    "move it and its -wal and -shm away, reboot to reset the hardware, and create the workloads again",
                    {});
   }
-  std::string verdict;
-  if (const SqlError error = ask(connection, kQuickCheck, verdict); !error.ok()) return unreadable(path, error);
+  const std::string verdict = TRY(ask(connection, path, kQuickCheck));
   if (verdict != "ok") return corrupt(path, {.code = 0, .text = verdict});
-  if (version < 1 && !is_new) return corrupt(path, {.code = 0, .text = "schema " + identity.version});
+  if (version < 1 && !is_new) return corrupt(path, {.code = 0, .text = "schema " + schema});
   return version;
 }
 
@@ -127,21 +120,17 @@ Result<Connection> open_database(const std::string& path) {
   // Do not write to a refused database, which a checkpoint of its WAL would do. Without a WAL the default leaves fewer
   // files.
   if (has_log) connection.set_on_close(Connection::OnClose::LeaveLog);
-  if (const SqlError error = connection.execute("PRAGMA busy_timeout=1000"); !error.ok())
-    return unreadable(path, error);
+  TRY(execute(connection, path, "PRAGMA busy_timeout=1000"));
   const int version = TRY(version_of(connection, path));
 
-  std::string journal_mode;
-  if (const SqlError error = ask(connection, "PRAGMA journal_mode=WAL", journal_mode); !error.ok()) {
-    return unreadable(path, error);
-  }
+  const std::string journal_mode = TRY(ask(connection, path, "PRAGMA journal_mode=WAL"));
   if (journal_mode != "wal")
     return refused(path, "does not support WAL mode", "set state.directory to a local disk", {});
   // No checkpoints inside a commit: a failing one would make a commit that is on disk look failed. Other processes may
   // read in the meantime (a backup does), so locking is not exclusive; nrd waits for them at most a second.
   for (const char* pragma : {"PRAGMA synchronous=FULL", "PRAGMA foreign_keys=ON", "PRAGMA wal_autocheckpoint=0",
                              "PRAGMA trusted_schema=OFF"}) {
-    if (const SqlError error = connection.execute(pragma); !error.ok()) return unreadable(path, error);
+    TRY(execute(connection, path, pragma));
   }
   TRY(migrate(connection, version));
   connection.set_on_close(Connection::OnClose::FoldLog);
