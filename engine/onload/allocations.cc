@@ -223,18 +223,13 @@ class AllocationsThread final : public Allocations {
   Result<Allocated> allocate_now(const AllocationRequest& request) {
     LaunchEnvironment launch = TRY(launch_now(request.what, request.preload, Place::New, request.origin));
     Allocation made{next_id_, request.owner, launch.generation, launch.version, now(clock_), request.origin};
-    TRY(store(made));
-    return Allocated{.allocation = std::move(made), .launch = std::move(launch)};
-  }
-
-  Result<void> store(const Allocation& allocation) {
     // Replaces an unused one with this id that a commit with unknown outcome may have left.
-    TRY(commit_({.allocations = {allocation}}));
+    TRY(commit_({.allocations = {made}}));
     ++next_id_;
-    allocations_.push_back(allocation);
+    allocations_.push_back(made);
     publish();
-    end_with_owner(allocation.owner);
-    return {};
+    end_with_owner(made.owner);
+    return Allocated{.allocation = std::move(made), .launch = std::move(launch)};
   }
 
   Result<void> release_now(uint64_t id) {

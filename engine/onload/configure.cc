@@ -74,7 +74,7 @@ Result<void> OperationPlanner::apply_switch(const Interface& interface, Interfac
 }
 
 Result<Interface> OperationPlanner::set_interface(const std::string& name, InterfaceSwitch what, SwitchState to) {
-  TRY(check_idle(status_).and_then([&] { return check_thawed(status_); }));
+  TRY(check_changeable(status_));
   refresh();
   if (!status_.problem.empty()) return fail(ErrorCode::Hardware, status_.problem);
   const auto is_it = [&](const Interface& interface) { return interface.name == name; };

@@ -160,7 +160,7 @@ class ControllerThread final : public Controller {
     ::pthread_setname_np(::pthread_self(), "nrd-onload");
     planner_.observe();
     planner_.configure_after_start();
-    planner_.begin_after_start();
+    if (const Result<void> begun = planner_.begin_after_start(); !begun) log_stuck(begun.error());
     planner_.publish();
     for (;;) {
       run_operation();

@@ -83,27 +83,19 @@ void OperationPlanner::refresh() {
 }
 
 // After a boot no Onload module is loaded: restore them. If other modules were loaded meanwhile, leave them untouched.
-void OperationPlanner::begin_after_start() {
+Result<void> OperationPlanner::begin_after_start() {
   const Generation* kept = effective(status_);
   const bool may = options_.at_start == AtStart::Apply && !status_.freeze.frozen && status_.problem.empty();
-  if (!may || running(status_) != nullptr || kept == nullptr || kept->spec.state != State::Loaded) return;
+  if (!may || running(status_) != nullptr || kept == nullptr || kept->spec.state != State::Loaded) return {};
   const auto is_ours = [](const auto& entry) { return entry.first != "sfc"; };
-  if (std::ranges::any_of(status_.observed.modules, is_ours)) return;
-  if (const auto begun = start_operation({.generation = kept->number}, {}); !begun) {
-    log::error("ONLOAD_STUCK", "Onload operation is stuck and will be retried: " + begun.error().message,
-               {{"DETAIL", begun.error().detail}});
-  }
-}
-
-Result<void> OperationPlanner::check(const Spec& spec, std::optional<uint64_t> if_match) const {
-  return check_idle(status_)
-      .and_then([&] { return check_thawed(status_); })
-      .and_then([&] { return check_match(status_, if_match); })
-      .and_then([&] { return check_policy(spec.users, most_forceful_); });
+  if (std::ranges::any_of(status_.observed.modules, is_ours)) return {};
+  return start_operation({.generation = kept->number}, {}).map([](const Accepted&) {});
 }
 
 Result<Accepted> OperationPlanner::begin(const Spec& spec, std::optional<uint64_t> if_match) {
-  TRY(check(spec, if_match));
+  TRY(check_changeable(status_));
+  TRY(check_match(status_, if_match));
+  TRY(check_policy(spec.users, most_forceful_));
   const Target target = TRY(target_now(node_, status_, spec));
   refresh();
   if (!status_.problem.empty()) return fail(ErrorCode::Hardware, status_.problem);
@@ -128,9 +120,8 @@ Result<Accepted> OperationPlanner::patch(const SpecPatch& patch, std::optional<u
 }
 
 Result<Accepted> OperationPlanner::drain(const Drain& how) {
-  TRY(check_idle(status_).and_then([&] { return check_thawed(status_); }).and_then([&] {
-    return check_policy(how.users, most_forceful_);
-  }));
+  TRY(check_changeable(status_));
+  TRY(check_policy(how.users, most_forceful_));
   const Generation kept = TRY(loaded_generation(status_));
   if (status_.drained) return Accepted{kept.number, std::nullopt};
   return start_operation(
@@ -139,7 +130,7 @@ Result<Accepted> OperationPlanner::drain(const Drain& how) {
 }
 
 Result<Accepted> OperationPlanner::undrain() {
-  TRY(check_idle(status_).and_then([&] { return check_thawed(status_); }));
+  TRY(check_changeable(status_));
   const Generation* kept = effective(status_);
   const uint64_t number = kept == nullptr ? 0 : kept->number;
   if (!status_.drained) return Accepted{number, std::nullopt};
@@ -147,7 +138,7 @@ Result<Accepted> OperationPlanner::undrain() {
 }
 
 Result<Accepted> OperationPlanner::restart_control_plane() {
-  TRY(check_idle(status_).and_then([&] { return check_thawed(status_); }));
+  TRY(check_changeable(status_));
   const Generation kept = TRY(loaded_generation(status_));
   const Target target = TRY(target_now(node_, status_, kept.spec));
   refresh();

@@ -64,7 +64,7 @@ class OperationPlanner {
 
   void observe();  // reads the node without computing drift
   void refresh();  // reads the node, computes drift and publishes
-  void begin_after_start();
+  Result<void> begin_after_start();
   void configure_after_start();
 
   Result<Accepted> begin(const Spec& spec, std::optional<uint64_t> if_match);
@@ -84,7 +84,6 @@ class OperationPlanner {
   void publish();
 
  private:
-  Result<void> check(const Spec& spec, std::optional<uint64_t> if_match) const;
   Result<Accepted> start_operation(Operation operation, Change change);
   Result<Accepted> accept(const Spec& spec);
   Result<void> apply_switch(const Interface& interface, InterfaceSwitch what, SwitchState to);

@@ -28,6 +28,11 @@ Result<void> check_thawed(const Status& status) {
               "Onload is frozen" + (status.freeze.reason.empty() ? "" : ": " + status.freeze.reason));
 }
 
+Result<void> check_changeable(const Status& status) {
+  TRY(check_idle(status));
+  return check_thawed(status);
+}
+
 Result<void> check_match(const Status& status, std::optional<uint64_t> if_match) {
   if (!if_match || *if_match == last_generation(status)) return {};
   return fail(ErrorCode::Stale,

@@ -13,6 +13,8 @@ Failure busy(const Operation& operation);
 
 Result<void> check_idle(const Status& status);
 Result<void> check_thawed(const Status& status);
+// Both: the node may be changed now.
+Result<void> check_changeable(const Status& status);
 // `if_match`: the last generation the client knows; nullopt: any.
 Result<void> check_match(const Status& status, std::optional<uint64_t> if_match);
 // `most`: the most forceful policy allowed on this node.
