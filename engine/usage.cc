@@ -1,6 +1,7 @@
 #include "engine/usage.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace nrd {
 namespace {
@@ -62,6 +63,93 @@ UsageSample next_sample(const UsageSample* last, const rdt::Usages& counted, Usa
     }
   }
   return sample;
+}
+
+void Sampler::set_interval(std::chrono::milliseconds interval) {
+  const std::lock_guard hold(lock_);
+  interval_ = interval;
+  if (interval.count() == 0) until_.reset();
+}
+
+bool Sampler::ask(ClosId clos, Done done) {
+  Result<std::shared_ptr<const UsageSample>> answer;
+  {
+    const std::lock_guard hold(lock_);
+    const Steady now = clock_.steady();
+    if (interval_.count() == 0) {
+      answer = fail(ErrorCode::Unsupported, "monitoring is disabled (monitoring.interval_seconds is 0)");
+    } else if (ended_) {
+      answer = fail(ErrorCode::Busy, "nrd is stopping");
+    } else if (waiting_.size() >= kMost) {
+      answer = fail(ErrorCode::Busy, "too many requests are waiting for a sample; try again");
+    } else {
+      until_ = now + linger();
+      asked_.insert(clos);
+      if (!last_ || now - last_->taken > interval_ || is_unrequested(*last_, clos)) {
+        waiting_.push_back(std::move(done));
+        return true;
+      }
+      answer = last_;
+    }
+  }
+  done(std::move(answer));
+  return false;
+}
+
+std::shared_ptr<const UsageSample> Sampler::last(bool& is_due) {
+  const std::lock_guard hold(lock_);
+  const bool is_old =
+      !last_ || clock_.steady() - last_->taken > interval_ ||
+      std::ranges::any_of(last_->classes, [this](const auto& entry) { return is_unrequested(*last_, entry.first); });
+  is_due = is_old && interval_.count() > 0 && !ended_;
+  sample_requested_ = sample_requested_ || is_due;
+  return last_;
+}
+
+std::optional<Sampler::Steady> Sampler::next() const {
+  const std::lock_guard hold(lock_);
+  if (ended_) return std::nullopt;
+  if (!waiting_.empty() || sample_requested_) return Steady::min();
+  if (!until_ || !last_) return std::nullopt;
+  const Steady next = last_->taken + interval_;
+  return next <= *until_ ? std::optional(next) : std::nullopt;
+}
+
+std::set<ClosId> Sampler::asked(const std::map<ClosId, std::set<CacheId>>& counted) {
+  const std::lock_guard hold(lock_);
+  std::set<ClosId> asked;
+  for (const auto& [clos, caches] : counted) {
+    if (sample_requested_ || asked_.contains(clos)) asked.insert(clos);
+  }
+  asked_.clear();
+  return asked;
+}
+
+void Sampler::take(const rdt::Usages& usages) {
+  std::vector<Done> waiting;
+  std::shared_ptr<const UsageSample> sample;
+  {
+    const std::lock_guard hold(lock_);
+    const Steady now = clock_.steady();
+    // A rate over a long interval would not describe the present.
+    const bool is_recent = last_ && now - last_->taken <= linger();
+    sample = std::make_shared<const UsageSample>(
+        next_sample(is_recent ? last_.get() : nullptr, usages, now, nrd::now(clock_)));
+    last_ = sample;
+    sample_requested_ = false;
+    waiting.swap(waiting_);
+  }
+  for (const Done& done : waiting) done(sample);
+}
+
+void Sampler::end() {
+  std::vector<Done> waiting;
+  {
+    const std::lock_guard hold(lock_);
+    ended_ = true;
+    waiting.swap(waiting_);
+  }
+  for (const Done& done : waiting) done(fail(ErrorCode::Busy, "nrd is stopping"));
 }
 
 }  // namespace nrd

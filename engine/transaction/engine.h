@@ -20,7 +20,7 @@
 #include "engine/model/setting_changes.h"
 #include "engine/model/workload.h"
 #include "engine/transaction/command.h"
-#include "engine/usage_sampler.h"
+#include "engine/usage.h"
 #include "store/store.h"
 
 namespace nrd {

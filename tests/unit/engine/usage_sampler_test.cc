@@ -1,4 +1,4 @@
-#include "engine/usage_sampler.h"
+#include "engine/usage.h"
 
 #include <doctest/doctest.h>
 
