@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "daemon/onload/control_plane.h"
-#include "engine/onload/conditions.h"
+#include "engine/onload/status.h"
 #include "hw/onload/control_plane.h"
 #include "hw/onload/devices.h"
 #include "hw/onload/interfaces.h"

@@ -1,5 +1,4 @@
-#include "engine/onload/conditions.h"
-
+// The conditions of a status, and what they say.
 #include <algorithm>
 #include <cctype>
 #include <utility>

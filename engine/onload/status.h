@@ -1,17 +1,29 @@
-// The controller's knowledge at one moment, and queries on it. Pure.
+// The controller's knowledge at one moment, its conditions, and queries on it. Pure.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
-#include "engine/onload/conditions.h"
 #include "engine/onload/documents.h"
 #include "engine/onload/spec.h"
 #include "engine/onload/target.h"
 
 namespace nrd::onload {
+
+// One question that an operator or program asks: Loaded, VersionMatch, ... Computed from one Status; only the time of
+// the last transition is carried over. docs/onload.md has the list.
+struct Condition {
+  enum class Status { True, False, Unknown };
+  std::string_view type;
+  Status status = Status::Unknown;
+  std::string reason;   // machine-readable: "OtherModule"
+  std::string message;  // for people; may be empty
+  Time last_transition;
+  friend bool operator==(const Condition&, const Condition&) = default;
+};
 
 struct Status {
   uint64_t revision = 0;                // incremented with each publication since start
@@ -31,6 +43,14 @@ struct Status {
 
 // Equal except for the revision and process ages.
 bool shows_same(const Status& one, const Status& other);
+
+// `before`: the previous conditions, for unchanged transition times.
+std::vector<Condition> conditions_of(const Status& status, const std::vector<Condition>& before, Time now);
+
+// What is wrong with the device nodes; empty: nothing. `open`: their owner and mode, nullopt: any.
+std::string wrong_device(const std::vector<DeviceNode>& devices, const std::optional<Access>& open = {});
+// Likewise, while device access should be open.
+std::string wrong_device(const Status& status);
 
 // The effective generation: the last verified one. Null: none.
 const Generation* effective(const Status& status);

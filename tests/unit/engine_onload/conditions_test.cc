@@ -1,5 +1,3 @@
-#include "engine/onload/conditions.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
