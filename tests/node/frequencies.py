@@ -1,8 +1,6 @@
 """Requests for frequencies, and what the simulated node reports of them."""
 
-import pytest
-
-from harness import Refused
+from harness import refusal
 
 WINDOW = {"min_ratio": 12, "max_ratio": 30}
 BOTH = {"core_ids": ["4-5"], "cache": {"max": 2, "min": 2}, "pstate": WINDOW}
@@ -21,15 +19,8 @@ def post(node, pstate, cores=("4-5",), **more):
     return node.call("POST", "/v1/workloads", {"core_ids": list(cores), "pstate": pstate, **more})
 
 
-def refusal(node, pstate, cores=("4-5",), **more):
+def refused_window(node, pstate, cores=("4-5",), **more):
     before = node.sim.freq()
-    with pytest.raises(Refused) as refused:
-        post(node, pstate, cores, **more)
+    refused = refusal(post, node, pstate, cores, **more)
     assert node.sim.freq() == before and node.list() == []
-    return refused.value
-
-
-def refusal_text(node, pstate, cores):
-    with pytest.raises(Refused) as refused:
-        post(node, pstate, cores)
-    return refused.value.text
+    return refused

@@ -42,6 +42,15 @@ class Refused(Exception):
         self.status, self.text = status, text
 
 
+def refusal(act, *arguments, **named):
+    """The Refused that a call raises."""
+    try:
+        accepted = act(*arguments, **named)
+    except Refused as refused:
+        return refused
+    raise AssertionError(f"not refused: {arguments} {named}: {accepted}")
+
+
 def wait_for(condition, what, deadline=DEADLINE):
     end = time.monotonic() + deadline
     while not condition():
@@ -158,6 +167,14 @@ class Node:
         """For its next start or reload."""
         with open(self.config, "w") as file:
             file.write(text)
+
+    def failure_to_start(self):
+        """Starts the daemon, which refuses to serve: the line that says why."""
+        self.spawn()
+        assert self.daemon.wait(DEADLINE) == 1
+        line = self.journal().splitlines()[-1]
+        self.daemon = None
+        return line
 
     def start(self):
         self.spawn()

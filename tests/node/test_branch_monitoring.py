@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from harness import Node, Refused, use_all_cpus, wait_for
+from harness import Node, refusal, use_all_cpus, wait_for
 
 use_all_cpus()
 SAMPLE = {"core_ids": ["4", "5", "6", "7"], "cache": {"max": 2, "min": 2}, "pstate": {"ratio": 3.0, "monitoring": "on"}}
@@ -141,9 +141,7 @@ def test_a_failed_write_grants_neither_cache_nor_frequency():
         for n in range(1, writes + 1):
             node.sim.control("reset")
             node.sim.control(f"fault write {n} errno EIO")
-            with pytest.raises(Refused) as refused:
-                node.call("POST", "/v1/workloads", SAMPLE)
-            assert refused.value.status == 500
+            assert refusal(node.call, "POST", "/v1/workloads", SAMPLE).status == 500
             assert node.sim.freq() == frequencies and node.plain() == ways and node.list() == [], n
 
 
@@ -249,9 +247,8 @@ def test_a_cpu_without_counters_is_refused_and_reported_when_it_appears_later():
     with monitored(LOOKS) as (node, branches):
         branches.percent.pop(5)
         os.unlink(os.path.join(branches.folder, "5"))
-        with pytest.raises(Refused) as refused:
-            monitor(node, "5")
-        assert refused.value.status == 422 and "the branches of CPU 5 cannot be counted now" in refused.value.text
+        refused = refusal(monitor, node, "5")
+        assert refused.status == 422 and "the branches of CPU 5 cannot be counted now" in refused.text
         monitor(node, "6")
         node.kill9()
         node.counters = None
@@ -272,15 +269,12 @@ def test_a_threshold_that_is_only_kept_is_shown_and_must_make_sense():
     with monitored(NEVER) as (node, branches):
         before = node.sim.freq()
         off = {"ratio": 3, "monitoring": "off"}
-        with pytest.raises(Refused):
-            node.call("POST", "/v1/workloads", {"core_ids": ["4"], "pstate": {**off, "governor": "nonsense"}})
+        assert refusal(node.call, "POST", "/v1/workloads", {"core_ids": ["4"], "pstate": {**off, "governor": "nonsense"}})
         node.call("POST", "/v1/workloads", {"core_ids": ["4"], "pstate": off})
         assert node.call("GET", "/v1/pstate/4")["monitoring"] == {
             "monitoring": "off", "ratio_threshold": 3, "last_ratio": None, "decision": None, "transitions": 0}
         assert node.sim.freq() == before
-        with pytest.raises(Refused) as refused:
-            node.call("PATCH", "/v1/workloads/1", {"pstate": {"monitoring": "on"}})
-        assert "/pstate/monitoring: requires ratio" in refused.value.text
+        assert "/pstate/monitoring: requires ratio" in refusal(node.call, "PATCH", "/v1/workloads/1", {"pstate": {"monitoring": "on"}}).text
 
 
 @pytest.mark.parametrize("fault", ["errno EIO", "lie"])

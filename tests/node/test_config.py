@@ -10,7 +10,7 @@ import signal
 import time
 
 import pytest
-from harness import Node, Refused, use_all_cpus, wait_for
+from harness import Node, Refused, refusal, use_all_cpus, wait_for
 
 use_all_cpus()
 POLICY = "[default.gold.cache]\nmax = {0}\nmin = {0}\n"
@@ -91,8 +91,7 @@ def test_a_bad_file_is_refused_with_its_line_and_the_old_configuration_stays_who
     assert status == 400
     assert problem["detail"] == (f"{node.config}.d/1.toml:4: unknown key drift.interval_second; "
                                  "did you mean drift.interval_seconds?")
-    with pytest.raises(Refused):
-        node.create("1", 0, 0)  # the limit that was in force
+    assert refusal(node.create, "1", 0, 0)  # the limit that was in force
     assert node.settings()["log.level"]["value"] == "info"
     assert "CONFIG_NOT_RELOADED" in node.journal()
     os.unlink(f"{node.config}.d/1.toml")
@@ -188,9 +187,7 @@ def test_the_interval_of_monitoring_changes(node):
     id = node.create("4", 2, 2)["id"]
     node.write("[monitoring]\ninterval_seconds = 0\n")
     node.reload()
-    with pytest.raises(Refused) as refused:
-        node.call("GET", f"/v1/workloads/{id}/monitoring")
-    assert "monitoring.interval_seconds is 0" in refused.value.text
+    assert "monitoring.interval_seconds is 0" in refusal(node.call, "GET", f"/v1/workloads/{id}/monitoring").text
 
 
 def test_policies_are_read_again_even_if_the_configuration_is_the_same(node):
@@ -222,8 +219,7 @@ def test_limits_of_onload_change(node):
 
 def test_pools_change_with_workloads_in_place(node):
     first = node.create("0", 5, 5)
-    with pytest.raises(Refused):
-        node.create("1", 2, 2)  # the guarantee pool is full
+    assert refusal(node.create, "1", 2, 2)  # the guarantee pool is full
     node.write("[cache_pools]\nos = 1\nguarantee = 8\nbesteffort = 0\nshared = 2\n")
     before = node.plain()
     node.reload()
@@ -251,8 +247,7 @@ def test_pools_that_would_lose_granted_ways_are_refused_with_the_workloads(node)
     assert node.refusal()[0] == 409
     node.delete(second["id"])
     assert keys(node.reload()["changed"]) == ["cache_pools.guarantee", "cache_pools.shared", "log.level"]
-    with pytest.raises(Refused):
-        node.create("0", 3, 3)
+    assert refusal(node.create, "0", 3, 3)
 
 
 def test_infrastructure_gets_its_ways_and_gives_them_back(node):
@@ -260,8 +255,7 @@ def test_infrastructure_gets_its_ways_and_gives_them_back(node):
     node.write("[cache_pools]\ninfra = 1\n[infra]\ncpus = \"2\"\n[os]\ncpus = \"3\"\n")
     node.reload()
     assert node.hardware()["COS1"]["cpus"] == "2"
-    with pytest.raises(Refused):
-        node.create("3", 1, 1)
+    assert refusal(node.create, "3", 1, 1)
     node.write("")
     node.reload()
     assert node.plain() == before
@@ -272,9 +266,7 @@ def test_reserved_classes_change(node):
     node.write("[classes]\nreserve = 14\n")
     node.reload()
     node.create("0", 1, 1)
-    with pytest.raises(Refused) as refused:
-        node.create("1", 1, 1)
-    assert "classes.reserve" in refused.value.text
+    assert "classes.reserve" in refusal(node.create, "1", 1, 1).text
     node.write("")
     node.reload()
     node.create("1", 1, 1)

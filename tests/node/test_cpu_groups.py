@@ -8,7 +8,7 @@ import pytest
 
 from cpu_host import FEED, PATHS, POOLS, TARGETS, Host, ask, assert_refused, host, share  # noqa: F401
 from cpu_pools import CLEAN, patch, post, words
-from harness import NRDCTL, Refused, wait_for
+from harness import NRDCTL, refusal, wait_for
 from systemd import bits_of
 
 
@@ -78,9 +78,8 @@ def test_a_group_inside_that_of_another_workload_is_refused(host, first, second)
         os.mkdir(host.cgroup(path + "/box"))
     ways = {"cache": {"max": 2, "min": 2}}
     workload = post(host.node, {**first, **ways})
-    with pytest.raises(Refused) as refused:
-        post(host.node, {**second, **ways})
-    assert refused.value.status == 409 and f"belongs to workload {workload['id']}" in refused.value.text, refused.value
+    refused = refusal(post, host.node, {**second, **ways})
+    assert refused.status == 409 and f"belongs to workload {workload['id']}" in refused.text, refused
     host.node.delete(workload["id"])
     post(host.node, {**second, **ways})
 
@@ -93,9 +92,8 @@ def test_an_alias_of_a_unit_is_refused(host):
 def test_a_workload_keeps_its_request_only_where_it_can_be_enforced(host):
     made = host.node.call("PUT", "/v1/workloads/feed", {"unit": "feed.service", **share()})
     for elsewhere in ({"task_ids": [str(host.sleeper())]}, {}):
-        with pytest.raises(Refused) as refused:
-            host.node.call("PUT", "/v1/workloads/feed", {**share(), **elsewhere})
-        assert refused.value.status in (400, 422), refused.value
+        refused = refusal(host.node.call, "PUT", "/v1/workloads/feed", {**share(), **elsewhere})
+        assert refused.status in (400, 422), refused
     assert host.node.list() == [made]
 
 
@@ -354,10 +352,8 @@ def test_a_dry_run_looks_at_the_target_and_writes_nothing(host, target):
     assert {"knob": f"CPUs of {name}", "from": host.cpus(PATHS[target]), "to": "2-3"} in planned["changes"]
     for refused, status in (({**ask(target), **{target: {"unit": "none.service", "cgroup": "/none"}[target]}}, 400),
                             (ask(target, memory="near"), 409)):
-        with pytest.raises(Refused) as dry:
-            dry_run(refused)
-        with pytest.raises(Refused) as real:
-            post(host.node, refused)
-        assert dry.value.status == real.value.status == status and dry.value.text == real.value.text
+        dry = refusal(dry_run, refused)
+        real = refusal(post, host.node, refused)
+        assert dry.status == real.status == status and dry.text == real.text
     assert host.sim.writes() == 0 and host.traces() == before
     assert post(host.node, ask(target))["cpu"]["cpus"] == "2-3"

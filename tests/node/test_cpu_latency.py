@@ -5,7 +5,7 @@ import http.client
 import pytest
 
 from cpu_pools import reload
-from harness import Node, Refused, wait_for
+from harness import Node, refusal, wait_for
 
 POOLS = """
 [drift]
@@ -89,14 +89,12 @@ def test_a_refused_write_refuses_the_request_whole(fault):
     with a_node() as node:
         for nth in (1, 2):
             node.sim.control(f"fault write {nth} {fault}")
-            with pytest.raises(Refused) as refused:
-                post(node)
-            assert refused.value.status == 500 and f"CPU {nth + 1} did not take the idle latency limit n/a" in refused.value.text
+            refused = refusal(post, node)
+            assert refused.status == 500 and f"CPU {nth + 1} did not take the idle latency limit n/a" in refused.text
             assert limits(node) == BEFORE and node.list() == []
         id = post(node)["id"]
         node.sim.control(f"fault write 2 {fault}")
-        with pytest.raises(Refused):
-            node.delete(id)
+        assert refusal(node.delete, id)
         assert limits(node) == LIMITED
         node.delete(id)
         assert limits(node) == BEFORE

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from cpu_pools import reload
-from harness import NRD, Node, Refused, wait_for
+from harness import NRD, Node, refusal, wait_for
 
 POOLS = """
 [drift]
@@ -142,9 +142,8 @@ def test_other_work_that_does_not_move_fails_the_reload_and_leaves_nothing_behin
             node.start()
             node.sim.control("reset")
             node.sim.control(f"fault write {nth} {fault}")
-            with pytest.raises(Refused) as refused:
-                reload(node, config(fast=new))
-            assert refused.value.status == 500 and "did not take CPUs" in refused.value.text
+            refused = refusal(reload, node, config(fast=new))
+            assert refused.status == 500 and "did not take CPUs" in refused.text
             assert places(node) == before and node.health()["hardware_problem"] == "", nth
         reload(node, config(fast=new))
         assert places(node) == after != before

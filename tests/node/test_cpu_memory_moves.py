@@ -7,7 +7,7 @@ import pytest
 
 from cpu_host import PATHS, TARGETS, host  # noqa: F401
 from cpu_pools import CLEAN, patch, post
-from harness import NRDCTL, Refused, wait_for
+from harness import NRDCTL, Refused, refusal, wait_for
 
 NEAR = {"memory": "near", "migrate": True}
 UNIT = PATHS["unit"]
@@ -100,9 +100,7 @@ def test_after_a_death_while_memory_moves_nothing_is_bound(host, moving):
     wait_for(lambda: host.property("feed.service", "AllowedMemoryNodes") == "", "the release")
     assert host.read(UNIT, "cpuset.mems.effective") == "0-1"
     assert not is_bound(host.node.list()[0]) and host.node.call("GET", "/v1/operations") == []
-    with pytest.raises(Refused) as gone:
-        operation(host, moving)
-    assert gone.value.status == 404
+    assert refusal(operation, host, moving).status == 404
 
 
 def test_a_stop_does_not_wait_for_memory_that_moves(host, moving):

@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 from cpu_pools import CLEAN, LARGE, POOLS, patch, post, put, run, words
-from harness import DEADLINE, NRDCTL, Node, Refused, cpus_of, wait_for
+from harness import DEADLINE, NRDCTL, Node, cpus_of, refusal, wait_for
 
 
 @pytest.fixture
@@ -108,9 +108,7 @@ def test_threads_are_limited_too(node):
 def test_all_or_nothing_with_ways(node):
     sleeper = subprocess.Popen(["sleep", "1000"])
     before = allowed(sleeper.pid)
-    with pytest.raises(Refused) as refused:
-        post(node, {"cpu": {"count": 1}, "task_ids": [str(sleeper.pid)], "cache": {"max": 30, "min": 30}})
-    assert refused.value.status == 400
+    assert refusal(post, node, {"cpu": {"count": 1}, "task_ids": [str(sleeper.pid)], "cache": {"max": 30, "min": 30}}).status == 400
     assert allowed(sleeper.pid) == before and node.list() == []
     sleeper.kill()
     sleeper.wait()
@@ -148,9 +146,8 @@ def test_metrics_count_the_cpus_of_each_pool(large):
 def test_the_largest_request_is_granted(large):
     fast = large.call("GET", "/v1/cpus/pools/fast")
     post(large, {"cpu": {"pool": "fast", "count": fast["largest"]["machine"]}})
-    with pytest.raises(Refused) as refused:
-        post(large, {"cpu": {"pool": "fast", "count": 1}})
-    assert refused.value.status == 409 and "/cpu/count" in refused.value.text
+    refused = refusal(post, large, {"cpu": {"pool": "fast", "count": 1}})
+    assert refused.status == 409 and "/cpu/count" in refused.text
 
 
 @pytest.mark.parametrize("cpu, field", [
@@ -164,9 +161,8 @@ def test_the_largest_request_is_granted(large):
     ({"pool": "common"}, "/task_ids"), ({"pool": "common", "count": 1}, "/cpu/count"), ([], "/cpu"), ("fast", "/cpu"),
     ({"pool": "fast", "count": 1, "near": ["node:0"] * 17}, "/cpu/near")])
 def test_a_bad_request_names_its_member(large, cpu, field):
-    with pytest.raises(Refused) as refused:
-        post(large, {"cpu": cpu})
-    assert refused.value.status == 400 and f"{field}:" in refused.value.text, refused.value
+    refused = refusal(post, large, {"cpu": cpu})
+    assert refused.status == 400 and f"{field}:" in refused.text, refused
     assert large.list() == []
 
 
@@ -193,8 +189,7 @@ def test_a_patch_resizes_and_a_response_can_be_sent_back(large):
     assert cpus_of(workload["cpu"]["exclusive"]) < cpus_of(grown["cpu"]["exclusive"])
     again = patch(large, workload["id"], grown)
     assert again["cpu"]["exclusive"] == grown["cpu"]["exclusive"]
-    with pytest.raises(Refused):
-        patch(large, workload["id"], {"cpu": None})  # nothing would be left
+    assert refusal(patch, large, workload["id"], {"cpu": None})  # nothing would be left
 
 
 def test_a_dry_run_says_what_would_change(node):

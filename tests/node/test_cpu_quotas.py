@@ -1,10 +1,8 @@
 """Quotas of CPUs for users with the role run, each with real users."""
 
 import contextlib
-import http.client
 import json
 import os
-import socket
 import subprocess
 
 from cpu_pools import LARGE, POOLS, patch, post, run

@@ -2,13 +2,12 @@
 
 import contextlib
 import itertools
-import subprocess
 
 import pytest
 
 from cpu_host import POOLS, Host, ask, host  # noqa: F401
-from cpu_pools import CLEAN, post, reload, run, words
-from harness import DEADLINE, Refused, wait_for
+from cpu_pools import post, reload, run
+from harness import Refused, wait_for
 
 FAST = ("--pool", "fast", "--count", "2", "--memory", "near")
 FAULTS = ["errno EIO", "errno EBUSY", "lie"]

@@ -10,7 +10,7 @@ import functools
 import pytest
 from fault_scenarios import SCENARIOS, answered, assert_one_line, image, image_after, prepared
 from faulty_disk import Disk
-from harness import Refused, wait_for
+from harness import Refused, refusal, wait_for
 from fault_points import struck_until_past
 
 # What happens to the disk: from the n-th call on, or once; counted in all calls, or in syncs only.
@@ -91,10 +91,9 @@ def test_a_full_disk_refuses_the_change_and_serves_again_with_room(name):
     with prepared(before, faulty_disk=True) as node:
         start = image(node)
         node.disk.set(at=1, kind=Disk.FAIL_ON, errno=errno.ENOSPC)
-        with pytest.raises(Refused) as refused:
-            request(node)
-        assert refused.value.status == 503 and is_unchanged(refused.value.text)
-        assert_one_line(refused.value.text)
+        refused = refusal(request, node)
+        assert refused.status == 503 and is_unchanged(refused.text)
+        assert_one_line(refused.text)
         assert image(node) == start
         node.disk.set()
         request(node)
@@ -106,9 +105,7 @@ def test_a_disk_that_stays_broken_freezes_writes_and_not_reads():
     with prepared([("0", 2, 2)], faulty_disk=True) as node:
         node.disk.set(at=1, kind=Disk.FAIL_ON, errno=errno.EIO)
         for _ in range(3):
-            with pytest.raises(Refused) as refused:
-                node.create("1", 1, 1)
-            assert refused.value.status == 503
+            assert refusal(node.create, "1", 1, 1).status == 503
         assert [workload["id"] for workload in node.list()] == ["1"]
         node.disk.set()
         assert node.create("1", 1, 1)

@@ -6,7 +6,7 @@ Which write fails once, fault_points.py says.
 import pytest
 from fault_points import kinds_of_writes, struck, struck_until_past
 from fault_scenarios import SCENARIOS, assert_one_line, image, image_after, is_refused_whole, prepared
-from harness import Refused, wait_for
+from harness import Refused, refusal, wait_for
 
 
 FAULTS = ["errno EIO", "errno EINVAL", "errno ENOSPC", "lie"]
@@ -44,10 +44,9 @@ def test_persistent_hardware_faults_are_reported_and_repaired_afterwards(name):
             node.sim.control("reset")
             for broken in range(nth, 200):
                 node.sim.control(f"fault write {broken} errno EIO")
-            with pytest.raises(Refused) as refused:
-                request(node)
-            assert refused.value.status == 500
-            assert_one_line(refused.value.text)
+            refused = refusal(request, node)
+            assert refused.status == 500
+            assert_one_line(refused.text)
             assert node.stored() == start[1]
             if node.plain() != start[0]:
                 assert node.health()["status"] == "degraded" and node.health()["hardware_problem"]

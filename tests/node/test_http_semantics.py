@@ -7,7 +7,7 @@ import time
 import zlib
 
 import pytest
-from harness import NRDCTL, Node, Refused, wait_for
+from harness import NRDCTL, Node, refusal, wait_for
 from rmd_table import came_from_elsewhere
 
 JSON = {"Content-Type": "application/json"}
@@ -55,9 +55,8 @@ def test_null_removes_the_named_member_only(node, patch, left):
     before = counts(node)
     assert node.call("PATCH", f"/v1/workloads/{id}", patch) == patched
     assert counts(node) == before
-    with pytest.raises(Refused) as refused:
-        node.call("PATCH", f"/v1/workloads/{id}", {left: None})
-    assert refused.value.status == 400 and "would request no resources" in refused.value.text
+    refused = refusal(node.call, "PATCH", f"/v1/workloads/{id}", {left: None})
+    assert refused.status == 400 and "would request no resources" in refused.text
     assert counts(node) == before and node.list() == [patched]
 
 
@@ -88,9 +87,8 @@ def test_a_patch_that_is_refused_changes_nothing(node, patch, said):
     created = post_json(node, two_ways(pstate=FREQUENCY))
     node.create("6", 1, 1)
     before, listed = counts(node), node.list()
-    with pytest.raises(Refused) as refused:
-        node.call("PATCH", "/v1/workloads/" + created["id"], patch)
-    assert refused.value.status == 400 and said in refused.value.text
+    refused = refusal(node.call, "PATCH", "/v1/workloads/" + created["id"], patch)
+    assert refused.status == 400 and said in refused.text
     assert counts(node) == before and node.list() == listed
 
 
@@ -113,8 +111,7 @@ def test_a_chosen_number_is_not_given_to_others():
     with Node() as node:
         assert node.create("1", 1, 1, id="5")["id"] == "5"
         assert node.create("2", 1, 1)["id"] == "6"
-        with pytest.raises(Refused):
-            node.create("3", 1, 1, id="6")
+        assert refusal(node.create, "3", 1, 1, id="6")
         node.delete("5")
         node.kill9()
         node.start()

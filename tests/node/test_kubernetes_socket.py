@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from harness import DEADLINE, Node, Refused, wait_for
+from harness import DEADLINE, Node, Refused
 
 CONFIG = """
 [drift]

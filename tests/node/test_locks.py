@@ -5,7 +5,7 @@ import subprocess
 import time
 
 import pytest
-from harness import Node, Refused
+from harness import Node, refusal
 
 TREE, FILE = "/sys/fs/resctrl", "/run/lock/libpqos"
 ASKED = {"core_ids": ["4"], "cache": {"max": 2, "min": 2}}
@@ -47,10 +47,9 @@ def node():
 
 def refused(node, method, path, body=None):
     begun = time.monotonic()
-    with pytest.raises(Refused) as refusal:
-        node.call(method, path, body)
-    assert time.monotonic() - begun < LONG and refusal.value.status == 503, refusal.value
-    return refusal.value.text
+    error = refusal(node.call, method, path, body)
+    assert time.monotonic() - begun < LONG and error.status == 503, error
+    return error.text
 
 
 def test_a_shared_lock_of_the_tree_stops_changes_and_is_reported(node):

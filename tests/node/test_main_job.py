@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 
 import pytest
-from harness import NRDCTL, Node, Refused, cpus_of, wait_for
+from harness import NRDCTL, Node, cpus_of, refusal, wait_for
 
 
 def assert_granted(node):
@@ -116,9 +116,7 @@ def test_best_effort_shrinks_for_new_workloads_and_grows_back():
         for cpu in ("5", "6"):
             node.create(cpu, 3, 1)
         assert ways() == [1, 1, 1]
-        with pytest.raises(Refused) as refused:
-            node.create("7", 3, 1)
-        assert refused.value.status == 409
+        assert refusal(node.create, "7", 3, 1).status == 409
         node.assert_consistent({"1", "2", "3"})
         node.delete("2")
         node.delete("3")
@@ -129,10 +127,9 @@ def test_best_effort_shrinks_for_new_workloads_and_grows_back():
 def test_a_uuid_is_unique():
     with Node() as node:
         node.create("1", 1, 1, uuid="a")
-        with pytest.raises(Refused) as refused:
-            node.create("2", 1, 1, uuid="a")
-        assert refused.value.status == 400
-        assert "UUID a already exists in workload 1" in refused.value.text
+        refused = refusal(node.create, "2", 1, 1, uuid="a")
+        assert refused.status == 400
+        assert "UUID a already exists in workload 1" in refused.text
 
 
 def test_ids_are_not_used_twice():
@@ -260,9 +257,8 @@ def test_a_node_without_rdt_starts_and_reports_what_is_missing():
     with Node(rdt=False) as node:
         [missing] = node.call("GET", "/v1/node")["capabilities"]["missing"]
         assert "L3 CAT" in missing
-        with pytest.raises(Refused) as refused:
-            node.create("1", 1, 1)
-        assert 400 <= refused.value.status < 500 and "L3 CAT" in refused.value.text
+        refused = refusal(node.create, "1", 1, 1)
+        assert 400 <= refused.status < 500 and "L3 CAT" in refused.text
 
 
 def test_existing_foreign_groups_are_left_untouched():
@@ -274,9 +270,7 @@ def test_existing_foreign_groups_are_left_untouched():
         assert workload["cos_name"] == "COS3"
         assert int(workload["granted_ways"]["0"]["mask"], 16) & 0x30 == 0
         assert node.hardware()["COS2"] == before
-        with pytest.raises(Refused) as refused:
-            node.create("1", 1, 1)
-        assert "CPU list [1] has been assigned" in refused.value.text
+        assert "CPU list [1] has been assigned" in refusal(node.create, "1", 1, 1).text
 
 
 def test_drift_is_repaired():
@@ -304,8 +298,7 @@ def test_an_unplugged_cpu_comes_back_to_its_class():
     with Node(config="[drift]\ninterval_seconds = 1\n") as node:
         node.create("4-7", 2, 2)
         node.sim.control("offline 5")
-        with pytest.raises(Refused):
-            node.create("5", 1, 1)
+        assert refusal(node.create, "5", 1, 1)
         wait_for(lambda: 5 not in cpus_of(node.call("GET", "/v1/node")["cpus"]["online"]), "the daemon to see it")
         assert node.health()["status"] == "ok"
         node.sim.control("online 5")

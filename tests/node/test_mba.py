@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 from fault_scenarios import assert_one_line, refusals_of_each_write
-from harness import NRDCTL, Node, Refused, wait_for
+from harness import NRDCTL, Node, refusal, wait_for
 
 CONFIG = "[drift]\ninterval_seconds = {drift}\n"
 SMALL = {"closids": 4, "sockets": 2, "cpus": 8}
@@ -29,11 +29,10 @@ def image(node):
 
 
 def refused(node, cpus, mba, **more):
-    with pytest.raises(Refused) as error:
-        create(node, cpus, mba, **more)
-    assert_one_line(error.value.text)
-    assert error.value.status in (400, 422), error.value
-    return error.value.text.removeprefix("Failed to validate workload. Reason: ").rstrip("\n")
+    error = refusal(create, node, cpus, mba, **more)
+    assert_one_line(error.text)
+    assert error.status in (400, 422), error
+    return error.text.removeprefix("Failed to validate workload. Reason: ").rstrip("\n")
 
 
 def test_a_guarantee_is_limited_in_percent_and_no_longer_after_its_deletion():

@@ -13,15 +13,6 @@ def intel(config="", **more):
     return Node(config, mounts=True, mb_unit="percent", **more)
 
 
-def refusal(node):
-    """Why the daemon does not start, in one line."""
-    node.spawn()
-    assert node.daemon.wait(30) == 1
-    line = node.journal().splitlines()[-1]
-    node.daemon = None
-    return line
-
-
 def configure(node, text):
     node.configure(text)
 
@@ -29,7 +20,7 @@ def configure(node, text):
 @pytest.mark.parametrize("shape, options", [({}, "mba_MBps"), ({"cdp": True}, "mba_MBps,cdp")], ids=["plain", "cdp"])
 def test_the_other_mode_is_refused_and_forced_once(shape, options):
     with intel(MBPS, start=False, **shape) as node:
-        said = refusal(node)
+        said = node.failure_to_start()
         assert 'rdt.mba_mode is "mbps"' in said and "--force-config" in said and "with mba_MBps" in said, said
         assert node.mount_calls() == []
         node.flags = ["--force-config"]
@@ -64,7 +55,7 @@ def test_workloads_of_the_other_mode_are_kept_and_named():
 def test_a_group_of_others_is_not_unmounted():
     with intel(MBPS, start=False, flags=["--force-config"]) as node:
         node.sim.run_inside(["mkdir", "/sys/fs/resctrl/theirs"])
-        said = refusal(node)
+        said = node.failure_to_start()
         assert "foreign group theirs" in said and node.mount_calls() == [], said
         assert "theirs" in node.hardware()
 
@@ -72,7 +63,7 @@ def test_a_group_of_others_is_not_unmounted():
 def test_a_second_mount_is_reported(monkeypatch):
     monkeypatch.setenv("NRD_RESCTRL_BUSY", "1")
     with intel(MBPS, start=False, flags=["--force-config"]) as node:
-        said = refusal(node)
+        said = node.failure_to_start()
         assert "mount it there with these options" in said, said
 
 
@@ -80,7 +71,7 @@ def test_without_bandwidth_allocation_only_percent_is_accepted():
     with Node('[rdt]\nmba_mode = "percentage"\n', mb=False) as node:
         assert node.health()["status"] == "ok"
     with intel(MBPS, start=False, mb=False) as node:
-        assert "allocates no memory bandwidth" in refusal(node)
+        assert "allocates no memory bandwidth" in node.failure_to_start()
     with Node(MBPS, start=False, mb_unit="amd") as node:
         node.start()
         assert node.call("GET", "/v1/mba")["mba_unit"] == "GB/s / 8"

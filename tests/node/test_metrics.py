@@ -7,7 +7,7 @@ import time
 
 import pytest
 import yaml
-from harness import Node, Refused, wait_for
+from harness import Node, refusal, wait_for
 
 ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
 OPERATIONS = os.path.join(ROOT, "docs", "operations.md")
@@ -193,12 +193,10 @@ def test_each_converge_and_each_commit_is_one_of_its_histogram(node):
     assert counts() == (converges + 1, commits + 1)
     node.create("4-5", 3, 3)  # warm
     assert counts() == (converges + 2, commits + 2)
-    with pytest.raises(Refused):
-        node.create("4", 2, 2)  # taken: refused by the plan
+    assert refusal(node.create, "4", 2, 2)  # taken: refused by the plan
     assert counts() == (converges + 2, commits + 2)
     node.sim.control("fault write 1 errno EIO")
-    with pytest.raises(Refused):
-        node.create("6", 1, 1)
+    assert refusal(node.create, "6", 1, 1)
     assert counts()[0] == converges + 4  # the one that failed, and back
 
 
@@ -232,8 +230,7 @@ def test_health_and_metrics_say_the_same(node):
     node.create("4-5", 3, 3)
     for nth in range(2, 200):  # after the first write there is something to take back
         node.sim.control(f"fault write {nth} errno EIO")
-    with pytest.raises(Refused):
-        node.create("6-7", 2, 2)
+    assert refusal(node.create, "6-7", 2, 2)
     agrees(False)
 
 

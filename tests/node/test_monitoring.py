@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from harness import Node, Refused, wait_for
+from harness import Node, refusal, wait_for
 from test_metrics import Scrape
 
 MB = 1_000_000
@@ -126,9 +126,8 @@ def test_a_workload_without_a_class_is_refused_with_the_reason():
 def test_a_node_that_does_not_count_says_so(shape, config, said):
     with Node(config, **shape) as node:
         id = node.create("4-5", 3, 3)["id"]
-        with pytest.raises(Refused) as refused:
-            usage(node, id)
-        assert refused.value.status == 422 and said in refused.value.text
+        refused = refusal(usage, node, id)
+        assert refused.status == 422 and said in refused.text
         scrape = Scrape(node)
         assert scrape.of("nrd_class_cache_bytes") == {} and scrape.of("nrd_usage_age_seconds") == {}
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from harness import Node, Refused, wait_for
+from harness import Node, refusal, wait_for
 
 TREE = "/sys/fs/resctrl"
 KEPT = "/run/lock/tree"  # where the simulated kernel's tree is while it is "not mounted"
@@ -41,14 +41,6 @@ def is_asked_to_mount(node):
     return any(CURE in warning for warning in node.health()["warnings"])
 
 
-def refusal(node):
-    node.spawn()
-    assert node.daemon.wait(30) == 1
-    line = node.journal().splitlines()[-1]
-    node.daemon = None
-    return line
-
-
 def test_an_unmounted_tree_is_reported_and_not_mounted():
     with ServiceNode() as node:
         node.start()
@@ -56,9 +48,7 @@ def test_an_unmounted_tree_is_reported_and_not_mounted():
         assert is_asked_to_mount(node), node.health()
         assert any(CURE in sentence for sentence in node.call("GET", "/v1/node")["capabilities"]["missing"])
         assert CURE in node.journal()
-        with pytest.raises(Refused) as refused:
-            node.create("4", 2, 2)
-        assert CURE in refused.value.text
+        assert CURE in refusal(node.create, "4", 2, 2).text
         assert node.mount_calls() == []
 
 
@@ -88,13 +78,13 @@ def test_workloads_survive_a_restart_of_the_mount_unit():
 def test_another_mode_takes_a_drop_in_for_the_mount_unit(flags):
     with ServiceNode('[rdt]\nmba_mode = "mbps"\n', flags=flags) as node:
         node.mount()
-        said = refusal(node)
+        said = node.failure_to_start()
         assert "resctrl is mounted with the other unit" in said and node.mount_calls() == [], said
         for needed in ("/etc/systemd/system/sys-fs-resctrl.mount.d/", '"[Mount]"',
                        '"Options=nosuid,nodev,noexec,relatime,mba_MBps"', "systemctl restart sys-fs-resctrl.mount"):
             assert needed in said, said
         node.unmount()
-        said = refusal(node)
+        said = node.failure_to_start()
         assert "resctrl is not mounted" in said and ",mba_MBps" in said and node.mount_calls() == [], said
 
 

@@ -9,7 +9,7 @@ import sqlite3
 
 import pytest
 
-from harness import Node, Refused
+from harness import Node, refusal
 
 CACHE = {"core_ids": ["4-5"], "cache": {"max": 2, "min": 2}}
 PATH = "/v1/workloads/feed"
@@ -213,5 +213,4 @@ def test_a_refused_put_leaves_the_workload_as_it_was(node):
     assert refused(node, "PUT", PATH, {"core_ids": ["4-6"], "cache": {"max": 2, "min": 2}})[0] == 400
     assert refused(node, "PUT", PATH, {"core_ids": ["4-5"], "cache": {"max": 5, "min": 5}})[0] == 409
     assert node.call("GET", PATH) == before and node.hardware() == hardware
-    with pytest.raises(Refused):
-        node.create("4", 1, 1)
+    assert refusal(node.create, "4", 1, 1)

@@ -11,7 +11,7 @@ import threading
 
 import pytest
 
-from harness import DEADLINE, NRDCTL, Node, Refused, UnixServer
+from harness import DEADLINE, NRDCTL, Node, UnixServer, refusal
 
 NOBODY = 65534
 CLEAN = {key: value for key, value in os.environ.items() if not key.startswith(("NRD_", "EF_")) and "proxy" not in key.lower()}
@@ -92,10 +92,8 @@ def world():
         shutil.rmtree(theirs)
 
 
-def refusal(node, text, name="latency"):
-    with pytest.raises(Refused) as refused:
-        node.call("PUT", f"/v1/onload/profiles/{name}", {"text": text})
-    return refused.value.status, refused.value.text
+def refused_profile(node, text, name="latency"):
+    return refusal(node.call, "PUT", f"/v1/onload/profiles/{name}", {"text": text})
 
 
 # What came over the API is data
@@ -116,10 +114,10 @@ def refusal(node, text, name="latency"):
 def test_a_profile_over_the_api_is_static_sets_onload_alone_and_imports_by_name(world, text, status, says):
     write(os.path.join(world.folder, "shell.opf"), f"touch {world.made}\n")
     write(os.path.join(world.folder, "between.opf"), "onload_import shell\n")
-    got, answer = refusal(world.node, text)
-    assert got == status and says in answer, answer
+    refused = refused_profile(world.node, text)
+    assert refused.status == status and says in refused.text, refused
     if "onload_import" not in text:
-        assert refusal(world.node, text, "latency.opf-fragment")[0] == status
+        assert refused_profile(world.node, text, "latency.opf-fragment").status == status
     assert all(not profile["own"] for profile in world.node.call("GET", "/v1/onload/profiles") if profile["id"] == "latency")
     assert not os.path.exists(world.made)
 
@@ -140,8 +138,7 @@ def test_profiles_stored_by_an_older_nrd_are_never_run_and_set_onload_only(world
         assert [(p["kind"], p["own"]) for p in world.node.call("GET", "/v1/onload/profiles")] == [("wrong", True)]
         done = world.run("latency")
         assert (done.returncode, done.stdout) == (1, "") and "over the API" in done.stderr, done.stderr
-        with pytest.raises(Refused):
-            world.node.call("POST", "/v1/onload/render", {"profiles": ["latency"]})
+        assert refusal(world.node.call, "POST", "/v1/onload/render", {"profiles": ["latency"]})
     assert not os.path.exists(world.made)
 
 

@@ -7,7 +7,7 @@ import tempfile
 
 import pytest
 
-from harness import Node, Refused
+from harness import Node, refusal
 
 TEXT = "onload_set EF_POLL_USEC 100000\nonload_set EF_HALF $(( $EF_POLL_USEC / 2 ))\n"
 
@@ -33,12 +33,6 @@ def render(node, **request):
     return node.call("POST", "/v1/onload/render", request)
 
 
-def refusal(node, method, path, body=None):
-    with pytest.raises(Refused) as refused:
-        node.call(method, path, body)
-    return refused.value.status, refused.value.text
-
-
 def test_a_stored_profile_survives_a_kill_and_renders():
     with a_node() as (node, _):
         assert node.call("PUT", "/v1/onload/profiles/mine", {"text": TEXT})["kind"] == "static"
@@ -60,10 +54,10 @@ def test_roots_profiles_take_precedence_and_are_kept():
         node.call("PUT", "/v1/onload/profiles/latency", {"text": "onload_set EF_A api\n"})
         write(folder, "latency.opf", "onload_set EF_A root\n")
         assert render(node, profiles=["latency"])["env"] == {"EF_A": "root"}
-        status, text = refusal(node, "PUT", "/v1/onload/profiles/latency", {"text": TEXT})
-        assert status == 409 and folder in text
+        refused = refusal(node.call, "PUT", "/v1/onload/profiles/latency", {"text": TEXT})
+        assert refused.status == 409 and folder in refused.text
         node.call("DELETE", "/v1/onload/profiles/latency")
-        assert refusal(node, "DELETE", "/v1/onload/profiles/latency")[0] == 404
+        assert refusal(node.call, "DELETE", "/v1/onload/profiles/latency").status == 404
         assert node.call("GET", "/v1/onload/profiles")[0]["folder"] == folder
 
 
@@ -73,8 +67,8 @@ def test_a_profile_that_needs_a_shell_is_named_with_its_line_and_never_run():
         write(folder, "shell.opf", f"# a program\ntouch {made}\n")
         write(folder, "importer.opf", "onload_set EF_A 1\nonload_import shell\n")
         for name in ("shell", "importer"):
-            status, text = refusal(node, "POST", "/v1/onload/render", {"profiles": [name]})
-            assert status == 422 and f"{folder}/shell.opf:2" in text and "nrdctl run" in text
+            refused = refusal(render, node, profiles=[name])
+            assert refused.status == 422 and f"{folder}/shell.opf:2" in refused.text and "nrdctl run" in refused.text
         kinds = {p["id"]: (p["kind"], p["place"]) for p in node.call("GET", "/v1/onload/profiles")}
         assert kinds == {name: ("dynamic", f"{folder}/shell.opf:2") for name in ("shell", "importer")}
         assert not os.path.exists(made)
@@ -91,8 +85,8 @@ def test_profiles_writable_by_others_are_not_read(spoil, says):
         write(folder, "p.opf", TEXT)
         assert render(node, profiles=["p"])["env"]
         spoil(folder)
-        status, text = refusal(node, "POST", "/v1/onload/render", {"profiles": ["p"]})
-        assert status == 400 and folder in text and says in text
+        refused = refusal(render, node, profiles=["p"])
+        assert refused.status == 400 and folder in refused.text and says in refused.text
         assert "root:x" not in node.request("GET", "/v1/onload/profiles/p")[1]
 
 
@@ -108,7 +102,7 @@ def test_wrong_profiles_are_refused_with_file_and_line():
     with a_node() as (node, _):
         for text, place in ((TEXT + 'onload_set EF_A "x\n', "p.opf:3"), ("onload_set LD_PRELOAD x\n", "p.opf:1"),
                             ("onload_set EF_A 1", "p.opf")):
-            status, answer = refusal(node, "PUT", "/v1/onload/profiles/p", {"text": text})
-            assert status == 400 and place in answer, answer
+            refused = refusal(node.call, "PUT", "/v1/onload/profiles/p", {"text": text})
+            assert refused.status == 400 and place in refused.text, refused
         assert node.request("PUT", "/v1/onload/profiles/p", {"text": "# " + "x" * 70000 + "\n"})[0] == 413
         assert node.call("GET", "/v1/onload/profiles") == []

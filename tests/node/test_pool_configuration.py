@@ -3,7 +3,7 @@
 import pytest
 
 from cpu_pools import POOLS, post, put, run
-from harness import Node, Refused, cpus_of, wait_for
+from harness import Node, cpus_of, refusal, wait_for
 
 TWO = """[[cpu.pools]]
 name = "fast"
@@ -56,10 +56,9 @@ def test_without_cpusets_a_command_runs_by_affinity_and_the_rest_is_refused(cont
             put(node, "/sys/fs/cgroup/cgroup.controllers", controllers)
         node.start()
         for target in ({"unit": "feed.service"}, {"cgroup": "/jobs"}):
-            with pytest.raises(Refused) as refused:
-                post(node, {"cpu": {"count": 1}, **target})
+            refused = refusal(post, node, {"cpu": {"count": 1}, **target})
             field, = target
-            assert refused.value.status == 422 and f"/{field}: {reason}" in refused.value.text, refused.value.text
+            assert refused.status == 422 and f"/{field}: {reason}" in refused.text, refused.text
         assert node.list() == []
         shows = "import json, os, sys; print(os.sched_getaffinity(0)); sys.stdout.flush(); sys.stdin.read()"
         done = run(node, "--pool", "fast", "--count", "1", "--", "/usr/bin/python3", "-c", shows, stdin=-3)
@@ -91,9 +90,8 @@ def test_the_largest_request_of_each_level_is_granted_and_no_larger_one(threads,
             node.configure(LEVEL.format(threads, level))
             assert node.request("POST", "/v1/config/reload", "{}")[0] == 200
             assert node.call("GET", "/v1/cpus/pools/fast")["largest"][level] == number, level
-            with pytest.raises(Refused) as refused:
-                post(node, {"cpu": {"count": number + step}})
-            assert refused.value.status in (400, 409) and "/cpu/count" in refused.value.text, level
+            refused = refusal(post, node, {"cpu": {"count": number + step}})
+            assert refused.status in (400, 409) and "/cpu/count" in refused.text, level
             workload = post(node, {"cpu": {"count": number}})
             granted = cpus_of(workload["cpu"]["exclusive"])
             zones = [cpus_of(zone["cpus"]) for zone in node.call("GET", "/v1/cpus")["zones"] if zone["level"] == level]

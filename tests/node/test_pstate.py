@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from frequencies import BOTH, DEFAULT, LOOKS, NO_TURBO, WINDOW, post, refusal, refusal_text, window
-from harness import NRDCTL, Node, Refused, wait_for
+from frequencies import BOTH, DEFAULT, LOOKS, NO_TURBO, WINDOW, post, refused_window, window
+from harness import NRDCTL, Node, refusal, wait_for
 
 
 @pytest.fixture(scope="module")
@@ -108,12 +108,12 @@ def test_moving_to_other_cpus_takes_the_window_along(intel):
     ({"ratio": "NaN"}, 400, "/pstate/ratio: expected a number above 0"), ({"ratio": 1, "monitoring": "yes"}, 400, "/pstate/monitoring"),
     ([], 400, "/pstate: expected an object")])
 def test_refusals_name_the_field_and_what_is_allowed(intel, pstate, status, says):
-    refused = refusal(intel, pstate)
+    refused = refused_window(intel, pstate)
     assert refused.status == status and says in refused.text, refused
 
 
 def test_a_workload_that_asks_nothing_is_refused(intel):
-    assert "No RDT/Plugins params in workload" in refusal(intel, {}).text
+    assert "No RDT/Plugins params in workload" in refused_window(intel, {}).text
 
 
 def test_get_pstate_shows_limits_setting_and_owner(intel):
@@ -126,9 +126,7 @@ def test_get_pstate_shows_limits_setting_and_owner(intel):
     assert len(everything["cpus"]) == 16 and everything["missing"] == [] and everything["cpus"][4] == shown
     assert everything["cpus"][3]["workload"] is None
     for path in ("/v1/pstate/16", "/v1/pstate/x", "/v1/pstate/-1"):
-        with pytest.raises(Refused) as refused:
-            intel.call("GET", path)
-        assert refused.value.status == 404
+        assert refusal(intel.call, "GET", path).status == 404
 
 
 def test_nrdctl_creates_and_shows_it(intel):
@@ -151,16 +149,15 @@ def test_nrdctl_creates_and_shows_it(intel):
 
 def test_cpus_that_share_a_frequency_with_others_need_confirmation():
     with Node(cpufreq="acpi-cpufreq", freq_domain="core", freq_base=3500) as node:
-        refused = refusal(node, WINDOW, ["4"])
+        refused = refused_window(node, WINDOW, ["4"])
         assert refused.status == 400
         assert "CPU 4 shares its frequency with CPU 5" in refused.text and "core_ids with all of 4-5" in refused.text
         before = node.sim.freq()
         made = post(node, {**WINDOW, "shared_domain": "allow"}, ["4"])
         assert window(node, 5) == {"min": 1_200_000, "max": 3_000_000}
         # Another workload in the same domain: the same window or none.
-        with pytest.raises(Refused) as other:
-            post(node, {"max_ratio": 20, "shared_domain": "allow"}, ["5"])
-        assert "for which workload 1 requests a different frequency" in other.value.text
+        other = refusal(post, node, {"max_ratio": 20, "shared_domain": "allow"}, ["5"])
+        assert "for which workload 1 requests a different frequency" in other.text
         second = post(node, {**WINDOW, "shared_domain": "allow"}, ["5"])
         node.delete(made["id"])
         assert window(node, 4) == {"min": 1_200_000, "max": 3_000_000}, "it still shares with a workload's"
@@ -185,7 +182,8 @@ def test_without_a_driver_hwp_takes_a_window():
         os.close(fd)
         assert request & 0xffff == (30 << 8 | 12)
         assert node.call("GET", "/v1/pstate/4")["interface"] == "msr, IA32_HWP_REQUEST"
-        assert refusal_text(node, {"governor": "performance"}, ["6"]).startswith("Failed to validate workload. Reason: /pstate/governor")
+        refused = refusal(post, node, {"governor": "performance"}, ["6"])
+        assert refused.text.startswith("Failed to validate workload. Reason: /pstate/governor")
         node.delete(made["id"])
         assert node.sim.freq() == before
 
@@ -193,7 +191,7 @@ def test_without_a_driver_hwp_takes_a_window():
 def test_without_driver_and_hwp_one_ratio_can_be_set():
     with Node(msr="perf") as node:
         before = node.sim.freq()
-        assert "supports a single ratio only" in refusal(node, WINDOW).text
+        assert "supports a single ratio only" in refused_window(node, WINDOW).text
         made = post(node, {"max_ratio": 18})
         assert node.sim.freq()["4"]["msr"]["0x199"] >> 8 & 0xff == 18
         node.delete(made["id"])
@@ -202,7 +200,7 @@ def test_without_driver_and_hwp_one_ratio_can_be_set():
 
 def test_a_node_without_frequency_control_reports_it():
     with Node() as node:
-        refused = refusal(node, WINDOW)
+        refused = refused_window(node, WINDOW)
         assert refused.status == 422 and "load a driver" in refused.text
         assert node.call("GET", "/v1/pstate")["cpus"] == [] and len(node.call("GET", "/v1/pstate")["missing"]) == 1
 
@@ -228,21 +226,20 @@ def test_unrequested_settings_stay_unchanged():
 
 
 def test_errors_point_into_plugins_where_that_was_sent(intel):
-    with pytest.raises(Refused) as refused:
-        intel.call("POST", "/v1/workloads", {"core_ids": ["6"], "plugins": {"pstate": {"max_ratio": 99}}})
-    assert "/plugins/pstate/max_ratio: CPU 6 does not support this frequency" in refused.value.text
+    refused = refusal(intel.call, "POST", "/v1/workloads", {"core_ids": ["6"], "plugins": {"pstate": {"max_ratio": 99}}})
+    assert "/plugins/pstate/max_ratio: CPU 6 does not support this frequency" in refused.text
 
 
 def test_limits_between_two_ratios_are_reported_as_requestable_values():
     with Node(cpufreq="amd-pstate", freq_min=550, freq_max=3675) as node:
-        assert "(allowed: 6 to 36)" in refusal(node, {"min_ratio": 5}).text
+        assert "(allowed: 6 to 36)" in refused_window(node, {"min_ratio": 5}).text
         assert window(node, 4) != DEFAULT
         post(node, {"min_ratio": 6, "max_ratio": 36})
         assert window(node, 4) == {"min": 600_000, "max": 3_600_000}
 
 
 def test_monitoring_without_counters_is_refused_with_the_reason(intel):
-    refused = refusal(intel, {"ratio": 3.0, "monitoring": "on"})
+    refused = refused_window(intel, {"ratio": 3.0, "monitoring": "on"})
     assert refused.status == 422 and "/pstate/ratio: branch monitoring: the kernel's perf has no hardware counters" in refused.text
     made = post(intel, {"ratio": "3.0", "monitoring": "off"})
     assert made["pstate"] == {"ratio": 3, "monitoring": "off"} and window(intel, 4) == DEFAULT
@@ -266,7 +263,7 @@ def test_without_a_driver_amd_takes_one_of_its_pstates():
     with Node(msr="amd") as node:
         told = node.call("GET", "/v1/pstate/4")
         assert told["interface"] == "msr, MSRC001_0062" and told["steps_khz"] == [800_000, 1_500_000, 2_200_000]
-        assert "supports a single ratio only" in refusal_text(node, {"min_ratio": 10, "max_ratio": 20}, ["4-5"])
+        assert "supports a single ratio only" in refusal(post, node, {"min_ratio": 10, "max_ratio": 20}, ["4-5"]).text
         made = post(node, {"max_ratio": 16})
         assert made["granted_frequencies"]["4"]["min_khz"] == 1_500_000
         assert node.sim.freq()["4"]["msr"][control] == 1
@@ -283,7 +280,7 @@ def test_without_a_driver_amd_takes_one_of_its_pstates():
 @pytest.mark.parametrize("msr", ["perf", "hwp", "amd"])
 def test_without_a_driver_threads_of_a_core_are_one_domain(msr):
     with Node(msr=msr, threads=2) as node:
-        assert "shares its frequency with CPU 5" in refusal_text(node, {"max_ratio": 15}, ["4"])
+        assert "shares its frequency with CPU 5" in refusal(post, node, {"max_ratio": 15}, ["4"]).text
         made = post(node, {"max_ratio": 15, "shared_domain": "allow"}, ["4"])
         freq = node.sim.freq()
         assert freq["4"]["msr"] == freq["5"]["msr"] != freq["6"]["msr"]
@@ -309,7 +306,8 @@ def test_above_base_is_refused_while_turbo_is_off():
     with Node(LOOKS, cpufreq="intel_pstate") as node:
         node.sim.write(NO_TURBO, "1\n")
         wait_for(lambda: node.call("GET", "/v1/pstate")["turbo"] is False, "a look")
-        assert "/pstate/max_ratio: CPU 4 does not support this frequency while turbo is off (allowed: 8 to 22)" in refusal(node, {"max_ratio": 30}).text
+        refused = refused_window(node, {"max_ratio": 30})
+        assert "/pstate/max_ratio: CPU 4 does not support this frequency while turbo is off (allowed: 8 to 22)" in refused.text
 
 
 def test_the_turbo_of_a_table_can_be_asked_for_and_left_out():

@@ -2,8 +2,8 @@
 
 import pytest
 
-from frequencies import DEFAULT, LOOKS, NO_TURBO, SCALING_MAX, WINDOW, post, refusal_text, window
-from harness import Node, Refused, wait_for
+from frequencies import DEFAULT, LOOKS, NO_TURBO, SCALING_MAX, WINDOW, post, window
+from harness import Node, refusal, wait_for
 
 
 def test_foreign_changes_are_reverted():
@@ -80,8 +80,7 @@ def test_a_write_of_ours_that_failed_is_not_remembered():
         node.sim.control("reset")
         for nth in range(2, 8):  # the first write of the patch is taken, and what would take it back is not
             node.sim.control(f"fault write {nth} errno EIO")
-        with pytest.raises(Refused):
-            node.call("PATCH", f"/v1/workloads/{id}", {"pstate": {"min_ratio": 10, "max_ratio": 20}})
+        assert refusal(node.call, "PATCH", f"/v1/workloads/{id}", {"pstate": {"min_ratio": 10, "max_ratio": 20}})
         assert window(node, 4) == {"min": 1_000_000, "max": 3_000_000}
         wait_for(lambda: window(node, 4) == {"min": 1_200_000, "max": 3_000_000}, "the repair")
         wait_for(lambda: node.health()["status"] == "ok", "the end of the problem")
@@ -169,7 +168,7 @@ def test_a_neighbour_that_is_offline_still_belongs_to_the_domain():
         before = node.sim.freq()
         node.sim.control("offline 5")
         wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 404, "a look")
-        assert "shares its frequency with CPU 5" in refusal_text(node, WINDOW, ["4"])
+        assert "shares its frequency with CPU 5" in refusal(post, node, WINDOW, ["4"]).text
         id = post(node, {**WINDOW, "shared_domain": "allow"}, ["4"])["id"]
         node.sim.control("online 5")
         wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 200, "a look")
@@ -221,8 +220,7 @@ def test_after_a_failed_post_the_cpu_is_unmanaged(config):
     with Node(config, cpufreq="intel_pstate") as node:
         node.sim.control("reset")
         node.sim.control("fault write 1 errno EIO")
-        with pytest.raises(Refused):
-            post(node, WINDOW, ["4"])
+        assert refusal(post, node, WINDOW, ["4"])
         node.sim.write(SCALING_MAX % 4, "2000000\n")
         post(node, WINDOW, ["9"])
         assert window(node, 4)["max"] == 2_000_000

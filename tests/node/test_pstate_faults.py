@@ -4,7 +4,7 @@ import pytest
 
 from fault_points import kinds_of_writes, struck
 from frequencies import BOTH, window
-from harness import Node, Refused, wait_for
+from harness import Node, refusal, wait_for
 
 
 # Crashes and faults
@@ -48,9 +48,8 @@ def test_a_failed_write_restores_cache_and_frequency(shape, fault):
         for n in range(1, writes + 1):
             node.sim.control("reset")
             node.sim.control(f"fault write {n} {fault}")
-            with pytest.raises(Refused) as refused:
-                node.call("POST", "/v1/workloads", BOTH)
-            assert refused.value.status == 500, (n, refused.value)
+            refused = refusal(node.call, "POST", "/v1/workloads", BOTH)
+            assert refused.status == 500, (n, refused)
             assert node.sim.freq() == frequencies and node.plain() == ways and node.list() == [] and node.stored() == {}, n
         assert node.call("POST", "/v1/workloads", BOTH)["status"] == "Successful"
 

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from harness import DEADLINE, NRDCTL, Node, Refused, wait_for
+from harness import DEADLINE, NRDCTL, Node, refusal, wait_for
 
 CLEAN = {key: value for key, value in os.environ.items() if not key.startswith(("NRD_", "EF_")) and "proxy" not in key.lower()}
 
@@ -153,9 +153,8 @@ def test_an_owner_must_run_now_and_the_caller_is_known_on_the_socket_only(node):
     body = {"core_ids": ["0"], "cache": {"max": 2, "min": 2}}
     for owner, field in (({"pid": gone.pid}, "/owner/pid"), ({"caller": True}, "/owner/caller"), ({"pid": 0}, "/owner/pid"),
                          ({}, "/owner"), ({"pid": 1, "caller": True}, "/owner"), ({"caller": False}, "/owner/caller"), (7, "/owner")):
-        with pytest.raises(Refused) as refused:
-            node.call("POST", "/v1/workloads", {**body, "owner": owner})
-        assert refused.value.status == 400 and field in refused.value.text, owner
+        refused = refusal(node.call, "POST", "/v1/workloads", {**body, "owner": owner})
+        assert refused.status == 400 and field in refused.text, owner
     assert node.list() == []
 
 
@@ -174,8 +173,7 @@ def target_of(link):
 
 def test_the_owner_of_a_refused_request_is_not_watched(node):
     body = {"core_ids": ["0"], "owner": {"pid": os.getpid()}}
-    with pytest.raises(Refused):
-        node.call("POST", "/v1/workloads", {**body, "cache": {"max": 11, "min": 11}})
+    assert refusal(node.call, "POST", "/v1/workloads", {**body, "cache": {"max": 11, "min": 11}})
     assert watched(node) == 0
     made = node.call("POST", "/v1/workloads", {**body, "cache": {"max": 2, "min": 2}})
     assert watched(node) == 1

@@ -9,8 +9,8 @@ import sys
 import threading
 
 import pytest
-from fault_scenarios import assert_one_line, prepared, refusals_of_each_write
-from harness import NRDCTL, Node, Refused, wait_for
+from fault_scenarios import assert_one_line, refusals_of_each_write
+from harness import NRDCTL, Node, refusal, wait_for
 
 CONFIG = "[drift]\ninterval_seconds = 0\n[tasks]\ninterval_seconds = {tasks}\n"
 SMALL = {"closids": 4, "sockets": 1, "cpus": 8}
@@ -77,10 +77,9 @@ def image(node):
 
 
 def refused(call, *arguments, **named):
-    with pytest.raises(Refused) as error:
-        call(*arguments, **named)
-    assert_one_line(error.value.text)
-    return error.value.status, error.value.text
+    error = refusal(call, *arguments, **named)
+    assert_one_line(error.text)
+    return error.status, error.text
 
 
 def test_a_process_gets_ways_for_all_its_threads_and_returns_them():

@@ -3,8 +3,6 @@
 import os
 import signal
 
-import pytest
-
 from onload_node import LONG, NEW, OLD, VERSIONS
 
 NRDCTL = os.environ["NRDCTL"]
