@@ -22,8 +22,7 @@ def node():
 
 
 def nrdctl(node, *arguments):
-    return subprocess.run(node.sim.inside([NRDCTL, "--socket", node.socket, *arguments]),
-                          capture_output=True, text=True, timeout=60)
+    return node.sim.run_inside([NRDCTL, "--socket", node.socket, *arguments], check=False, timeout=60)
 
 
 def test_the_main_job_is_done_without_it(node):

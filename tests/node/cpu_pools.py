@@ -1,11 +1,7 @@
 """CPU pools of the simulated node, and requests for their CPUs."""
 
 import os
-import subprocess
 
-from harness import DEADLINE, NRDCTL
-
-CLEAN = {key: value for key, value in os.environ.items() if not key.startswith(("NRD_", "EF_")) and "proxy" not in key.lower()}
 POOLS = """
 [drift]
 interval_seconds = 1
@@ -27,14 +23,6 @@ name = "common"
 cpus = "8-9"
 kind = "shared"
 """
-
-
-def words(node, *arguments):
-    return [NRDCTL, "--socket", node.socket, "run", *arguments]
-
-
-def run(node, *arguments, **more):
-    return subprocess.run(words(node, *arguments), capture_output=True, text=True, timeout=DEADLINE, env=CLEAN, **more)
 
 
 def post(node, workload):

@@ -13,7 +13,6 @@ import os
 import re
 import shutil
 import signal
-import socketserver
 import sqlite3
 import subprocess
 import sys
@@ -78,14 +77,6 @@ def cpus_of(text):
         first, _, last = item.partition("-")
         cpus |= set(range(int(first), int(last or first) + 1))
     return cpus
-
-
-class UnixServer(socketserver.ThreadingUnixStreamServer):
-    """Gives http.server's handlers a client address, which Unix sockets lack."""
-
-    def get_request(self):
-        connection, _ = super().get_request()
-        return connection, ("local", 0)
 
 
 class Node:

@@ -2,12 +2,11 @@
 
 import concurrent.futures
 import json
-import subprocess
 
 import pytest
 
-from cpu_pools import CLEAN
-from harness import NRDCTL, Node
+from harness import Node
+from nrdctl import nrdctl
 
 CONFIG = """
 [[cpu.pools]]
@@ -71,12 +70,6 @@ def test_many_checks_at_once_are_answered(node):
         statuses = list(clients.map(lambda _: node.request("GET", PATH.format("fast"))[0], range(48)))
     assert set(statuses) <= {200, 503} and 200 in statuses
     assert node.call("GET", "/v1/health")["status"] == "ok"
-
-
-def nrdctl(node, *words):
-    done = subprocess.run([NRDCTL, "--socket", node.socket, *words], env=CLEAN, capture_output=True, text=True, timeout=30)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_nrdctl_shows_one_pool_or_all(node):

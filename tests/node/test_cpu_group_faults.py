@@ -2,13 +2,13 @@
 
 import contextlib
 import itertools
-import subprocess
 
 import pytest
 
 from cpu_host import FEED, POOLS, TARGETS, Host, ask, assert_refused, host, share  # noqa: F401
-from cpu_pools import CLEAN, patch, post, reload, words
-from harness import DEADLINE, Refused, wait_for
+from cpu_pools import patch, post, reload
+from harness import Refused, wait_for
+from nrdctl import run, start_run
 
 
 @pytest.mark.parametrize("workload, parts", [(ask("unit"), ("feed.service runs on CPU 0-15, not on 2-3",)),
@@ -26,7 +26,7 @@ def test_a_command_does_not_start_without_its_scope(host):
     before = host.traces()
     for mode in ("idle", "deaf"):
         host.systemd.mode = mode
-        done = subprocess.run(words(host.node, "--pool", "fast", "--count", "2", "--", "echo", "started"), env=CLEAN, capture_output=True, text=True, timeout=DEADLINE)
+        done = run(host.node, "--pool", "fast", "--count", "2", "--", "echo", "started")
         assert done.returncode != 0 and "systemd does not answer" in done.stderr and "started" not in done.stdout
         assert host.node.list() == []
     host.systemd.mode = "normal"
@@ -75,7 +75,7 @@ def test_a_slow_systemd_has_800_ms_of_a_request_in_all(host):
 
 
 def test_the_cgroup_files_decide_what_an_unconfirmed_change_of_a_scope_did(host):
-    with subprocess.Popen(words(host.node, "--pool", "fast", "--count", "2", "--", "sleep", "1000"), env=CLEAN) as command:
+    with start_run(host.node, "--pool", "fast", "--count", "2", "--", "sleep", "1000") as command:
         wait_for(lambda: host.node.list(), "the workload")
         workload = host.node.list()[0]
         scope = f"/nrd.slice/nrd-{workload['id']}.scope"
@@ -110,7 +110,7 @@ def test_a_command_runs_in_its_scope_when_systemd_did_not_confirm_it(host):
     post(host.node, ask("cgroup"))  # the controller is enabled
     host.systemd.StartUnit("nrd.slice", "fail")
     host.systemd.mode = "mute"
-    done = subprocess.run(words(host.node, "--pool", "fast", "--count", "2", "--", "echo", "started"), env=CLEAN, capture_output=True, text=True, timeout=DEADLINE)
+    done = run(host.node, "--pool", "fast", "--count", "2", "--", "echo", "started")
     assert (done.returncode, done.stdout) == (0, "started\n"), done
 
 

@@ -7,13 +7,10 @@ import time
 import pytest
 
 from cpu_host import FEED, PATHS, POOLS, TARGETS, Host, ask, assert_refused, host, share  # noqa: F401
-from cpu_pools import CLEAN, patch, post, words
-from harness import NRDCTL, refusal, wait_for
+from cpu_pools import patch, post
+from harness import refusal, wait_for
+from nrdctl import CLEAN, nrdctl, run, start_run
 from systemd import bits_of
-
-
-def nrdctl(host, *words):
-    return subprocess.run([NRDCTL, "--socket", host.node.socket, *words], env=CLEAN, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -105,7 +102,7 @@ def test_a_change_of_a_cgroup_by_other_software_is_repaired(host):
 
 def test_a_command_runs_in_a_scope_that_ends_with_it(host):
     before = host.traces()
-    with subprocess.Popen(words(host.node, "--pool", "fast", "--count", "2", "--", "sleep", "1000"), env=CLEAN) as command:
+    with start_run(host.node, "--pool", "fast", "--count", "2", "--", "sleep", "1000") as command:
         wait_for(lambda: host.node.list(), "the workload")
         workload = host.node.list()[0]
         name = f"nrd-{workload['id']}.scope"
@@ -200,7 +197,7 @@ def near(**more):
 
 
 def test_a_command_gets_memory_near_its_cpus(host):
-    with subprocess.Popen(words(host.node, "--pool", "fast", "--count", "2", "--memory", "near", "--", "sleep", "1000"), env=CLEAN) as command:
+    with start_run(host.node, "--pool", "fast", "--count", "2", "--memory", "near", "--", "sleep", "1000") as command:
         wait_for(lambda: host.node.list(), "the workload")
         workload = host.node.list()[0]
         assert workload["cpu"]["mems"] == workload["cpu"]["enforced"]["mems"] == "0"
@@ -308,7 +305,8 @@ def test_a_list_of_pools_is_refused_at_the_item(host, cpu, status, field):
 
 def test_a_command_has_cpus_of_several_pools(host):
     script = "echo $NRD_CPUS/$NRD_CPUS_SHARED/$EXCLUSIVE_CPUS/$SHARED_CPUS/$CPU_POOLS; exec sleep 1000"
-    with subprocess.Popen(words(host.node, "--pool", "fast=2", "--pool", "common=500m", "--", "/bin/sh", "-c", script), env=CLEAN, stdout=subprocess.PIPE, text=True) as command:
+    pools = ("--pool", "fast=2", "--pool", "common=500m")
+    with start_run(host.node, *pools, "--", "/bin/sh", "-c", script, stdout=subprocess.PIPE, text=True) as command:
         assert command.stdout.readline() == "2-3/10-11/2,3/10,11/exclusive&shared\n"
         scope = f"/nrd.slice/nrd-{host.node.list()[0]['id']}.scope"
         assert (host.cpus(scope), host.read(scope, "cpu.weight")) == ("2-3,10-11", "98")
@@ -317,7 +315,7 @@ def test_a_command_has_cpus_of_several_pools(host):
 
 @pytest.mark.parametrize("pool", ["fast=", "fast=x", "=2", "common=500n"])
 def test_a_pool_with_a_bad_number_is_a_usage_error(host, pool):
-    done = subprocess.run(words(host.node, "--pool", pool, "--", "true"), env=CLEAN, capture_output=True, text=True)
+    done = run(host.node, "--pool", pool, "--", "true")
     assert (done.returncode, f"{pool}: expected POOL, POOL=CPUS or POOL=MILLIm" in done.stderr) == (2, True), done
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -325,16 +323,16 @@ def test_a_pool_with_a_bad_number_is_a_usage_error(host, pool):
 def test_an_exported_workload_of_pools_is_applied_again(host, tmp_path, target, cpu):
     workload = post(host.node, {**TARGETS[target], "cpu": cpu, "name": "feed", "owner": {"cgroup": True}})
     document = tmp_path / "feed.yaml"
-    document.write_text(nrdctl(host, "export"))
-    assert nrdctl(host, "diff", "-f", str(document)) == ""
+    document.write_text(nrdctl(host.node, "export"))
+    assert nrdctl(host.node, "diff", "-f", str(document)) == ""
     host.node.delete(workload["id"])
-    nrdctl(host, "apply", "-f", str(document))
+    nrdctl(host.node, "apply", "-f", str(document))
     same = ("cpu", "cpu_request", "owner", "name", target)
     assert [host.node.list()[0][key] for key in same] == [workload[key] for key in same]
     exclusive = host.node.list()[0]["cpu"]
     exclusive = (exclusive[0] if isinstance(cpu, list) else exclusive)["exclusive"]
-    assert nrdctl(host, "export", "irqbalance") == f"IRQBALANCE_BANNED_CPULIST={exclusive}\n"
-    assert f"isolated_cores={exclusive}\n" in nrdctl(host, "export", "tuned")
+    assert nrdctl(host.node, "export", "irqbalance") == f"IRQBALANCE_BANNED_CPULIST={exclusive}\n"
+    assert f"isolated_cores={exclusive}\n" in nrdctl(host.node, "export", "tuned")
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -1,13 +1,13 @@
 """Memory of running units and cgroups moves in operations. Cgroups and systemd are simulated."""
 
-import subprocess
 import time
 
 import pytest
 
 from cpu_host import PATHS, TARGETS, host  # noqa: F401
-from cpu_pools import CLEAN, patch, post
-from harness import NRDCTL, Refused, refusal, wait_for
+from cpu_pools import patch, post
+from harness import Refused, refusal, wait_for
+from nrdctl import nrdctl
 
 NEAR = {"memory": "near", "migrate": True}
 UNIT = PATHS["unit"]
@@ -111,6 +111,5 @@ def test_a_stop_does_not_wait_for_memory_that_moves(host, moving):
 
 def test_nrdctl_waits_for_the_memory(host):
     words = ["workload", "create", "--unit", "feed.service", "--pool", "fast", "--count", "2", "--memory", "near", "--migrate"]
-    done = subprocess.run([NRDCTL, "--socket", host.node.socket, *words], env=CLEAN, capture_output=True, text=True, check=True)
-    assert "moving memory of feed.service from node 0-1 to node 0" in done.stdout
+    assert "moving memory of feed.service from node 0-1 to node 0" in nrdctl(host.node, *words)
     assert is_bound(host.node.list()[0])

@@ -2,13 +2,12 @@
 
 import json
 
-import subprocess
-
 import pytest
 
 from cpu_host import FEED, PATHS, POOLS, ask, host  # noqa: F401
-from cpu_pools import CLEAN, LARGE, patch, post, words
+from cpu_pools import LARGE, patch, post
 from harness import Node, cpus_of, wait_for
+from nrdctl import start_run
 
 NODES = ("2-7", "10-15")  # of pool fast, by NUMA node
 
@@ -147,7 +146,7 @@ def confine(host, kind):
 
 @pytest.mark.parametrize("kinds", [("slices", "none"), ("partition", "none"), ("slices", "partition", "slices")])
 def test_a_command_keeps_its_cpus_while_the_rest_of_the_host_is_confined(host, kinds):
-    with subprocess.Popen(words(host.node, "--pool", "fast", "--count", "2", "--", "sleep", "1000"), env=CLEAN) as command:
+    with start_run(host.node, "--pool", "fast", "--count", "2", "--", "sleep", "1000") as command:
         wait_for(lambda: host.node.list() and host.node.list()[0]["cpu"].get("enforced"), "the workload")
         workload, before = host.node.list()[0], host.traces()
         scope = f"/nrd.slice/{workload['cpu']['enforced']['name']}"

@@ -11,8 +11,9 @@ import subprocess
 
 import pytest
 
-from cpu_pools import CLEAN, LARGE, POOLS, patch, post, put, run, words
-from harness import DEADLINE, NRDCTL, Node, cpus_of, refusal, wait_for
+from cpu_pools import LARGE, POOLS, patch, post, put
+from harness import Node, cpus_of, refusal, wait_for
+from nrdctl import nrdctl, run, start_run
 
 
 @pytest.fixture
@@ -63,7 +64,7 @@ def test_the_answer_says_where_and_why(node):
 
 
 def test_a_grant_survives_kill_9_and_its_process_keeps_its_cpu(node):
-    process = subprocess.Popen(words(node, "--pool", "fast", "--count", "1", "--", "sleep", "1000"), env=CLEAN)
+    process = start_run(node, "--pool", "fast", "--count", "1", "--", "sleep", "1000")
     # nrd publishes before it answers: only the command shows that nrdctl has its answer.
     wait_for(lambda: node.list() and node.list()[0]["status"] == "Successful" and command_of(process.pid) == "sleep" and allowed(process.pid) == "1", "the grant")
     node.kill9()
@@ -80,7 +81,7 @@ def test_a_grant_survives_kill_9_and_its_process_keeps_its_cpu(node):
 
 
 def test_drift_of_a_mask_is_repaired(node):
-    process = subprocess.Popen(words(node, "--pool", "fast", "--count", "1", "--", "sleep", "1000"), env=CLEAN)
+    process = start_run(node, "--pool", "fast", "--count", "1", "--", "sleep", "1000")
     wait_for(lambda: node.list() and command_of(process.pid) == "sleep" and allowed(process.pid) == "1", "the grant")
     os.sched_setaffinity(process.pid, {0, 1})
     wait_for(lambda: allowed(process.pid) == "1", "the repair")
@@ -128,8 +129,8 @@ def test_cpus_and_pools_are_shown(large):
     assert common["kind"] == "shared" and "largest" not in common
     assert large.call("GET", "/v1/cpus/pools/fast") == fast
     assert large.request("GET", "/v1/cpus/pools/fat")[0] == 404
-    drawn = subprocess.run([NRDCTL, "--socket", large.socket, "cpus"], capture_output=True, text=True, timeout=DEADLINE, env=CLEAN, check=True).stdout
-    pool = subprocess.run([NRDCTL, "--socket", large.socket, "cpus", "fast"], capture_output=True, text=True, timeout=DEADLINE, env=CLEAN, check=True).stdout
+    drawn = nrdctl(large, "cpus")
+    pool = nrdctl(large, "cpus", "fast")
     assert "within one node" in pool and "workloads: 1" in pool, pool
     assert " of pool fast, cache 0" in large.journal()
     assert "A  workload 1 (feed): CPUs " in drawn and "pool fast: exclusive, CPUs 2-7,10-15, free " in drawn
@@ -225,7 +226,7 @@ def test_other_software_on_cpus_of_pools_is_reported(tmp_path):
         assert conflicts()["/web.slice"]["text"] == f"/web.slice may run on CPU {cpu} of workload 1 (cpuset.cpus 0-15)"
         assert any("irqbalance" in warning and "systemctl restart irqbalance" in warning for warning in node.health()["warnings"])
         assert 'nrd_cpu_conflicts{source="partition"} 1' in node.request("GET", "/metrics")[1]
-        drawn = subprocess.run([NRDCTL, "--socket", node.socket, "cpus"], capture_output=True, text=True, timeout=DEADLINE, env=CLEAN, check=True).stdout
+        drawn = nrdctl(node, "cpus")
         assert f"  ! /web.slice may run on CPU {cpu} of workload 1 (cpuset.cpus 0-15)\n      remove CPU {cpu} from AllowedCPUs= of web.slice\n" in drawn
         # The remedies work.
         put(node, "/etc/default/irqbalance", "IRQBALANCE_BANNED_CPULIST=2-15\n")

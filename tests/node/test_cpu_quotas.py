@@ -5,8 +5,9 @@ import json
 import os
 import subprocess
 
-from cpu_pools import LARGE, POOLS, patch, post, run
+from cpu_pools import LARGE, POOLS, patch, post
 from harness import DEADLINE, Node, cpus_of, wait_for
+from nrdctl import run
 
 # Who may take CPUs, and how many. The flag --unix-socket replaces the path.
 QUOTAS = """

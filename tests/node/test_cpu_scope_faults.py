@@ -6,8 +6,9 @@ import itertools
 import pytest
 
 from cpu_host import POOLS, Host, ask, host  # noqa: F401
-from cpu_pools import post, reload, run
+from cpu_pools import post, reload
 from harness import Refused, wait_for
+from nrdctl import run
 
 FAST = ("--pool", "fast", "--count", "2", "--memory", "near")
 FAULTS = ["errno EIO", "errno EBUSY", "lie"]

@@ -7,7 +7,8 @@ import time
 import zlib
 
 import pytest
-from harness import NRDCTL, Node, refusal, wait_for
+from harness import Node, refusal, wait_for
+from nrdctl import nrdctl
 from rmd_table import came_from_elsewhere
 
 JSON = {"Content-Type": "application/json"}
@@ -272,11 +273,8 @@ def test_a_dry_run_reports_the_change_and_writes_nothing():
 
 
 def test_nrdctl_shows_the_result_of_a_dry_run(node):
-    import subprocess
-    shown = subprocess.run([NRDCTL, "--url", f"http://127.0.0.1:{node.port}", "workload", "create", "--cpus", "4-5",
-                            "--ways", "2", "--dry-run"], capture_output=True, text=True, timeout=60)
-    assert shown.returncode == 0, shown.stderr
-    assert "guarantee" in shown.stdout and "COS2 ways on cache 0: absent -> " in shown.stdout
+    shown = nrdctl(node, "workload", "create", "--cpus", "4-5", "--ways", "2", "--dry-run")
+    assert "guarantee" in shown and "COS2 ways on cache 0: absent -> " in shown
     assert node.list() == []
 
 

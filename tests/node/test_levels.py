@@ -1,9 +1,9 @@
 """Nodes whose resctrl is mounted with CDP, and nodes whose last caches are of level 2."""
 
 import json
-import subprocess
 
-from harness import NRDCTL, Node, wait_for
+from harness import Node, wait_for
+from nrdctl import nrdctl
 
 DRIFT = "[drift]\ninterval_seconds = 1\n"
 
@@ -88,10 +88,6 @@ def test_ways_of_the_second_level_where_there_is_no_third():
         assert status == 200 and set(json.loads(text)["score"]) == {"l2"}
         node.delete(created["id"])
         assert set(node.hardware()) == {"/"}
-
-
-def nrdctl(node, *arguments):
-    return subprocess.run([NRDCTL, "--socket", node.socket, *arguments], capture_output=True, text=True, check=True).stdout
 
 
 def l2_masks(node, clos):

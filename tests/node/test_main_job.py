@@ -7,7 +7,8 @@ import sqlite3
 import subprocess
 
 import pytest
-from harness import NRDCTL, Node, cpus_of, refusal, wait_for
+from harness import Node, cpus_of, refusal, wait_for
+from nrdctl import run_nrdctl
 
 
 def assert_granted(node):
@@ -327,8 +328,7 @@ def test_any_topology_is_served(shape):
 def test_nrdctl_creates_lists_draws_and_deletes():
     with Node() as node:
         def nrdctl(*arguments):
-            return subprocess.run([NRDCTL, "--url", f"http://127.0.0.1:{node.port}", *arguments], capture_output=True,
-                                  text=True, timeout=30)
+            return run_nrdctl("--url", f"http://127.0.0.1:{node.port}", *arguments)
         assert nrdctl("workload", "create", "--cpus", "4-7", "--ways", "2", "--uuid", "mine").returncode == 0
         assert "guarantee" in nrdctl("workload", "list").stdout
         assert "mine" in nrdctl("workload", "show", "1").stdout

@@ -1,11 +1,11 @@
 """Memory bandwidth: MB lines of a kernel that speaks percent, MB/s, or AMD's eighths of GB/s."""
 
 import contextlib
-import subprocess
 
 import pytest
 from fault_scenarios import assert_one_line, refusals_of_each_write
-from harness import NRDCTL, Node, refusal, wait_for
+from harness import Node, refusal, wait_for
+from nrdctl import nrdctl
 
 CONFIG = "[drift]\ninterval_seconds = {drift}\n"
 SMALL = {"closids": 4, "sockets": 2, "cpus": 8}
@@ -90,8 +90,7 @@ def test_limits_in_mbps():
 def test_nrdctl_has_a_column_for_limits_if_there_are_any():
     with limited() as node:
         def listed():
-            command = [NRDCTL, "--socket", node.socket, "workload", "list"]
-            return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+            return nrdctl(node, "workload", "list").splitlines()
 
         node.create("0", 1, 1)
         assert "BANDWIDTH" not in listed()[0]

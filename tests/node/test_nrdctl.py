@@ -8,8 +8,8 @@ import subprocess
 import pytest
 
 from harness import NRDCTL, Node, wait_for
+from nrdctl import CLEAN, nrdctl, run_nrdctl
 from test_metrics import Scrape
-from test_printing import CLEAN
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 POLICIES = "[default.gold.cache]\nmax = 2\nmin = 2\n"
@@ -30,12 +30,6 @@ def node(shared):
     for workload in shared.list():
         shared.delete(workload["id"])
     return shared
-
-
-def nrdctl(node, *words, text=None, exit=0):
-    done = subprocess.run([NRDCTL, "--socket", node.socket, *words], input=text, env=CLEAN, capture_output=True, text=True, timeout=240)
-    assert done.returncode == exit, (words, done.returncode, done.stdout, done.stderr)
-    return done.stdout if exit == 0 else done.stdout + done.stderr
 
 
 def create(node, name="feed", cpus="4-5"):
@@ -120,12 +114,11 @@ def test_refusals_name_the_option_and_have_an_exit_code(node):
     assert "did you mean --name?" in nrdctl(node, "workload", "create", "--nmae", "x", exit=2)
     assert "did you mean" not in nrdctl(node, "zzz", exit=2)
     nrdctl(node, "workload", "wait", "feed", "--for", "deleted", "--timeout", "0", exit=75)
-    down = subprocess.run([NRDCTL, "--socket", "/nowhere", "status"], env=CLEAN, capture_output=True, text=True)
-    assert down.returncode == 3
+    assert run_nrdctl("--socket", "/nowhere", "status").returncode == 3
 
 
 def test_a_url_may_end_in_a_slash(node):
-    done = subprocess.run([NRDCTL, "--url", f"http://127.0.0.1:{node.port}/", "workload", "list"], env=CLEAN, capture_output=True, text=True)
+    done = run_nrdctl("--url", f"http://127.0.0.1:{node.port}/", "workload", "list")
     assert done.returncode == 0, done.stderr
 
 
@@ -262,7 +255,7 @@ def test_every_option_and_command_is_in_the_manual(node):
         manual = re.sub(r"\\f.", " ", file.read().replace("\\-", "-"))
 
     def walk(words):
-        text = subprocess.run([NRDCTL, *words, "--help"], env=CLEAN, capture_output=True, text=True).stdout
+        text = run_nrdctl(*words, "--help").stdout
         for option in set(re.findall(r"^ +(?:-\w,)?(--[\w-]+)", text, re.M)):
             assert re.search(rf"{option}\b", manual), (words, option)
         commands = text.partition("Subcommands:")[2]

@@ -7,10 +7,10 @@ import subprocess
 
 import pytest
 
-from harness import NRDCTL, Node, Refused, process
+from harness import Node, Refused, process
+from nrdctl import nrdctl, run_nrdctl
 from system_bus import SystemBus
 from systemd import Systemd
-from test_printing import CLEAN
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +25,6 @@ def node(shared):
         with contextlib.suppress(Refused):  # gone with its owner
             shared.delete(workload["id"])
     return shared
-
-
-def nrdctl(node, *words, exit=0, **environment):
-    done = subprocess.run([NRDCTL, "--socket", node.socket, *words], env={**CLEAN, **environment}, capture_output=True, text=True, timeout=60)
-    assert done.returncode == exit, (words, done.returncode, done.stdout, done.stderr)
-    return done.stdout if exit == 0 else done.stdout + done.stderr
 
 
 def isolated_by_the_kernel():
@@ -95,6 +89,6 @@ def test_an_owner_is_a_process_or_a_service(node):
         assert f"{wrong}: expected a process ID, a service such as feed.service, or cgroup" in nrdctl(node, *create, wrong, exit=2)
     unreachable = nrdctl(node, *create, "feed.service", exit=1, DBUS_SYSTEM_BUS_ADDRESS=f"unix:path={os.devnull}/none")
     assert "cannot ask systemd for the main process of feed.service" in unreachable
-    remote = subprocess.run([NRDCTL, "--url", f"http://127.0.0.1:{node.port}", *create, "feed.service"], env=CLEAN, capture_output=True, text=True)
+    remote = run_nrdctl("--url", f"http://127.0.0.1:{node.port}", *create, "feed.service")
     assert remote.returncode == 2 and "--owner: a service belongs to this host" in remote.stderr
     assert node.list() == []

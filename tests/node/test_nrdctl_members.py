@@ -1,16 +1,12 @@
 """Each member of a request in openapi.yaml has an option of nrdctl that sends it, or a reason here why there is none."""
 
-import http.server
-import json
 import os
-import subprocess
-import threading
 
 import pytest
 import yaml
 
-from harness import NRDCTL, UnixServer
-from test_printing import CLEAN
+from nrdctl import run_nrdctl
+from servers import Handler, UnixServer, serving
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 with open(f"{ROOT}/docs/openapi.yaml") as file:
@@ -92,33 +88,21 @@ def as_sent(place):
 def sent(tmp_path_factory):
     """Runs nrdctl and returns the body that it sent."""
 
-    class Recorder(http.server.BaseHTTPRequestHandler):
+    class Recorder(Handler):
         def answer(self):
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            if body:
-                bodies.append(json.loads(body))
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(b'{"id": "1", "cache": {}}')
-
-        do_GET = do_POST = do_PATCH = answer
-
-        def log_message(self, *_):
-            pass
+            if self.body:
+                bodies.append(self.body)
+            self.reply(200, '{"id": "1", "cache": {}}')
 
     def run(*words):
         bodies.clear()
-        done = subprocess.run([NRDCTL, "--socket", path, "workload", *words], env=CLEAN, capture_output=True, text=True, timeout=30)
+        done = run_nrdctl("--socket", path, "workload", *words)
         assert done.returncode == 0, (words, done.stderr)
         return bodies[-1]
 
     bodies, path = [], str(tmp_path_factory.mktemp("recorder") / "sock")
-    with UnixServer(path, Recorder) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    with serving(UnixServer(path, Recorder)):
         yield run
-        server.shutdown()
-        thread.join()
 
 
 def has(body, place):

@@ -1,7 +1,6 @@
 """What nrdctl shows and how it waits: widths, units, errors of its own, the long poll, completion in each shell."""
 
 import fcntl
-import http.server
 import json
 import os
 import pty
@@ -10,13 +9,13 @@ import shutil
 import struct
 import subprocess
 import termios
-import threading
 import time
 
 import pytest
 
-from harness import NRDCTL, Node, UnixServer, wait_for
-from test_printing import CLEAN
+from harness import NRDCTL, Node, wait_for
+from nrdctl import CLEAN, nrdctl, run_nrdctl
+from servers import Handler, UnixServer, serving
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 NAME = "a-name-of-sixty-characters-that-no-narrow-terminal-can-show-x"
@@ -33,12 +32,6 @@ def node(shared):
     for workload in shared.list():
         shared.delete(workload["id"])
     return shared
-
-
-def nrdctl(node, *words, exit=0, **environment):
-    done = subprocess.run([NRDCTL, "--socket", node.socket, *words], env={**CLEAN, **environment}, capture_output=True, text=True, timeout=60)
-    assert done.returncode == exit, (words, done.returncode, done.stdout, done.stderr)
-    return done.stdout if exit == 0 else done.stdout + done.stderr
 
 
 def on_a_terminal(node, columns, *words, **environment):
@@ -96,25 +89,18 @@ def test_bandwidth_in_mb_per_second_has_gb_beside_it():
 ])
 @pytest.mark.parametrize("json_option", [["-o", "json"], ["--json"], ["--output-format=json"]])
 def test_errors_of_nrdctl_itself_have_the_shape_of_problems(node, words, exit, expected, json_option):
-    environment = {**CLEAN, "NRD_SOCKET": node.socket}
-    done = subprocess.run([NRDCTL, *words, *json_option], env=environment, capture_output=True, text=True, timeout=60)
+    done = run_nrdctl(*words, *json_option, env={**CLEAN, "NRD_SOCKET": node.socket})
     problem = json.loads(done.stdout)
     assert done.returncode == exit and done.stderr == ""
     assert problem.pop("detail") and problem == expected
 
 
-class Counter(http.server.BaseHTTPRequestHandler):
-    """Forwards GET requests to nrd and notes their paths."""
+class Counter(Handler):
+    """Forwards requests to nrd and notes their paths."""
 
-    def do_GET(self):
+    def answer(self):
         self.server.paths.append(self.path)
-        status, text = self.server.node.request("GET", self.path)[:2]
-        self.send_response(status)
-        self.end_headers()
-        self.wfile.write(text.encode())
-
-    def log_message(self, *_):
-        pass
+        self.reply(*self.forward())
 
 
 @pytest.mark.parametrize("awaited", ["deleted", "successful"])
@@ -122,21 +108,14 @@ def test_a_wait_is_a_long_poll(node, awaited):
     if awaited == "deleted":
         node.create("4", 1, 1, name="feed")
     path = os.path.join(node.folder, f"{awaited}.sock")
-    with UnixServer(path, Counter) as server:
-        server.node, server.paths = node, []
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            waiting = subprocess.Popen([NRDCTL, "--socket", path, "workload", "wait", "feed", "--for", awaited, "--timeout", "60"], env=CLEAN)
-            wait_for(lambda: any("since=" in path for path in server.paths), "the long poll")
-            before = len(server.paths)
-            time.sleep(1)
-            assert waiting.poll() is None and len(server.paths) == before, server.paths
-            node.delete(node.list()[0]["id"]) if awaited == "deleted" else node.create("4", 1, 1, name="feed")
-            assert waiting.wait(3) == 0
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(UnixServer(path, Counter), node=node, paths=[]) as server:
+        waiting = subprocess.Popen([NRDCTL, "--socket", path, "workload", "wait", "feed", "--for", awaited, "--timeout", "60"], env=CLEAN)
+        wait_for(lambda: any("since=" in path for path in server.paths), "the long poll")
+        before = len(server.paths)
+        time.sleep(1)
+        assert waiting.poll() is None and len(server.paths) == before, server.paths
+        node.delete(node.list()[0]["id"]) if awaited == "deleted" else node.create("4", 1, 1, name="feed")
+        assert waiting.wait(3) == 0
 
 
 def test_a_wait_ends_at_its_timeout(node):

@@ -1,43 +1,29 @@
 """Who may decide what root runs: neither an administrator of the API nor a server that only says it is nrd."""
 
 import contextlib
-import http.server
 import json
 import os
 import shutil
-import subprocess
 import tempfile
-import threading
 
 import pytest
 
-from harness import DEADLINE, NRDCTL, Node, UnixServer, refusal
+from harness import Node, refusal
+from nrdctl import CLEAN, run_nrdctl
+from servers import Handler, UnixServer, serving
 
 NOBODY = 65534
-CLEAN = {key: value for key, value in os.environ.items() if not key.startswith(("NRD_", "EF_")) and "proxy" not in key.lower()}
 
 
-class Front(http.server.BaseHTTPRequestHandler):
+class Front(Handler):
     """nrd's own answers, but for allocations, which a node without Onload does not give."""
 
-    def forward(self):
-        length = int(self.headers.get("Content-Length") or 0)
-        body = self.rfile.read(length)
+    def answer(self):
         if (self.command, self.path) == ("POST", "/v1/onload/allocations"):
             env = {"LD_PRELOAD": self.server.library} if self.server.library else {}
-            return self.reply(201, json.dumps({"id": 1, "version": "9", "env": env, "devices": [], "mounts": []}))
-        status, text = self.server.node.request(self.command, self.path, json.loads(body) if body else None)[:2]
-        return self.reply(status, text)
-
-    do_GET = do_POST = do_DELETE = forward
-
-    def reply(self, status, text):
-        self.send_response(status)
-        self.end_headers()
-        self.wfile.write(text.encode())
-
-    def log_message(self, *_):
-        pass
+            self.reply(201, json.dumps({"id": 1, "version": "9", "env": env, "devices": [], "mounts": []}))
+        else:
+            self.reply(*self.forward())
 
 
 class World:
@@ -58,16 +44,8 @@ class World:
         socket = os.path.join(self.node.folder, "front.sock")
         with contextlib.suppress(FileNotFoundError):
             os.unlink(socket)
-        with UnixServer(socket, Front) as server:
-            server.node, server.library = self.node, self.library
-            thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-            thread.start()
-            try:
-                return subprocess.run([NRDCTL, *(endpoint or ["--socket", socket]), *words], capture_output=True, text=True,
-                                      timeout=DEADLINE, env={**env, "HOME": "/nonexistent"})
-            finally:
-                server.shutdown()
-                thread.join()
+        with serving(UnixServer(socket, Front), node=self.node, library=self.library):
+            return run_nrdctl(*(endpoint or ["--socket", socket]), *words, env={**env, "HOME": "/nonexistent"})
 
     def run(self, profiles, *more):
         return self.nrdctl("run", f"--onload={profiles}", *more, "--", "/usr/bin/env")

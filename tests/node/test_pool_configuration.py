@@ -2,8 +2,9 @@
 
 import pytest
 
-from cpu_pools import POOLS, post, put, run
+from cpu_pools import POOLS, post, put
 from harness import Node, cpus_of, refusal, wait_for
+from nrdctl import run
 
 TWO = """[[cpu.pools]]
 name = "fast"

@@ -1,17 +1,15 @@
 """nrdctl prints no terminal control sequences, whatever their source."""
 
-import http.server
 import json
 import os
-import subprocess
-import threading
 
 import pytest
 
-from harness import DEADLINE, NRDCTL, Node, UnixServer
+from harness import Node
+from nrdctl import run_nrdctl
+from servers import Handler, UnixServer, serving
 
 EVIL = "\x1b[2J\u009b31m\x7f\r\x07"
-CLEAN = {key: value for key, value in os.environ.items() if not key.startswith(("NRD_", "EF_")) and "proxy" not in key.lower()}
 COMMANDS = [["node"], ["ways"], ["workload", "list"], ["workload", "show", "1"], ["workload", "delete", "1"],
             ["workload", "create", "--cpus", "1", "--ways", "1"], ["workload", "create", "--cpus", "1", "--ways", "1", "--dry-run"],
             ["top", "--once"], ["onload"], ["onload", "versions"], ["onload", "users"], ["onload", "interfaces"],
@@ -30,24 +28,16 @@ def spoiled(value):
     return value
 
 
-class Spoiler(http.server.BaseHTTPRequestHandler):
+class Spoiler(Handler):
     """nrd's answers with control characters in each text, or a refusal that has them."""
 
-    def forward(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        status, text = self.server.node.request(self.command, self.path, json.loads(body) if body else None)[:2]
+    def answer(self):
+        status, text = self.forward()
         if self.server.refuses:
             status, text = 409, "no " + EVIL + "\x9b"
         elif text.startswith(("{", "[")):
             text = json.dumps(spoiled(json.loads(text)), ensure_ascii=False)
-        self.send_response(status)
-        self.end_headers()
-        self.wfile.write((text if status < 300 else text + EVIL).encode("utf-8", "surrogateescape") + b"\x9b" * (status >= 300))
-
-    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = forward
-
-    def log_message(self, *_):
-        pass
+        self.reply(status, (text if status < 300 else text + EVIL).encode("utf-8", "surrogateescape") + b"\x9b" * (status >= 300))
 
 
 @pytest.fixture(scope="module")
@@ -55,13 +45,8 @@ def server():
     with Node() as node:
         node.create("4-5", 2, 2)
         path = os.path.join(node.folder, "spoiler.sock")
-        with UnixServer(path, Spoiler) as server:
-            server.node, server.path = node, path
-            thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-            thread.start()
+        with serving(UnixServer(path, Spoiler), node=node, path=path) as server:
             yield server
-            server.shutdown()
-            thread.join()
 
 
 def obeyed(output):
@@ -75,8 +60,7 @@ def obeyed(output):
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_no_control_character_gets_through(server, command, json_too, refuses):
     server.refuses = refuses
-    words = [NRDCTL, "--socket", server.path, *(["--json"] if json_too else []), *command]
-    done = subprocess.run(words, capture_output=True, timeout=DEADLINE, env=CLEAN)
+    done = run_nrdctl("--socket", server.path, *(["--json"] if json_too else []), *command, text=False)
     assert obeyed(done.stdout) == [] and obeyed(done.stderr) == [], done
     assert done.stdout + done.stderr != b"" or command[0] == "run", done
     if json_too and not refuses and done.returncode == 0 and done.stdout.startswith((b"{", b"[")):

@@ -1,12 +1,12 @@
 """Frequencies of CPUs: the real daemon on a simulated cpufreq and simulated registers, read back by others."""
 
 import os
-import subprocess
 
 import pytest
 
 from frequencies import BOTH, DEFAULT, LOOKS, NO_TURBO, WINDOW, post, refused_window, window
-from harness import NRDCTL, Node, refusal, wait_for
+from harness import Node, refusal, wait_for
+from nrdctl import run_nrdctl
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +131,7 @@ def test_get_pstate_shows_limits_setting_and_owner(intel):
 
 def test_nrdctl_creates_and_shows_it(intel):
     def run(*words):
-        return subprocess.run([NRDCTL, "--url", f"http://127.0.0.1:{intel.port}", *words], capture_output=True, text=True)
+        return run_nrdctl("--url", f"http://127.0.0.1:{intel.port}", *words)
     made = run("workload", "create", "--cpus", "4-5", "--min-ratio", "12", "--max-ratio", "30")
     assert made.returncode == 0, made
     id = intel.list()[0]["id"]

@@ -3,10 +3,10 @@
 import os
 import re
 import shlex
-import subprocess
 
-from cpu_pools import CLEAN, put
-from harness import DEADLINE, NRDCTL, Node
+from cpu_pools import put
+from harness import Node
+from nrdctl import nrdctl
 
 README = os.path.join(os.path.dirname(__file__), "..", "..", "README.md")
 CONFIG = """
@@ -33,6 +33,5 @@ def test_the_drawings_of_the_main_example_are_real():
         node.sim.run_inside(["mount", "-t", "tmpfs", "simulated", "/sys/class/net"])
         put(node, "/sys/class/net/eth1/local_cpulist", "0-7\n")
         node.start()
-        nrdctl = lambda *words: subprocess.run([NRDCTL, "--socket", node.socket, *words], capture_output=True, text=True, timeout=DEADLINE, env=CLEAN, check=True).stdout
-        nrdctl("workload", "create", *options[:options.index("--")])
-        assert nrdctl("cpus") + "\n" + nrdctl("ways") == drawing
+        nrdctl(node, "workload", "create", *options[:options.index("--")])
+        assert nrdctl(node, "cpus") + "\n" + nrdctl(node, "ways") == drawing

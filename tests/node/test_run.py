@@ -9,8 +9,7 @@ import subprocess
 import pytest
 
 from harness import DEADLINE, NRDCTL, Node, refusal, wait_for
-
-CLEAN = {key: value for key, value in os.environ.items() if not key.startswith(("NRD_", "EF_")) and "proxy" not in key.lower()}
+from nrdctl import CLEAN, run, start_run
 
 
 @pytest.fixture
@@ -19,21 +18,13 @@ def node():
         yield node
 
 
-def words(node, *arguments):
-    return [NRDCTL, "--socket", node.socket, "run", *arguments]
-
-
-def run(node, *arguments, **more):
-    return subprocess.run(words(node, *arguments), capture_output=True, text=True, timeout=DEADLINE, env=CLEAN, **more)
-
-
 def comm_of(process):
     with open(f"/proc/{process.pid}/comm") as file:
         return file.read().rstrip()
 
 
 def started(node, *arguments):
-    process = subprocess.Popen(words(node, "--cpus", "0", "--ways", "2", "--", *arguments), env=CLEAN, stdout=subprocess.PIPE, text=True)
+    process = start_run(node, "--cpus", "0", "--ways", "2", "--", *arguments, stdout=subprocess.PIPE, text=True)
     # The workload is listed before nrdctl has its answer, without which it would not run the command.
     wait_for(lambda: comm_of(process) == os.path.basename(arguments[0]), "the command to run")
     return process
@@ -46,7 +37,7 @@ def wait_until_free(node):
 
 def test_the_command_has_its_ways_and_its_cpus_and_is_itself(node):
     script = f"{NRDCTL} --json --socket {node.socket} workload list; grep -E 'SigIgn|SigBlk|Cpus_allowed_list' /proc/self/status; echo $$; exit 7"
-    process = subprocess.Popen(words(node, "--cpus", "0", "--ways", "2", "--", "/bin/sh", "-c", script), env=CLEAN, stdout=subprocess.PIPE, text=True)
+    process = start_run(node, "--cpus", "0", "--ways", "2", "--", "/bin/sh", "-c", script, stdout=subprocess.PIPE, text=True)
     lines = process.communicate(timeout=DEADLINE)[0].splitlines()
     workload, = json.loads(lines[0])
     assert process.returncode == 7

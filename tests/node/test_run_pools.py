@@ -12,8 +12,8 @@ import termios
 import pytest
 
 from cpu_host import POOLS, Host, host  # noqa: F401
-from cpu_pools import CLEAN, run, words
-from harness import DEADLINE, wait_for
+from harness import DEADLINE, NRDCTL, wait_for
+from nrdctl import CLEAN, run, start_run
 from reservations import public_folder
 from test_cpu_quotas import Client
 
@@ -41,7 +41,7 @@ def limited(tmp_path):
 def command(host, *arguments, **more):
     """A command of nrdctl run that runs in its scope. Afterwards the host is as before."""
     before = host.traces()
-    with subprocess.Popen(words(host.node, *FAST, "--", *arguments), env=CLEAN, **more) as process:
+    with start_run(host.node, *FAST, "--", *arguments, **more) as process:
         wait_for(lambda: runs_in_scope(host, process.pid), "the command in its scope")
         yield process
         process.kill()
@@ -111,7 +111,7 @@ def test_a_terminal_and_its_foreground_group_are_the_commands(host):
     child, terminal = pty.fork()
     if child == 0:
         script = "trap 'exit 9' INT; test -t 0 && test -t 1 && stty -echo && echo ready; while :; do sleep 0.01; done"
-        os.execvpe(words(host.node)[0], words(host.node, *FAST, "--", "/bin/sh", "-c", script), CLEAN)
+        os.execvpe(NRDCTL, [NRDCTL, "--socket", host.node.socket, "run", *FAST, "--", "/bin/sh", "-c", script], CLEAN)
     said = b""
     while b"ready" not in said:
         said += os.read(terminal, 4096)
@@ -204,8 +204,8 @@ def has_started(process):
 
 def test_of_a_hundred_at_once_each_has_a_cpu_of_its_own_or_does_not_start(host):
     before = host.traces()
-    one = words(host.node, "--pool", "fast", "--count", "1", "--", "sleep", "1000")
-    commands = [subprocess.Popen(one, env=CLEAN, stderr=subprocess.DEVNULL) for _ in range(100)]
+    one = ("--pool", "fast", "--count", "1", "--", "sleep", "1000")
+    commands = [start_run(host.node, *one, stderr=subprocess.DEVNULL) for _ in range(100)]
     try:
         wait_for(lambda: all(each.poll() is not None or has_started(each) for each in commands), "each to start or be refused", 120)
         running = {each.pid for each in commands if each.poll() is None}

@@ -7,8 +7,9 @@ import subprocess
 
 import pytest
 
-from cpu_pools import CLEAN, POOLS
+from cpu_pools import POOLS
 from harness import DEADLINE, NRDCTL, Node, wait_for
+from nrdctl import CLEAN, run_nrdctl
 
 # Without what a container has that these tests may run in.
 BARE = {key: value for key, value in CLEAN.items() if key not in ("CONTAINER_NAME", "EXCLUSIVE_CPUS", "SHARED_CPUS", "NRD_POOLS")}
@@ -144,7 +145,7 @@ def test_imported_pools_of_cpu_pooler_are_a_valid_configuration(tmp_path):
     (tmp_path / "poolconfig-fast.yaml").write_text(
         "pools:\n  exclusive-a:\n    cpus: 2-3\n  shared-b:\n    cpus: \"4,5\"\n  default:\n    cpus: 0-1\nnodeSelector:\n  kind: fast\n")
     out = tmp_path / "out"
-    done = subprocess.run([NRDCTL, "import-cpu-pooler", tmp_path / "poolconfig-fast.yaml", "--output", out], env=BARE, capture_output=True, text=True)
+    done = run_nrdctl("import-cpu-pooler", tmp_path / "poolconfig-fast.yaml", "--output", out, env=BARE)
     assert done.returncode == 0, done
     written = (out / "poolconfig-fast.toml").read_text()
     with Node(written, cpus=8) as node:
@@ -152,5 +153,5 @@ def test_imported_pools_of_cpu_pooler_are_a_valid_configuration(tmp_path):
             ("exclusive-a", "2-3", "exclusive"), ("shared-b", "4-5", "shared"), ("default", "0-1", "shared")]
         assert node.call("GET", "/v1/node")["capacity"]["default_pool"] == "default"
     (tmp_path / "poolconfig-fast.yaml").write_text("pools:\n  a:\n    cpus: 4-x\n")
-    done = subprocess.run([NRDCTL, "import-cpu-pooler", tmp_path / "poolconfig-fast.yaml"], env=BARE, capture_output=True, text=True)
+    done = run_nrdctl("import-cpu-pooler", tmp_path / "poolconfig-fast.yaml", env=BARE)
     assert done.returncode == 1 and "rejected  pools.a.cpus" in done.stderr and done.stdout == ""

@@ -5,11 +5,12 @@ import os
 import subprocess
 import tarfile
 
-from harness import NRDCTL, Node
+from harness import Node
+from nrdctl import run_nrdctl
 
 
 def bundle(socket, file):
-    return subprocess.run([NRDCTL, "--socket", socket, "support-bundle", str(file)], capture_output=True, text=True, timeout=60)
+    return run_nrdctl("--socket", socket, "support-bundle", str(file))
 
 
 def test_the_bundle_has_the_api_answers_and_any_tar_reads_it(tmp_path):

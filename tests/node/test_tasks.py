@@ -10,7 +10,8 @@ import threading
 
 import pytest
 from fault_scenarios import assert_one_line, refusals_of_each_write
-from harness import NRDCTL, Node, refusal, wait_for
+from harness import Node, refusal, wait_for
+from nrdctl import nrdctl
 
 CONFIG = "[drift]\ninterval_seconds = 0\n[tasks]\ninterval_seconds = {tasks}\n"
 SMALL = {"closids": 4, "sockets": 1, "cpus": 8}
@@ -315,10 +316,6 @@ def test_killed_at_each_write_nrd_ends_before_or_after():
 
 def test_nrdctl_names_tasks():
     with tasked() as node, Program() as program:
-        ctl = [NRDCTL, "--socket", node.socket]
-        made = subprocess.run(ctl + ["workload", "create", "--task-ids", program.id, "--ways", "2"], capture_output=True, text=True)
-        assert made.returncode == 0 and f"tasks {program.id}" in made.stdout, made
-        none = subprocess.run(ctl + ["workload", "create", "--ways", "2"], capture_output=True, text=True)
-        assert none.returncode == 2 and "--task-ids" in none.stderr
-        shown = subprocess.run(ctl + ["--json", "workload", "list"], capture_output=True, text=True)
-        assert json.loads(shown.stdout)[0]["task_ids"] == [program.id]
+        assert f"tasks {program.id}" in nrdctl(node, "workload", "create", "--task-ids", program.id, "--ways", "2")
+        assert "--task-ids" in nrdctl(node, "workload", "create", "--ways", "2", exit=2)
+        assert json.loads(nrdctl(node, "--json", "workload", "list"))[0]["task_ids"] == [program.id]

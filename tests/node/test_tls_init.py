@@ -16,20 +16,19 @@ import ssl
 import stat
 import subprocess
 import tempfile
-import threading
 import tomllib
 
 import pytest
-from harness import NRDCTL, UnixServer
+from harness import NRDCTL
+from nrdctl import CLEAN, run_nrdctl
+from servers import Handler, UnixServer, serving
 
 NOBODY = 65534
 FILES = {f"{name}.{kind}" for name in ("ca", "server", "admin", "user") for kind in ("crt", "key")}
-# What would send nrdctl elsewhere.
-CLEAN = {key: value for key, value in os.environ.items() if not key.startswith("NRD_") and "proxy" not in key.lower()}
 
 
 def nrdctl(*arguments, **environment):
-    return subprocess.run([NRDCTL, *arguments], capture_output=True, text=True, timeout=30, env={**CLEAN, **environment})
+    return run_nrdctl(*arguments, env={**CLEAN, **environment})
 
 
 def init(directory, *arguments):
@@ -64,36 +63,18 @@ def other_pki(folder):
 
 # Servers
 
-class Workloads(http.server.BaseHTTPRequestHandler):
+class Workloads(Handler):
     """Has one workload; its uuid tells who asked, as a certificate of the peer says, and for what."""
 
-    def do_GET(self):
+    def answer(self):
         peer = self.connection.getpeercert() if isinstance(self.connection, ssl.SSLSocket) else None
         subject = dict(pair for part in peer["subject"] for pair in part) if peer else {}
-        body = json.dumps([{"id": "1", "core_ids": ["4"], "uuid": subject.get("organizationalUnitName", self.path)}])
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(body.encode())
-
-    def log_message(self, *_):
-        pass
+        self.reply(200, json.dumps([{"id": "1", "core_ids": ["4"], "uuid": subject.get("organizationalUnitName", self.path)}]))
 
 
 class TlsServer(http.server.ThreadingHTTPServer):
     def handle_error(self, *_):
         pass  # a client that goes away is what some tests are about
-
-
-@contextlib.contextmanager
-def serving(server):
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @contextlib.contextmanager
@@ -183,8 +164,7 @@ def test_the_printed_curl_line_works(folder):
 
 
 def test_a_relative_directory_is_printed_whole(folder):
-    made = subprocess.run([os.path.abspath(NRDCTL), "tls", "init", "--dir", "./relative/"], capture_output=True, text=True,
-                          cwd=folder, env=CLEAN, timeout=30)
+    made = run_nrdctl("tls", "init", "--dir", "./relative/", cwd=folder)
     assert f'"{folder}/relative/server.crt"' in made.stdout, made.stderr
 
 

@@ -14,6 +14,7 @@ import types
 
 import pytest
 from harness import DEADLINE, NRDCTL, Node
+from nrdctl import run_nrdctl
 
 ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
 
@@ -32,7 +33,7 @@ def argv(node, *words):
 
 
 def run(node, *words):
-    return subprocess.run(argv(node, *words), capture_output=True, text=True, timeout=DEADLINE)
+    return run_nrdctl("--url", f"http://127.0.0.1:{node.port}", *words)
 
 
 @pytest.mark.parametrize("flags", [[], ["--once"]])

@@ -1,0 +1,35 @@
+"""nrdctl as users call it.
+
+    assert "feed" in nrdctl(node, "workload", "list")
+    assert "did you mean list?" in nrdctl(node, "workload", "lst", exit=2)
+"""
+
+import os
+import subprocess
+
+from harness import NRDCTL, START
+
+# Without what would send nrdctl elsewhere or reach its commands.
+CLEAN = {key: value for key, value in os.environ.items() if not key.startswith(("NRD_", "EF_")) and "proxy" not in key.lower()}
+
+
+def run_nrdctl(*words, **more):
+    """The ended process, with its output."""
+    return subprocess.run([os.path.abspath(NRDCTL), *words], **{"capture_output": True, "text": True, "timeout": 60, "env": CLEAN, **more})
+
+
+def nrdctl(node, *words, text=None, exit=0, **environment):
+    """What it prints, over the Unix socket; of a failure also to standard error. `text` is its standard input."""
+    done = run_nrdctl("--socket", node.socket, *words, input=text, timeout=2 * START, env={**CLEAN, **environment})
+    assert done.returncode == exit, (words, done.returncode, done.stdout, done.stderr)
+    return done.stdout if exit == 0 else done.stdout + done.stderr
+
+
+def run(node, *arguments, **more):
+    """`nrdctl run`, ended."""
+    return run_nrdctl("--socket", node.socket, "run", *arguments, **more)
+
+
+def start_run(node, *arguments, **more):
+    """`nrdctl run`, started."""
+    return subprocess.Popen([NRDCTL, "--socket", node.socket, "run", *arguments], env=CLEAN, **more)
