@@ -1,11 +1,6 @@
 """An nrd without Onload: it offers none and refuses it in words, keeps what another nrd has stored of it, and everything
 else works."""
 
-import contextlib
-import os
-import sqlite3
-import subprocess
-
 import pytest
 import yaml
 from harness import NRDCTL, Node, refusal, wait_for
@@ -28,8 +23,7 @@ def nrdctl(node, *arguments):
 def test_the_main_job_is_done_without_it(node):
     id = node.call("POST", "/v1/workloads", WORKLOAD)["id"]
     node.assert_consistent({id})
-    node.kill9()
-    node.start()
+    node.kill9_and_start()
     node.assert_consistent({id})
     node.delete(id)
     node.assert_consistent(set())
@@ -67,7 +61,7 @@ def test_metrics_do_not_name_it(node):
 def test_its_keys_of_the_configuration_are_refused(line, named):
     with Node(start=False) as node:
         node.configure(line)
-        tried = subprocess.run(node.command("--debug"), capture_output=True, text=True, timeout=60)
+        tried = node.run_daemon("--debug")
         assert tried.returncode not in (0, None) and named in tried.stderr
 
 
@@ -82,16 +76,10 @@ def test_nrdctl_offers_nothing_of_it(node):
     node.assert_consistent(set())
 
 
-def in_store(node, statement):
-    """While nrd is down."""
-    with contextlib.closing(sqlite3.connect(os.path.join(node.state, "nrd.db"))) as db, db:
-        db.execute(statement)
-
-
 def test_a_stored_workload_with_it_keeps_nrd_from_starting(node):
     node.call("POST", "/v1/workloads", WORKLOAD)
     node.terminate()
-    in_store(node, """UPDATE workload SET document = json_set(document, '$.spec.onload', json('{"profiles":["latency"]}'))""")
+    node.change_store("""UPDATE workload SET document = json_set(document, '$.spec.onload', json('{"profiles":["latency"]}'))""")
     before = node.hardware()
     node.spawn()
     assert node.wait_dead() not in (0, -9)
@@ -101,9 +89,8 @@ def test_a_stored_workload_with_it_keeps_nrd_from_starting(node):
 
 def test_records_of_another_nrd_stay(node):
     node.terminate()
-    in_store(node, """INSERT INTO onload (kind, key, document) VALUES ('generation', '7', '{"of":"another nrd"}')""")
+    node.change_store("""INSERT INTO onload (kind, key, document) VALUES ('generation', '7', '{"of":"another nrd"}')""")
     node.start()
     node.call("POST", "/v1/workloads", WORKLOAD)
-    node.kill9()
-    node.start()
+    node.kill9_and_start()
     assert node.rows("SELECT document FROM onload WHERE key = '7'") == [('{"of":"another nrd"}',)]

@@ -5,7 +5,6 @@ from harness import refusal
 WINDOW = {"min_ratio": 12, "max_ratio": 30}
 BOTH = {"core_ids": ["4-5"], "cache": {"max": 2, "min": 2}, "pstate": WINDOW}
 DEFAULT = {"min": 800_000, "max": 3_500_000}
-LOOKS = "[drift]\ninterval_seconds = 1\n"
 NO_TURBO = "/sys/devices/system/cpu/intel_pstate/no_turbo"
 SCALING_MAX = "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_max_freq"
 

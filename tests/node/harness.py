@@ -2,7 +2,7 @@
 
     with Node() as node:
         id = node.create("4-7", 2, 2)["id"]
-        node.kill9(); node.start()
+        node.kill9_and_start()
         node.assert_consistent({id})
 """
 
@@ -33,6 +33,7 @@ DEADLINE = 30  # seconds; a sanitized daemon on a busy machine
 START = 120  # the same with a thousand CPUs, each of which has dozens of simulated files
 # What a sanitizer or an INVARIANT writes. A test that passes over one of these has not passed.
 BUGS = re.compile(r"^.*(?:ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:|internal bookkeeping is wrong|terminate called).*$", re.M)
+DRIFT = "[drift]\ninterval_seconds = 1\n"  # of the configuration: look every second
 
 
 class Refused(Exception):
@@ -139,6 +140,10 @@ class Node:
     def command(self, *flags):
         return self.sim.inside([NRD, "--config", self.config, "--state-dir", self.state, "--unix-socket", self.socket, *flags])
 
+    def run_daemon(self, *flags):
+        """For what ends soon: the ended process, with its output."""
+        return subprocess.run(self.command(*flags), capture_output=True, text=True, timeout=2 * DEADLINE)
+
     def spawn(self):
         self.port = free_port()
         env = {**os.environ, **self.environment}
@@ -197,6 +202,10 @@ class Node:
         if self.daemon and self.daemon.poll() is None:
             self.daemon.kill()
         self.wait_dead()
+
+    def kill9_and_start(self):
+        self.kill9()
+        self.start()
 
     def wait_dead(self):
         """Its exit status: -9 unless something else ended it."""
@@ -290,6 +299,11 @@ class Node:
             found = db.execute(query).fetchall()
         shutil.rmtree(copy)
         return found
+
+    def change_store(self, statement, parameters=()):
+        """What the database holds, while the daemon is down."""
+        with contextlib.closing(sqlite3.connect(os.path.join(self.state, "nrd.db"))) as db, db:
+            db.execute(statement, parameters)
 
     def assert_consistent(self, acknowledged=None):
         """Acknowledged = answered = stored = hardware, and nothing more anywhere."""

@@ -1,8 +1,6 @@
 """RMD's way of asking, and what else the cases of docs/rmd-compatibility.md share. The nodes they ask are rmd_nodes.py."""
 
-import contextlib
 import os
-import sqlite3
 import sys
 
 from harness import NRD, Refused, wait_for
@@ -104,9 +102,7 @@ def carried_over(node, folder):
 def came_from_elsewhere(node, number):
     """The workload of that number is OpenStack's, as an import would leave it."""
     assert node.terminate() == 0
-    with contextlib.closing(sqlite3.connect(os.path.join(node.state, "nrd.db"))) as db:
-        db.execute("UPDATE workload SET origin = 'OPENSTACK' WHERE id = ?", (number,))
-        db.commit()
+    node.change_store("UPDATE workload SET origin = 'OPENSTACK' WHERE id = ?", (number,))
     node.start()
 
 

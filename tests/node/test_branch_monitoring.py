@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from harness import Node, refusal, use_all_cpus, wait_for
+from harness import DRIFT, Node, refusal, use_all_cpus, wait_for
 
 use_all_cpus()
 SAMPLE = {"core_ids": ["4", "5", "6", "7"], "cache": {"max": 2, "min": 2}, "pstate": {"ratio": 3.0, "monitoring": "on"}}
@@ -121,7 +121,7 @@ def test_it_goes_on_after_kill_9_and_ends_with_monitoring_off():
 
 
 def test_a_cpu_that_goes_offline_and_returns_is_monitored_again():
-    with monitored("[drift]\ninterval_seconds = 1\n") as (node, branches):
+    with monitored(DRIFT) as (node, branches):
         node.call("POST", "/v1/workloads", SAMPLE)
         node.sim.control("offline 5")
         wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 404, "a look")
@@ -173,7 +173,6 @@ def test_with_the_counters_of_this_machine():
 # What must not be lost, left behind or said wrongly
 
 ON = {"ratio": 3.0, "monitoring": "on"}
-LOOKS = "[drift]\ninterval_seconds = 1\n"
 NEVER = "[drift]\ninterval_seconds = 3600\n"
 NO_TURBO = "/sys/devices/system/cpu/intel_pstate/no_turbo"
 
@@ -183,7 +182,7 @@ def monitor(node, cpus, **more):
 
 
 def test_cpus_of_one_domain_share_the_highest_requested_frequency():
-    with monitored(LOOKS, cpufreq="acpi-cpufreq", freq_domain="core") as (node, branches):
+    with monitored(DRIFT, cpufreq="acpi-cpufreq", freq_domain="core") as (node, branches):
         before = node.sim.freq()
         made = monitor(node, "4-5")
         branches.percent[4] = 0.5
@@ -213,7 +212,7 @@ def test_nothing_is_moved_before_it_is_claimed():
 
 
 def test_where_turbo_is_off_fast_is_the_base_frequency():
-    with monitored(LOOKS) as (node, branches):
+    with monitored(DRIFT) as (node, branches):
         monitor(node, "5")
         node.sim.write(NO_TURBO, "1\n")
         wait_for(lambda: node.call("GET", "/v1/pstate")["turbo"] is False, "a look")
@@ -222,7 +221,7 @@ def test_where_turbo_is_off_fast_is_the_base_frequency():
 
 
 def test_a_cpu_that_goes_while_it_moves_does_not_count():
-    with monitored(LOOKS) as (node, branches):
+    with monitored(DRIFT) as (node, branches):
         monitor(node, "4-5")
         node.sim.control("offline 5")
         branches.percent[5] = branches.percent[4] = 0.5
@@ -244,7 +243,7 @@ def test_a_new_workload_begins_fast_where_another_was_slow():
 
 
 def test_a_cpu_without_counters_is_refused_and_reported_when_it_appears_later():
-    with monitored(LOOKS) as (node, branches):
+    with monitored(DRIFT) as (node, branches):
         branches.percent.pop(5)
         os.unlink(os.path.join(branches.folder, "5"))
         refused = refusal(monitor, node, "5")
@@ -279,7 +278,7 @@ def test_a_threshold_that_is_only_kept_is_shown_and_must_make_sense():
 
 @pytest.mark.parametrize("fault", ["errno EIO", "lie"])
 def test_a_failed_frequency_change_is_retried_and_not_counted_as_drift(fault):
-    with monitored(LOOKS) as (node, branches):
+    with monitored(DRIFT) as (node, branches):
         before = node.sim.freq()
         id = monitor(node, "4-5")["id"]
         node.sim.control("reset")
@@ -297,7 +296,7 @@ def test_a_failed_frequency_change_is_retried_and_not_counted_as_drift(fault):
                                    {"cpufreq": "amd-pstate", "freq_min": 550, "freq_max": 3675}],
                          ids=["amd", "hwp", "table", "odd"])
 def test_it_moves_in_whatever_way_the_cpu_is_set(shape):
-    with monitored(LOOKS, **shape) as (node, branches):
+    with monitored(DRIFT, **shape) as (node, branches):
         before = node.sim.freq()
         id = monitor(node, "4")["id"]
         branches.percent[4] = 0.5

@@ -10,7 +10,7 @@ import signal
 import time
 
 import pytest
-from harness import Node, Refused, refusal, use_all_cpus, wait_for
+from harness import DRIFT, Node, Refused, refusal, use_all_cpus, wait_for
 
 use_all_cpus()
 POLICY = "[default.gold.cache]\nmax = {0}\nmin = {0}\n"
@@ -176,7 +176,7 @@ def test_the_log_level_changes(node):
 
 def test_the_interval_of_the_drift_check_changes(node):
     id = node.create("4", 2, 2)["id"]
-    node.write("[drift]\ninterval_seconds = 1\n")
+    node.write(DRIFT)
     node.reload()
     node.sim.run_inside(["sh", "-c", "echo 'L3:0=7ff' > /sys/fs/resctrl/COS2/schemata"])
     wait_for(lambda: "DRIFT_REPAIRED" in node.journal(), "the repair")
@@ -227,8 +227,7 @@ def test_pools_change_with_workloads_in_place(node):
     assert node.list() == [first]
     second = node.create("1", 3, 3)
     node.assert_consistent([first["id"], second["id"]])
-    node.kill9()
-    node.start()
+    node.kill9_and_start()
     node.assert_consistent([first["id"], second["id"]])
 
 

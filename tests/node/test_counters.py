@@ -49,8 +49,7 @@ def test_a_workload_gets_counters_where_it_has_ways_when_monitoring_is_requested
         node.sim.use(asked["cos_name"], 0, "mbm_total_bytes", 70)
         wait_for(lambda: traffic(usage(node, asked["id"])[0]) == (70, 0), "the counter")
         assert traffic(usage(node, other["id"])[0]) == (0, 0)  # in the same second
-        node.kill9()
-        node.start()
+        node.kill9_and_start()
         assert traffic(usage(node, asked["id"])[0]) == (70, 0)
         node.delete(asked["id"])
         again = node.create("2", 1, 1)

@@ -56,8 +56,7 @@ def test_movable_interrupts_and_other_work_leave_the_pool_and_return():
         assert places(node) == QUIETER
         reload(node, config())
         assert places(node) == QUIET
-        node.kill9()
-        node.start()
+        node.kill9_and_start()
         assert places(node) == QUIET
         reload(node, config(fast="false"))
         assert places(node) == BEFORE
@@ -120,8 +119,7 @@ def test_an_interrupt_that_does_not_move_stays_until_the_next_start(fault):
             moved = places(node)
             assert [here != there for here, there in zip(moved, QUIET)] == [position == nth - 1 for position in range(6)]
             assert node.health()["hardware_problem"] == ""
-            node.kill9()
-            node.start()
+            node.kill9_and_start()
             assert places(node) == QUIET
             reload(node, config(fast="false"))
             assert places(node) == BEFORE

@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 from cpu_pools import LARGE, POOLS, patch, post, put
-from harness import Node, cpus_of, refusal, wait_for
+from harness import DRIFT, Node, cpus_of, refusal, wait_for
 from nrdctl import nrdctl, run, start_run
 
 
@@ -205,7 +205,7 @@ def test_a_dry_run_says_what_would_change(node):
 
 
 def test_other_software_on_cpus_of_pools_is_reported(tmp_path):
-    with Node("[drift]\ninterval_seconds = 1\n" + LARGE) as node:
+    with Node(DRIFT + LARGE) as node:
         conflicts = lambda: {conflict["name"]: conflict for conflict in node.call("GET", "/v1/cpus")["conflicts"]}
         for folder in ("/etc/default", "/var/lib", "/sys/fs/cgroup"):
             node.sim.run_inside(["mount", "-t", "tmpfs", "simulated", folder])

@@ -118,8 +118,7 @@ def test_many_requests_at_once_do_not_exceed_a_quota():
 def test_a_quota_counts_after_kill_9_and_a_reload_changes_it():
     with Node(LARGE + QUOTAS) as node, Client(node, DAEMON) as client:
         assert client.take(count=3)[0] == 201
-        node.kill9()
-        node.start()
+        node.kill9_and_start()
         assert client.is_refused("/cpu/count", "daemon has 3 of 3 CPUs of pools", count=1)
         for old, new, status in (("count = 3", "count = 5", 200), ('{pools = ["fast"]', '{pools = ["fats"]', 400)):
             with open(node.config) as file:

@@ -142,8 +142,7 @@ def test_a_kill_at_any_time_leaves_what_the_files_say(seed):
                 node.declare(victim, f'core_ids = ["{dice.randrange(2, 16)}"]\n[cache]\nmax = 0\nmin = 0\n')
             node.daemon.send_signal(1)
             time.sleep(dice.random() * 0.02)
-            node.kill9()
-            node.start()
+            node.kill9_and_start()
             declared = {name.removesuffix(".toml") for name in os.listdir(node.directory)}
             refused = {id for id in declared if any(f": {id}.toml: workload" in line for line in node.warnings())}
             assert set(node.ids()) | refused == declared and not set(node.ids()) - declared

@@ -44,8 +44,7 @@ def assert_settled(node, start, after, refused):
     assert settled(), refused
     node.assert_consistent()
     held = image(node)
-    node.kill9()
-    node.start()
+    node.kill9_and_start()
     assert image(node) == held
     node.assert_consistent()
 

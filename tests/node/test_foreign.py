@@ -1,16 +1,15 @@
 """Groups that nrd did not make: they hold classes of service and may fill the ways of workloads."""
 
 import json
-import subprocess
 
 import pytest
-from harness import NRDCTL, Node, Refused, bits, wait_for
+from harness import DRIFT, NRDCTL, Node, Refused, bits, wait_for
 
 MINE = "/sys/fs/resctrl/theirs"
 
 
 def with_group_of_others(**shape):
-    node = Node("[drift]\ninterval_seconds = 1\n", start=False, closids=4, **shape)
+    node = Node(DRIFT, start=False, closids=4, **shape)
     try:
         node.sim.run_inside(["mkdir", MINE])
         node.sim.write(MINE + "/schemata", ("L3CODE:0=3\nL3DATA:0=3\n" if shape.get("cdp") else "L3:0=3\n"))
@@ -47,8 +46,7 @@ def test_it_is_left_alone_and_accounted_and_workloads_are_served_beside_it(shape
         node.create("0", 1, 1)
         with pytest.raises(Refused, match="other groups hold 1: theirs"):  # four classes: two are of workloads
             node.create("1", 1, 1)
-        node.kill9()
-        node.start()
+        node.kill9_and_start()
         assert node.hardware()[created["cos_name"]] == group and node.hardware()["theirs"] == theirs
         for workload in node.list():
             assert workload["status"] == "Successful"
@@ -131,7 +129,7 @@ def exclusivity(node, id):
 
 @pytest.mark.parametrize("when", ["before the start", "after the start", "after the grant"])
 def test_a_group_that_fills_the_ways_of_a_guarantee_is_reported(when):
-    node = Node("[drift]\ninterval_seconds = 1\n", start=False)
+    node = Node(DRIFT, start=False)
     try:
         if when == "before the start":
             share(node, "k8s", "6-7")
@@ -202,7 +200,7 @@ def test_reset_gives_everything_back_running_or_stopped():
             node.create("5", 0, 0)
             if stop:
                 node.terminate()
-                result = subprocess.run(node.command("--reset"), capture_output=True, text=True)
+                result = node.run_daemon("--reset")
                 assert "2 workloads deleted" in result.stdout, result
             else:
                 result = node.sim.run_inside([NRDCTL, "--socket", node.socket, "reset", "--yes", "--foreign", "th*"], check=False)
@@ -214,8 +212,7 @@ def test_reset_gives_everything_back_running_or_stopped():
 def test_ways_of_devices_are_shown_and_granted_last_and_their_class_is_not_counted():
     with Node(closids=4, io_alloc="on", kernel="6.19") as node:
         node.sim.write("/sys/fs/resctrl/info/L3/io_alloc_cbm", "0=1e;1=600\n")
-        node.kill9()
-        node.start()
+        node.kill9_and_start()
         shown = node.call("GET", "/v1/node")
         assert [cache["io"]["mask"] for cache in shown["caches"]] == ["1e", "600"]
         assert shown["classes"]["total"] == 3 and shown["writer"]["by"] == "resctrl"

@@ -113,7 +113,7 @@ def test_a_users_process_is_not_of_the_infrastructure_whatever_it_is_called():
         with Node(config=config % '["daemon"]') as node:
             wait_for(lambda: infra(node) == {other.pid}, "those of the user that is named")
         with Node(config=config % '["nobody-of-this-name"]', start=False) as node:
-            refused = subprocess.run(node.command(), capture_output=True, text=True, timeout=30, check=False)
+            refused = node.run_daemon()
             assert refused.returncode == 78 and "infra.users: user nobody-of-this-name not found" in refused.stderr, refused.stderr
     finally:
         for process in (roots, users, setuid, other):
@@ -140,5 +140,5 @@ def test_the_shared_class_is_full_at_its_limit():
 ])
 def test_an_impossible_configuration_ends_the_start(config, numbers):
     with Node(config=config, start=False) as node:
-        refused = subprocess.run(node.command(), capture_output=True, text=True, timeout=30, check=False)
+        refused = node.run_daemon()
         assert refused.returncode == 78 and numbers in refused.stderr, refused.stderr

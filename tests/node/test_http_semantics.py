@@ -114,8 +114,7 @@ def test_a_chosen_number_is_not_given_to_others():
         assert node.create("2", 1, 1)["id"] == "6"
         assert refusal(node.create, "3", 1, 1, id="6")
         node.delete("5")
-        node.kill9()
-        node.start()
+        node.kill9_and_start()
         assert node.create("3", 1, 1)["id"] == "7"
         assert node.call("GET", "/v1/workloads/6")["core_ids"] == ["2"]
 
@@ -206,8 +205,7 @@ def test_a_creation_asked_for_again_is_answered_and_not_done_again():
             again = post(node, two_ways(), key)
             assert (again[0], again[1], again[2]["Location"]) == (201, text, headers["Location"])
             assert counts(node) == before
-            node.kill9()
-            node.start()
+            node.kill9_and_start()
             before = counts(node)
         assert post(node, two_ways("7"), key)[0] == 422
         node.delete("1")

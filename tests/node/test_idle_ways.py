@@ -4,7 +4,7 @@ import json
 import random
 
 import pytest
-from harness import Node, Refused, longest_run, wait_for
+from harness import DRIFT, Node, Refused, longest_run, wait_for
 
 ALL = 0x7FFF  # 15 ways: OS 1, guarantee 6, best effort 5, shared 3
 
@@ -80,8 +80,7 @@ def test_the_run_moves_to_the_other_end_and_back():
         node.delete(first)
         assert os_mask(node) == 0x7F
         assert_idle(node)
-        node.kill9()
-        node.start()
+        node.kill9_and_start()
         assert os_mask(node) == 0x7F
         for workload in node.list():
             node.delete(workload["id"])
@@ -95,7 +94,7 @@ def test_ways_of_a_foreign_group_are_not_the_os(when):
             node.sim.run_inside(["mkdir", "/sys/fs/resctrl/theirs"])
             node.sim.write("/sys/fs/resctrl/theirs/schemata", "L3:0=700\n")
 
-    with Node("[drift]\ninterval_seconds = 1\n", start=False, sockets=1, ways=15, closids=4) as node:
+    with Node(DRIFT, start=False, sockets=1, ways=15, closids=4) as node:
         comes("before start")
         node.start()
         comes("after start")

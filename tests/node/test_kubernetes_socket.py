@@ -76,8 +76,7 @@ def test_a_long_poll_of_the_node_ends_when_the_capacity_changes_and_not_before(n
 
 def test_the_revision_of_the_capacity_grows_over_a_restart(node):
     since = node.call("GET", "/v1/node")["capacity"]["revision"]
-    node.kill9()
-    node.start()
+    node.kill9_and_start()
     assert node.call("GET", "/v1/node")["capacity"]["revision"] > since
 
 

@@ -2,10 +2,8 @@
 
 import json
 
-from harness import Node, wait_for
+from harness import DRIFT, Node, wait_for
 from nrdctl import nrdctl
-
-DRIFT = "[drift]\ninterval_seconds = 1\n"
 
 
 def test_code_and_data_get_the_same_ways():
@@ -20,8 +18,7 @@ def test_code_and_data_get_the_same_ways():
         # A foreign write gives the code fewer ways; with the data mask the class still has the granted ways.
         node.sim.write(f"/sys/fs/resctrl/{created['cos_name']}/schemata", "L3CODE:0=10\n")
         wait_for(lambda: node.hardware()[created["cos_name"]]["code"]["0"] == "6", "code to have its ways again")
-        node.kill9()
-        node.start()
+        node.kill9_and_start()
         node.assert_consistent({created["id"]})
         node.delete(created["id"])
         assert set(node.hardware()) == {"/"}

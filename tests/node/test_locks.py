@@ -89,7 +89,7 @@ def mode_of(node):
 
 def reset(node):
     node.terminate()
-    done = subprocess.run(node.command("--reset"), capture_output=True, text=True)
+    done = node.run_daemon("--reset")
     assert done.returncode == 0, done.stderr
 
 
@@ -104,8 +104,7 @@ def test_the_tree_can_be_opened_by_root_only(config, before, while_served, after
         os.chmod(node.sim.path(TREE), before)
         node.start()
         assert mode_of(node) == while_served
-        node.kill9()
-        node.start()
+        node.kill9_and_start()
         assert mode_of(node) == while_served
         reset(node)
         assert mode_of(node) == after

@@ -48,8 +48,7 @@ def test_grants_last_through_kill_reboot_and_patch(name):
         ids = {node.create([cpus[0]], 2, 2)["id"] for cpus in caches}
         shared = node.create([cpus[1] for cpus in caches], 0, 0)["id"]
         granted = node.list()
-        node.kill9()
-        node.start()
+        node.kill9_and_start()
         assert node.list() == granted
         node.assert_consistent(ids | {shared})
         node.reboot()

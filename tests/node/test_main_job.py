@@ -1,13 +1,11 @@
 """What a user is promised, tried over HTTP and checked with Debian's pqos."""
 
-import contextlib
 import json
 import os
 import sqlite3
-import subprocess
 
 import pytest
-from harness import Node, cpus_of, refusal, wait_for
+from harness import DRIFT, Node, cpus_of, refusal, wait_for
 from nrdctl import run_nrdctl
 
 
@@ -32,8 +30,7 @@ def test_four_cpus_get_two_ways_and_keep_them_through_kill_and_reboot():
         created = node.create("4-7", 2, 2)
         assert created["cos_name"] == "COS2"
         assert_granted(node)
-        node.kill9()
-        node.start()
+        node.kill9_and_start()
         assert_granted(node)
         assert node.list() == [created]
         node.kill9()
@@ -137,8 +134,7 @@ def test_ids_are_not_used_twice():
     with Node() as node:
         first = node.create("1", 1, 1)["id"]
         node.delete(first)
-        node.kill9()
-        node.start()
+        node.kill9_and_start()
         assert node.create("1", 1, 1)["id"] != first
 
 
@@ -153,7 +149,7 @@ def test_stopping_leaves_the_workloads_on_the_hardware():
 def test_a_second_daemon_on_the_same_state_is_refused():
     with Node() as node:
         writes = node.sim.writes()
-        second = subprocess.run(node.command(), capture_output=True, text=True, timeout=30)
+        second = node.run_daemon()
         assert second.returncode == 1
         assert "another nrd uses" in second.stderr and second.stderr.count("\n") == 1
         assert node.sim.writes() == writes
@@ -166,7 +162,7 @@ def assert_refuses_database(node, said):
     with open(path, "rb") as file:
         content = file.read()
     hardware, writes = node.hardware(), node.sim.writes()
-    refused = subprocess.run(node.command(), capture_output=True, text=True, timeout=30)
+    refused = node.run_daemon()
     assert refused.returncode == 1, refused.stderr
     assert said in refused.stderr and path in refused.stderr, refused.stderr
     with open(path, "rb") as file:
@@ -207,9 +203,7 @@ def test_the_database_of_a_newer_or_unreleased_nrd_is_refused_and_left_as_it_is(
     with Node() as node:
         node.create("4-7", 2, 2)
         assert node.terminate() == 0
-        db = sqlite3.connect(os.path.join(node.state, "nrd.db"))
-        db.execute(f"PRAGMA user_version={schema}")
-        db.close()
+        node.change_store(f"PRAGMA user_version={schema}")
         assert assert_refuses_database(node, said).count("\n") == 1
 
 
@@ -217,15 +211,12 @@ def test_members_that_a_newer_nrd_stored_survive_a_change():
     with Node() as node:
         id = node.create("4-7", 2, 2)["id"]
         assert node.terminate() == 0
-        path = os.path.join(node.state, "nrd.db")
-        with contextlib.closing(sqlite3.connect(path)) as db, db:
-            db.execute("UPDATE workload SET document = json_set(document, '$.later', 1, '$.spec.cache.later', json('[2]'))")
+        node.change_store("UPDATE workload SET document = json_set(document, '$.later', 1, '$.spec.cache.later', json('[2]'))")
         node.start()
         node.call("PATCH", f"/v1/workloads/{id}", {"cache": {"max": 3, "min": 3}})
         node.assert_consistent({id})
         assert node.terminate() == 0
-        with contextlib.closing(sqlite3.connect(path)) as db:
-            (document,) = db.execute("SELECT document FROM workload").fetchone()
+        [[document]] = node.rows("SELECT document FROM workload")
         stored = json.loads(document)
         assert stored["later"] == 1 and stored["spec"]["cache"] == {"max": 3, "min": 3, "later": [2]}
 
@@ -275,7 +266,7 @@ def test_existing_foreign_groups_are_left_untouched():
 
 
 def test_drift_is_repaired():
-    with Node(config="[drift]\ninterval_seconds = 1\n") as node:
+    with Node(DRIFT) as node:
         id = node.create("4-7", 2, 2)["id"]
         before = node.plain()
         node.sim.run_inside(["pqos", "-I", "-e", "llc@0:2=0x7ff", "-a", "llc:0=5"])
@@ -286,7 +277,7 @@ def test_drift_is_repaired():
 
 
 def test_a_removed_group_is_created_again():
-    with Node(config="[drift]\ninterval_seconds = 1\n") as node:
+    with Node(DRIFT) as node:
         id = node.create("4-7", 2, 2)["id"]
         before = node.plain()
         node.sim.control("vanish COS2")
@@ -296,7 +287,7 @@ def test_a_removed_group_is_created_again():
 
 
 def test_an_unplugged_cpu_comes_back_to_its_class():
-    with Node(config="[drift]\ninterval_seconds = 1\n") as node:
+    with Node(DRIFT) as node:
         node.create("4-7", 2, 2)
         node.sim.control("offline 5")
         assert refusal(node.create, "5", 1, 1)
@@ -354,7 +345,7 @@ def test_nrdctl_creates_lists_draws_and_deletes():
 def test_a_wrong_configuration_is_refused_with_the_line(config, said):
     with Node(config=config, start=False) as node:
         for flags in ([], ["--check-config"]):
-            refused = subprocess.run(node.command(*flags), capture_output=True, text=True, timeout=30)
+            refused = node.run_daemon(*flags)
             assert refused.returncode == 78 and said in refused.stderr, refused.stderr
             assert ":2:" in refused.stderr or "line 2" in refused.stderr, refused.stderr
         assert not os.path.exists(node.state)

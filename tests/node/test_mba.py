@@ -42,8 +42,7 @@ def test_a_guarantee_is_limited_in_percent_and_no_longer_after_its_deletion():
         assert workload["rdt"]["mba"] == {"percentage": 45} and workload["granted_bandwidth"] == {"0": {"percentage": 50}}
         assert limits(node) == {"0": 50, "1": 100}
         assert workload["status"] == "Successful"
-        node.kill9()
-        node.start()
+        node.kill9_and_start()
         assert node.call("GET", "/v1/workloads/1") == workload and limits(node) == {"0": 50, "1": 100}
         node.reboot()
         assert limits(node) == {"0": 50, "1": 100}

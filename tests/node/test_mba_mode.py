@@ -1,11 +1,9 @@
 """rdt.mba_mode and --force-config: resctrl is mounted as the configuration wants it, or nrd does not start."""
 
-import subprocess
-
 import pytest
-from harness import Node, wait_for
+from harness import DRIFT, Node, wait_for
 
-MBPS = '[rdt]\nmba_mode = "mbps"\n[drift]\ninterval_seconds = 1\n'
+MBPS = '[rdt]\nmba_mode = "mbps"\n' + DRIFT
 LIMITED = {"core_ids": ["4"], "rdt": {"cache": {"max": 2, "min": 2}, "mba": {"percentage": 50}}}
 
 
@@ -79,5 +77,5 @@ def test_without_bandwidth_allocation_only_percent_is_accepted():
 
 def test_an_unknown_mode_is_refused_with_the_valid_ones():
     with Node('[rdt]\nmba_mode = "MBps"\n', start=False) as node:
-        done = subprocess.run(node.command("--check-config"), capture_output=True, text=True, timeout=60, check=False)
+        done = node.run_daemon("--check-config")
         assert done.returncode == 78 and 'rdt.mba_mode: expected "as-mounted", "percentage" or "mbps"' in done.stderr

@@ -7,7 +7,7 @@ import time
 
 import pytest
 import yaml
-from harness import Node, refusal, wait_for
+from harness import DRIFT, Node, refusal, wait_for
 
 ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
 OPERATIONS = os.path.join(ROOT, "docs", "operations.md")
@@ -235,7 +235,7 @@ def test_health_and_metrics_say_the_same(node):
 
 
 def test_foreign_changes_are_counted():
-    with Node("[drift]\ninterval_seconds = 1\n") as node:
+    with Node(DRIFT) as node:
         cos = node.create("4-5", 3, 3)["cos_name"]
         assert Scrape(node)("nrd_drift_repairs_total") == 0
         node.sim.run_inside(["sh", "-c", f"echo 'L3:0=7' > /sys/fs/resctrl/{cos}/schemata"])
@@ -247,8 +247,7 @@ def test_counters_start_at_zero_with_the_daemon(node):
     node.create("4-5", 3, 3)
     uptime = Scrape(node)("nrd_uptime_seconds")
     assert 0 <= uptime <= Scrape(node)("nrd_uptime_seconds")
-    node.kill9()
-    node.start()
+    node.kill9_and_start()
     scrape = Scrape(node)
     assert scrape("nrd_workloads", pool="guarantee") == 1
     assert scrape("nrd_http_requests_total", method="POST", route="/v1/workloads", code="201") is None

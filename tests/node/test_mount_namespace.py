@@ -3,18 +3,17 @@
 import json
 
 import pytest
-from harness import Node, refusal, wait_for
+from harness import DRIFT, Node, refusal, wait_for
 
 TREE = "/sys/fs/resctrl"
 KEPT = "/run/lock/tree"  # where the simulated kernel's tree is while it is "not mounted"
 CURE = "systemctl start sys-fs-resctrl.mount"
-OFTEN = "[drift]\ninterval_seconds = 1\n"
 
 
 class HostNode(Node):
     """A node as it boots: resctrl is there and not mounted. mount() is what the mount unit does."""
 
-    def __init__(self, config=OFTEN, **more):
+    def __init__(self, config=DRIFT, **more):
         super().__init__(config, mounts=True, mb_unit="percent", start=False, **more)
         self.sim.run_inside(["mount", "--make-shared", "/sys/fs"])
         self.sim.run_inside(["mkdir", KEPT])
@@ -95,7 +94,7 @@ def test_started_by_hand_in_the_namespace_of_the_host_libpqos_mounts():
 
 
 def test_a_node_without_rdt_does_not_ask_for_a_mount():
-    with Node(OFTEN, rdt=False) as node:
+    with Node(DRIFT, rdt=False) as node:
         assert CURE not in json.dumps(node.health()) + node.journal()
 
 

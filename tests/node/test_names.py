@@ -116,8 +116,7 @@ def test_an_id_has_320_bytes(node):
     id = "k8s." + "x" * 316
     assert put(node, CACHE, f"/v1/workloads/{id}")[0] == 201
     assert node.call("GET", f"/v1/workloads/{id}")["id"] == id
-    node.kill9()
-    node.start()
+    node.kill9_and_start()
     node.assert_consistent({id})
 
 
@@ -147,8 +146,7 @@ def test_a_patch_merges_labels_and_leaves_the_hardware_alone(node):
 def test_names_survive_a_kill(node):
     put(node, {**CACHE, "name": "feed", "labels": {"a/b": "c", "KeyCase": "Kept"}})
     before = node.call("GET", PATH)
-    node.kill9()
-    node.start()
+    node.kill9_and_start()
     assert node.call("GET", PATH) == before and before["labels"] == {"a/b": "c", "KeyCase": "Kept"}
 
 
@@ -179,8 +177,7 @@ def over_socket(node, method, path, body=None):
 def test_another_origin_is_changed_only_by_force_on_the_socket(node):
     put(node, CACHE)
     node.terminate()
-    with sqlite3.connect(f"{node.state}/nrd.db") as db:
-        db.execute("UPDATE workload SET origin = 'OPENSTACK'")
+    node.change_store("UPDATE workload SET origin = 'OPENSTACK'")
     node.start()
     assert refused(node, "PUT", PATH, {**CACHE, "name": "x"})[0] == 403
     status, problem = refused(node, "PATCH", PATH + "?force=true", {"name": "x"})

@@ -53,16 +53,14 @@ def test_an_absent_onload_is_unloaded_at_once_and_after_a_restart(node):
     operation = headers["Location"]
     wait_for(lambda: node.call("GET", operation)["outcome"] == "succeeded", "the operation")
     assert node.request("DELETE", "/v1/onload")[0] == 200
-    node.kill9()
-    node.start()
+    node.kill9_and_start()
     assert node.call("GET", "/v1/onload")["effective_generation"] == 1
     assert node.call("GET", operation)["outcome"] == "succeeded"
 
 
 def test_freeze_outlives_a_restart(node):
     assert node.request("PUT", "/v1/onload/freeze", {"frozen": True, "reason": "trading"}, JSON)[0] == 200
-    node.kill9()
-    node.start()
+    node.kill9_and_start()
     assert conditions(node)["Frozen"] == "True"
     status, text, _ = node.request("PUT", "/v1/onload", {"state": "unloaded"}, JSON)
     assert status == 423 and "trading" in text

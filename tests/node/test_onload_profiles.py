@@ -36,8 +36,7 @@ def render(node, **request):
 def test_a_stored_profile_survives_a_kill_and_renders():
     with a_node() as (node, _):
         assert node.call("PUT", "/v1/onload/profiles/mine", {"text": TEXT})["kind"] == "static"
-        node.kill9()
-        node.start()
+        node.kill9_and_start()
         assert node.call("GET", "/v1/onload/profiles/mine")["text"] == TEXT
         assert render(node, profiles=["mine"])["env"] == {"EF_POLL_USEC": "100000", "EF_HALF": "50000"}
         assert render(node, profiles=["mine"], env={"EF_POLL_USEC": "10"})["env"] == {"EF_POLL_USEC": "10", "EF_HALF": "5"}

@@ -95,8 +95,7 @@ def test_a_workload_gets_what_its_policy_says_and_keeps_it():
         assert again == gold and node.health()["revision"] == revision and node.sim.writes() == 0
         with open(node.policy_file, "w") as file:
             file.write("[default.gold.cache]\nmax = 1\nmin = 1\n")
-        node.kill9()
-        node.start()
+        node.kill9_and_start()
         assert node.call("GET", "/v1/workloads/1") == gold
         assert node.call("PATCH", "/v1/workloads/1", {"policy": "gold"}) == gold
         assert by_policy(node, "7", "gold")["cache"] == {"max": 1, "min": 1}

@@ -3,7 +3,7 @@
 import pytest
 
 from cpu_pools import POOLS, post, put
-from harness import Node, cpus_of, refusal, wait_for
+from harness import DRIFT, Node, cpus_of, refusal, wait_for
 from nrdctl import run
 
 TWO = """[[cpu.pools]]
@@ -36,7 +36,7 @@ def test_an_error_of_the_second_pool_names_its_line_at_reload_and_start(cpus, pr
 
 
 def test_offline_cpus_of_a_pool_are_a_warning_at_start_and_reload():
-    with Node(TWO.format("8-9") + "[drift]\ninterval_seconds = 1\n", offline="3,9") as node:
+    with Node(TWO.format("8-9") + DRIFT, offline="3,9") as node:
         warnings = ["CPU pool fast cannot use CPU 3, which is offline", "CPU pool common cannot use CPU 9, which is offline"]
         assert node.health()["warnings"][-2:] == warnings
         assert all(f"CPU_POOL_WARNING: {sentence}" in node.journal() for sentence in warnings), node.journal()

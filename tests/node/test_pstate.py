@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from frequencies import BOTH, DEFAULT, LOOKS, NO_TURBO, WINDOW, post, refused_window, window
-from harness import Node, refusal, wait_for
+from frequencies import BOTH, DEFAULT, NO_TURBO, WINDOW, post, refused_window, window
+from harness import DRIFT, Node, refusal, wait_for
 from nrdctl import run_nrdctl
 
 
@@ -270,8 +270,7 @@ def test_without_a_driver_amd_takes_one_of_its_pstates():
         # An independent program, through the register's file.
         read = "import os; print(os.pread(os.open('/dev/cpu/5/msr', os.O_RDONLY), 8, 0xc0010062)[0])"
         assert node.sim.run_inside(["/usr/bin/python3", "-c", read]).stdout == "1\n"
-        node.kill9()
-        node.start()
+        node.kill9_and_start()
         assert node.sim.freq()["5"]["msr"][control] == 1
         node.delete(made["id"])
         assert node.sim.freq()["4"]["msr"][control] == 0
@@ -290,7 +289,7 @@ def test_without_a_driver_threads_of_a_core_are_one_domain(msr):
 
 
 def test_turbo_and_hwp_are_reported():
-    with Node(LOOKS, cpufreq="intel_pstate") as node:
+    with Node(DRIFT, cpufreq="intel_pstate") as node:
         assert node.call("GET", "/v1/pstate")["turbo"] is True and node.call("GET", "/v1/pstate/4")["hwp"] is True
         node.sim.write(NO_TURBO, "1\n")
         wait_for(lambda: node.call("GET", "/v1/pstate")["turbo"] is False, "a look")
@@ -303,7 +302,7 @@ def test_turbo_and_hwp_are_reported():
 
 
 def test_above_base_is_refused_while_turbo_is_off():
-    with Node(LOOKS, cpufreq="intel_pstate") as node:
+    with Node(DRIFT, cpufreq="intel_pstate") as node:
         node.sim.write(NO_TURBO, "1\n")
         wait_for(lambda: node.call("GET", "/v1/pstate")["turbo"] is False, "a look")
         refused = refused_window(node, {"max_ratio": 30})

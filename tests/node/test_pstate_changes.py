@@ -2,12 +2,12 @@
 
 import pytest
 
-from frequencies import DEFAULT, LOOKS, NO_TURBO, SCALING_MAX, WINDOW, post, window
-from harness import Node, refusal, wait_for
+from frequencies import DEFAULT, NO_TURBO, SCALING_MAX, WINDOW, post, window
+from harness import DRIFT, Node, refusal, wait_for
 
 
 def test_foreign_changes_are_reverted():
-    with Node("[drift]\ninterval_seconds = 1\n", cpufreq="intel_pstate") as node:
+    with Node(DRIFT, cpufreq="intel_pstate") as node:
         post(node, WINDOW)
         node.sim.write("/sys/devices/system/cpu/cpu4/cpufreq/scaling_max_freq", "2000000\n")
         wait_for(lambda: node.health()["drift_repairs"] == 1, "the repair")
@@ -34,7 +34,7 @@ def stored_of_others(node):
 
 
 def test_foreign_limits_are_reverted_and_restored_at_the_end():
-    with Node(LOOKS, cpufreq="intel_pstate") as node:
+    with Node(DRIFT, cpufreq="intel_pstate") as node:
         id = post(node, WINDOW)["id"]
         others_write(node, 1_000_000, 2_000_000)
         wait_for(lambda: window(node, 4) == {"min": 1_200_000, "max": 3_000_000}, "the repair")
@@ -61,7 +61,7 @@ def test_foreign_limits_before_a_delete_are_kept_without_a_refresh():
 
 @pytest.mark.parametrize("moment", ["kill-before", "kill-after"])
 def test_foreign_limits_are_known_after_a_kill_during_the_repair(moment):
-    with Node(LOOKS, cpufreq="intel_pstate") as node:
+    with Node(DRIFT, cpufreq="intel_pstate") as node:
         id = post(node, WINDOW)["id"]
         node.sim.control("reset")
         node.sim.control(f"fault write 2 {moment}")  # the first is others'
@@ -75,7 +75,7 @@ def test_foreign_limits_are_known_after_a_kill_during_the_repair(moment):
 
 
 def test_a_write_of_ours_that_failed_is_not_remembered():
-    with Node(LOOKS, cpufreq="intel_pstate") as node:
+    with Node(DRIFT, cpufreq="intel_pstate") as node:
         id = post(node, WINDOW)["id"]
         node.sim.control("reset")
         for nth in range(2, 8):  # the first write of the patch is taken, and what would take it back is not
@@ -90,7 +90,7 @@ def test_a_write_of_ours_that_failed_is_not_remembered():
 
 
 def test_a_limit_of_the_kernel_is_not_remembered():
-    with Node(LOOKS, cpufreq="intel_pstate") as node:
+    with Node(DRIFT, cpufreq="intel_pstate") as node:
         id = post(node, WINDOW)["id"]
         node.sim.control("reset")
         node.sim.control("fault write 2 lie")  # taken, but not so: as under a limit of thermal
@@ -105,7 +105,7 @@ def test_a_limit_of_the_kernel_is_not_remembered():
 
 @pytest.mark.parametrize("offline", ["gone", "busy"])
 def test_cpus_that_go_and_come_back(offline):
-    with Node("[drift]\ninterval_seconds = 1\n", cpufreq="intel_pstate", cpufreq_offline=offline, min_over_max="clamp") as node:
+    with Node(DRIFT, cpufreq="intel_pstate", cpufreq_offline=offline, min_over_max="clamp") as node:
         id = post(node, WINDOW)["id"]
         node.sim.control("offline 5")
         wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 404, "a look")
@@ -126,7 +126,7 @@ def after_a_look(node, cpu=15):
 
 
 def test_a_cpu_that_cannot_be_restored_blocks_no_other_request():
-    with Node(LOOKS, cpufreq="intel_pstate") as node:
+    with Node(DRIFT, cpufreq="intel_pstate") as node:
         id = post(node, WINDOW)["id"]
         other = node.create("8", 2, 2)["id"]
         node.sim.write(NO_TURBO, "1\n")
@@ -143,7 +143,7 @@ def test_a_cpu_that_cannot_be_restored_blocks_no_other_request():
 
 
 def test_a_restored_cpu_is_unmanaged_again():
-    with Node(LOOKS, cpufreq="intel_pstate") as node:
+    with Node(DRIFT, cpufreq="intel_pstate") as node:
         node.delete(post(node, WINDOW)["id"])
         node.sim.write("/sys/devices/system/cpu/cpu4/cpufreq/scaling_max_freq", "2000000\n")
         post(node, WINDOW, ["9"])
@@ -164,7 +164,7 @@ def test_a_cpu_offline_between_two_looks_is_put_back_when_it_returns():
 
 
 def test_a_neighbour_that_is_offline_still_belongs_to_the_domain():
-    with Node(LOOKS, cpufreq="acpi-cpufreq", freq_domain="core") as node:
+    with Node(DRIFT, cpufreq="acpi-cpufreq", freq_domain="core") as node:
         before = node.sim.freq()
         node.sim.control("offline 5")
         wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 404, "a look")
@@ -177,7 +177,7 @@ def test_a_neighbour_that_is_offline_still_belongs_to_the_domain():
 
 
 def test_an_offline_owner_still_sets_the_limits_of_its_domain():
-    with Node(LOOKS, cpufreq="acpi-cpufreq", freq_domain="core", freq_base=3500) as node:
+    with Node(DRIFT, cpufreq="acpi-cpufreq", freq_domain="core", freq_base=3500) as node:
         before = node.sim.freq()
         allowed = {**WINDOW, "shared_domain": "allow"}
         first, second = post(node, allowed, ["4"])["id"], post(node, allowed, ["5"])["id"]
@@ -205,7 +205,7 @@ def test_unreadable_cpus_are_not_touched():
 
 
 def test_a_workload_without_cache_leaves_classes_alone():
-    with Node(LOOKS, cpufreq="intel_pstate") as node:
+    with Node(DRIFT, cpufreq="intel_pstate") as node:
         node.delete(node.create("4", 2, 2)["id"])
         post(node, WINDOW, ["4"])
         node.sim.run_inside(["mkdir", "/sys/fs/resctrl/COS7"])
@@ -215,7 +215,7 @@ def test_a_workload_without_cache_leaves_classes_alone():
         assert node.plain()["COS7"][1] == "4" and node.health()["drift_repairs"] == 0
 
 
-@pytest.mark.parametrize("config", [LOOKS, "[drift]\ninterval_seconds = 3600\n"], ids=["looks", "never"])
+@pytest.mark.parametrize("config", [DRIFT, "[drift]\ninterval_seconds = 3600\n"], ids=["looks", "never"])
 def test_after_a_failed_post_the_cpu_is_unmanaged(config):
     with Node(config, cpufreq="intel_pstate") as node:
         node.sim.control("reset")
@@ -224,15 +224,14 @@ def test_after_a_failed_post_the_cpu_is_unmanaged(config):
         node.sim.write(SCALING_MAX % 4, "2000000\n")
         post(node, WINDOW, ["9"])
         assert window(node, 4)["max"] == 2_000_000
-        node.kill9()
-        node.start()
+        node.kill9_and_start()
         assert window(node, 4)["max"] == 2_000_000
         node.delete(post(node, WINDOW, ["4"])["id"])
         assert window(node, 4)["max"] == 2_000_000
 
 
 def test_a_cpu_that_is_offline_when_it_is_patched_does_not_count():
-    with Node(LOOKS, cpufreq="intel_pstate") as node:
+    with Node(DRIFT, cpufreq="intel_pstate") as node:
         id = post(node, WINDOW)["id"]
         node.sim.control("offline 5")
         assert node.call("PATCH", f"/v1/workloads/{id}", {"pstate": {"max_ratio": 20}})["status"] == "Successful"

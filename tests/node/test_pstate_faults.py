@@ -16,13 +16,11 @@ def test_it_survives_kill_9_and_reboot_and_leaves_no_trace(shape):
         made = node.call("POST", "/v1/workloads", BOTH)
         held = node.sim.freq()
         assert held != before
-        node.kill9()
-        node.start()
+        node.kill9_and_start()
         assert node.sim.freq() == held and node.list() == [{**made, "status": "Successful"}]
         node.reboot()
         assert node.sim.freq() == held and node.list()[0]["status"] == "Successful"
-        node.kill9()
-        node.start()
+        node.kill9_and_start()
         node.delete(made["id"])
         assert node.sim.freq() == before and node.stored() == {}
 

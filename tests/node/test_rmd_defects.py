@@ -32,8 +32,7 @@ def test_only_classes_of_workloads_count_as_used(odd):
     assert len(odd.hardware()) == 4
     assert odd.call("GET", "/v1/cache/l3")["number"] == 2
     assert odd.call("POST", "/v1/hospitality", {"max_cache": 2, "min_cache": 2}) == {"score": {"l3": {"0": 100, "4": 100}}}
-    odd.kill9()
-    odd.start()
+    odd.kill9_and_start()
     created(odd, ["1"], (2, 2))
 
 
@@ -73,8 +72,7 @@ def test_a_policys_bandwidth_is_granted_or_refused(node):
 # Defect 7
 def test_shared_workloads_survive_a_restart(node):
     names = {created(node, [cpu], (0, 0))["cos_name"] for cpu in ("4", "5")}
-    node.kill9()
-    node.start()
+    node.kill9_and_start()
     assert {created(node, ["6"], (0, 0))["cos_name"]} == names
     assert len(names) == 1 and len(node.list()) == 3 and node.health()["status"] == "ok"
 

@@ -79,8 +79,7 @@ def test_a_foreign_bandwidth_value_is_not_mistaken_for_a_mode(odd):
     before, full = odd.call("GET", "/v1/mba"), odd.hardware()["/"]["MB"]
     odd.sim.write("/sys/fs/resctrl/schemata", "MB:0=50\n")
     try:
-        odd.kill9()
-        odd.start()
+        odd.kill9_and_start()
         assert odd.call("GET", "/v1/mba") == before
     finally:
         odd.sim.write("/sys/fs/resctrl/schemata", f"MB:0={full['0']}\n")

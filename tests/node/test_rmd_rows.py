@@ -102,8 +102,7 @@ def test_best_effort_grows_back(odd):
 # Row 8
 def test_shared_workloads_have_one_class(node):
     first, second = created(node, ["4"], (0, 0)), created(node, ["24"], (0, 0))
-    node.kill9()
-    node.start()
+    node.kill9_and_start()
     third = created(node, ["5"], (0, 0))
     assert first["cos_name"] == second["cos_name"] == third["cos_name"]
     group = node.hardware()[first["cos_name"]]

@@ -59,8 +59,7 @@ def test_classes_are_directories_and_counted(odd):
 # Row 34
 def test_workloads_are_stored(node):
     workload = created(node, ["4-7"], (2, 2), uuid="kept")
-    node.kill9()
-    node.start()
+    node.kill9_and_start()
     assert node.list() == [workload]
     node.assert_consistent({workload["id"]})
 
@@ -190,7 +189,7 @@ def test_log_lines_go_to_the_journal(node):
 
 # Row 48
 def test_one_daemon_runs_with_few_rights(node):
-    second = subprocess.run(node.command(), capture_output=True, text=True, timeout=60)
+    second = node.run_daemon()
     assert second.returncode == 1 and "another nrd uses" in second.stderr
     unit = read("systemd/nrd.service").splitlines()
     assert {"NoNewPrivileges=yes", "ProtectSystem=strict", "PrivateDevices=yes",

@@ -75,8 +75,7 @@ def test_a_command_that_ends_while_nrd_is_down_is_not_forgotten(node):
 
 def test_a_command_that_goes_on_keeps_all_over_a_restart(node):
     process = started(node, "sleep", "1000")
-    node.kill9()
-    node.start()
+    node.kill9_and_start()
     node.assert_consistent({"1"})
     process.kill()
     process.wait()

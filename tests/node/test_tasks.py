@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -205,12 +204,7 @@ def test_a_workload_ends_with_its_last_task():
         other.end()
         wait_for(lambda: node.list() == [], "the workload to go")
         assert image(node) == before
-        with contextlib.closing(database(node)) as db:
-            assert db.execute("SELECT count(*) FROM baseline WHERE kind = 'task'").fetchone() == (0,)
-
-
-def database(node):
-    return sqlite3.connect(os.path.join(node.state, "nrd.db"))
+        assert node.rows("SELECT count(*) FROM baseline WHERE kind = 'task'") == [(0,)]
 
 
 def test_a_workload_for_cpus_outlives_its_tasks():
@@ -228,8 +222,7 @@ def test_killed_and_started_again_nrd_knows_its_tasks():
         workload = create(node, program.id)
         create(node, other.id)
         after = image(node)
-        node.kill9()
-        node.start()
+        node.kill9_and_start()
         assert node.call("GET", "/v1/workloads/1") == workload and image(node) == after
         node.kill9()
         other.end()
@@ -245,10 +238,11 @@ def test_a_reused_pid_gets_nothing():
         before = image(node)
         create(node, program.id)
         node.kill9()
-        with contextlib.closing(database(node)) as db, db:  # as if it had been a process that started before
-            start = "$.spec.tasks[0].start"
-            db.execute("UPDATE workload SET document = json_set(document, ?1, json_extract(document, ?1) - 1)", (start,))
-            db.execute("UPDATE baseline SET key = json_set(key, ?1, json_extract(key, ?1) - 1) WHERE kind = 'task'", ("$.task.start",))
+        # As if it had been a process that started before.
+        for table, column, where, start in (("workload", "document", "", "$.spec.tasks[0].start"),
+                                            ("baseline", "key", "WHERE kind = 'task'", "$.task.start")):
+            earlier = f"json_set({column}, ?1, json_extract({column}, ?1) - 1)"
+            node.change_store(f"UPDATE {table} SET {column} = {earlier} {where}", (start,))
         node.sim.run_inside(["sh", "-c", f"echo {program.id} > /sys/fs/resctrl/tasks"])
         node.start()
         assert node.list() == [] and image(node) == before
