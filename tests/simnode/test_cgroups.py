@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+from resctrl import refused
+
 CGROUPS = "/sys/fs/cgroup"
 
 
@@ -48,12 +50,6 @@ def process():
         sleeper.kill()
 
 
-def refuses(number, act, *arguments):
-    with pytest.raises(OSError) as refused:
-        act(*arguments)
-    return refused.value.errno == number
-
-
 def test_a_cgroup_has_the_files_of_controllers_enabled_above(cgroups):
     cgroups.make("a", "a/b")
     assert {"cpuset.cpus", "cpu.weight", "cgroup.events"} <= cgroups.files("a")
@@ -65,19 +61,19 @@ def test_a_cgroup_has_the_files_of_controllers_enabled_above(cgroups):
 
 def test_a_cgroup_passes_on_what_it_has(cgroups):
     cgroups.make("a", "a/b")
-    assert refuses(errno.ENOENT, cgroups.write, "a", "cgroup.subtree_control", "+memory")
-    assert refuses(errno.EINVAL, cgroups.write, "a", "cgroup.subtree_control", "+nothing")
+    assert refused(cgroups.write, "a", "cgroup.subtree_control", "+memory") == errno.ENOENT
+    assert refused(cgroups.write, "a", "cgroup.subtree_control", "+nothing") == errno.EINVAL
     cgroups.write("a", "cgroup.subtree_control", "+cpuset")
-    assert refuses(errno.EBUSY, cgroups.write, "", "cgroup.subtree_control", "-cpuset")
+    assert refused(cgroups.write, "", "cgroup.subtree_control", "-cpuset") == errno.EBUSY
 
 
 def test_a_cgroup_with_processes_passes_on_nothing(cgroups, process):
     cgroups.make("a", "a/b")
     cgroups.write("a", "cgroup.procs", str(process.pid))
-    assert refuses(errno.EBUSY, cgroups.write, "a", "cgroup.subtree_control", "+cpuset")
+    assert refused(cgroups.write, "a", "cgroup.subtree_control", "+cpuset") == errno.EBUSY
     cgroups.write("", "cgroup.procs", str(process.pid))
     cgroups.write("a", "cgroup.subtree_control", "+cpuset")
-    assert refuses(errno.EBUSY, cgroups.write, "a", "cgroup.procs", str(process.pid))
+    assert refused(cgroups.write, "a", "cgroup.procs", str(process.pid)) == errno.EBUSY
 
 
 @pytest.mark.parametrize("above, own, effective", [
@@ -104,7 +100,7 @@ def test_a_populated_cgroup_keeps_some_cpus(cgroups, process):
     cgroups.make("a")
     cgroups.write("a", "cpuset.cpus", "3")
     cgroups.write("a", "cgroup.procs", str(process.pid))
-    assert refuses(errno.ENOSPC, cgroups.write, "a", "cpuset.cpus", "\n")
+    assert refused(cgroups.write, "a", "cpuset.cpus", "\n") == errno.ENOSPC
     cgroups.write("", "cgroup.procs", str(process.pid))
     cgroups.write("a", "cpuset.cpus", "\n")
     assert cgroups.effective("a") == "0-15"
@@ -115,8 +111,8 @@ def test_an_open_file_of_a_removed_cgroup_is_gone(cgroups):
     file = os.open(cgroups.node.path(cgroups.path("a", "cgroup.procs")), os.O_RDWR)
     try:
         os.rmdir(cgroups.node.path(cgroups.path("a")))
-        assert refuses(errno.ENODEV, os.read, file, 1)
-        assert refuses(errno.ENODEV, os.write, file, b"1")
+        assert refused(os.read, file, 1) == errno.ENODEV
+        assert refused(os.write, file, b"1") == errno.ENODEV
     finally:
         os.close(file)
 
@@ -132,7 +128,7 @@ def test_processes_start_where_their_parent_is(cgroups):
             pass
         shell.kill()
     assert "populated 1" in cgroups.read("a", "cgroup.events")
-    assert refuses(errno.EBUSY, os.rmdir, cgroups.node.path(cgroups.path("a")))
+    assert refused(os.rmdir, cgroups.node.path(cgroups.path("a"))) == errno.EBUSY
     child = next(int(pid) for pid in found if int(pid) != shell.pid)
     os.kill(child, 9)
     while os.path.exists(f"/proc/{child}"):
@@ -148,8 +144,8 @@ def test_memory_comes_from_nodes_of_the_parent(cgroups, process):
     cgroups.write("a", "cpuset.mems", "1")
     cgroups.write("a", "cgroup.procs", str(process.pid))
     assert (cgroups.read("a", "cpuset.mems"), cgroups.read("a", "cpuset.mems.effective")) == ("1", "1")
-    assert refuses(errno.ENOSPC, cgroups.write, "a", "cpuset.mems", "\n")
-    assert refuses(errno.ERANGE, cgroups.write, "a", "cpuset.mems", "2")
+    assert refused(cgroups.write, "a", "cpuset.mems", "\n") == errno.ENOSPC
+    assert refused(cgroups.write, "a", "cpuset.mems", "2") == errno.ERANGE
 
 
 def test_a_partition_takes_its_cpus_from_everything_else(cgroups):
@@ -176,7 +172,7 @@ def test_a_partition_takes_its_cpus_from_everything_else(cgroups):
 def test_a_value_that_a_kernel_refuses_is_refused(cgroups, file, text, error):
     cgroups.make("a")
     before = cgroups.read("a", file)
-    assert refuses(error, cgroups.write, "a", file, text)
+    assert refused(cgroups.write, "a", file, text) == error
     assert cgroups.read("a", file) == before
 
 
@@ -194,7 +190,7 @@ def test_faults_and_reboots_reach_cgroups(cgroups):
     cgroups.write("a", "cpuset.cpus", "3")
     assert cgroups.read("a", "cpuset.cpus") == "" and cgroups.node.log() == ["write /sys/fs/cgroup/a/cpuset.cpus 3"]
     cgroups.node.control(f"fault read {CGROUPS}/a/cpuset.cpus errno EIO")
-    assert refuses(errno.EIO, cgroups.read, "a", "cpuset.cpus")
+    assert refused(cgroups.read, "a", "cpuset.cpus") == errno.EIO
     cgroups.node.control("wipe")
     assert "a" not in cgroups.files("")
 

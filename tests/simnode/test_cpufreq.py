@@ -6,6 +6,7 @@ import signal
 
 import pytest
 
+from resctrl import refused
 from simnode import SimNodeError
 
 CPU = "/sys/devices/system/cpu"
@@ -29,12 +30,6 @@ def read(node, name, cpu=0):
 
 def write(node, name, value, cpu=0):
     node.write(file(name, cpu), f"{value}\n")
-
-
-def refusal(node, path, text):
-    with pytest.raises(OSError) as failure:
-        node.write(path, text)
-    return failure.value.errno
 
 
 def limits(node, cpu=0):
@@ -104,7 +99,7 @@ def test_a_minimum_above_the_maximum_is_refused(start, name, value):
     node = start(cpufreq="intel_pstate")
     write(node, "scaling_min_freq", 2000000)
     write(node, "scaling_max_freq", 2000000)
-    assert refusal(node, file(name), f"{value}\n") == errno.EINVAL
+    assert refused(node.write, file(name), f"{value}\n") == errno.EINVAL
     assert limits(node) == (2000000, 2000000)
 
 
@@ -121,7 +116,7 @@ def test_a_minimum_above_the_maximum_can_be_a_request_that_waits(start):
 @pytest.mark.parametrize("text", ["fast\n", "-1\n", "\n", "1000000 kHz\n", "1e6\n"])
 def test_values_that_are_no_numbers_are_refused(start, name, text):
     node = start(cpufreq="intel_pstate")
-    assert refusal(node, file(name), text) == errno.EINVAL
+    assert refused(node.write, file(name), text) == errno.EINVAL
     assert limits(node) == (800000, 3500000)
 
 
@@ -147,7 +142,7 @@ def test_a_passive_driver_has_all_governors(start, driver):
 def test_an_unknown_governor_is_refused(start, driver):
     node = start(cpufreq=driver)
     before = read(node, "scaling_governor")
-    assert refusal(node, file("scaling_governor"), "turbo\n") == errno.EINVAL
+    assert refused(node.write, file("scaling_governor"), "turbo\n") == errno.EINVAL
     assert read(node, "scaling_governor") == before
 
 
@@ -162,7 +157,7 @@ def test_current_follows_governor_and_limits(start):
 def test_setspeed_is_of_the_governor_userspace(start):
     node = start(cpufreq="acpi-cpufreq")
     assert read(node, "scaling_setspeed") == "<unsupported>"
-    assert refusal(node, file("scaling_setspeed"), "2000000\n") == errno.EINVAL
+    assert refused(node.write, file("scaling_setspeed"), "2000000\n") == errno.EINVAL
     write(node, "scaling_governor", "userspace")
     write(node, "scaling_setspeed", 2000000)
     assert (read(node, "scaling_setspeed"), read(node, "scaling_cur_freq")) == ("2000000", "2000000")
@@ -179,7 +174,7 @@ def test_epp_accepts_available_preferences_only(start, driver):
         assert read(node, "energy_performance_preference") == epp
     write(node, "energy_performance_preference", "default")
     assert read(node, "energy_performance_preference") == "balance_performance"
-    assert refusal(node, file("energy_performance_preference"), "eco\n") == errno.EINVAL
+    assert refused(node.write, file("energy_performance_preference"), "eco\n") == errno.EINVAL
 
 
 @pytest.mark.parametrize("driver", ACTIVE)
@@ -188,7 +183,7 @@ def test_the_governor_performance_decides_epp_while_it_lasts(start, driver):
     write(node, "energy_performance_preference", "power")
     write(node, "scaling_governor", "performance")
     assert read(node, "energy_performance_preference") == "performance"
-    assert refusal(node, file("energy_performance_preference"), "balance_power\n") == errno.EBUSY
+    assert refused(node.write, file("energy_performance_preference"), "balance_power\n") == errno.EBUSY
     write(node, "energy_performance_preference", "performance")
     write(node, "scaling_governor", "powersave")
     assert read(node, "energy_performance_preference") == "power"
@@ -204,7 +199,7 @@ def test_a_passive_driver_leaves_epp_alone(start):
 @pytest.mark.parametrize("name", ["cpuinfo_max_freq", "scaling_cur_freq", "related_cpus", "scaling_driver"])
 def test_read_only_entries_cannot_be_written(start, name):
     node = start(cpufreq="intel_pstate")
-    assert refusal(node, file(name), "1\n") == errno.EACCES
+    assert refused(node.write, file(name), "1\n") == errno.EACCES
 
 
 @pytest.mark.parametrize("domain, together", [("cpu", "5"), ("core", "4 5"), ("socket", "4 5 6 7")])
@@ -244,7 +239,7 @@ def test_the_policy_of_an_offline_cpu_can_stay_and_be_busy(start):
     with pytest.raises(OSError) as failure:
         read(node, "scaling_max_freq", 3)
     assert failure.value.errno == errno.EBUSY
-    assert refusal(node, file("scaling_max_freq", 3), "2000000\n") == errno.EBUSY
+    assert refused(node.write, file("scaling_max_freq", 3), "2000000\n") == errno.EBUSY
     node.control("online 3")
     assert limits(node, 3) == (800000, 3500000)
 
@@ -256,7 +251,7 @@ def test_turbo_off_lowers_the_maximum_while_it_is_off(start):
     assert read(node, "cpuinfo_max_freq") == "3500000"
     node.write(f"{CPU}/intel_pstate/no_turbo", "0\n")
     assert limits(node) == (800000, 3500000)
-    assert refusal(node, f"{CPU}/intel_pstate/no_turbo", "off\n") == errno.EINVAL
+    assert refused(node.write, f"{CPU}/intel_pstate/no_turbo", "off\n") == errno.EINVAL
 
 
 def test_boost_off_lowers_the_maximum_while_it_is_off(start):
@@ -266,7 +261,7 @@ def test_boost_off_lowers_the_maximum_while_it_is_off(start):
     assert limits(node) == (800000, 2200000)
     node.write(f"{CPU}/cpufreq/boost", "1\n")
     assert limits(node) == (800000, 3500000)
-    assert refusal(node, f"{CPU}/cpufreq/boost", "2\n") == errno.EINVAL
+    assert refused(node.write, f"{CPU}/cpufreq/boost", "2\n") == errno.EINVAL
 
 
 @pytest.mark.parametrize("driver, has", [("intel_pstate", True), ("intel_cpufreq", True), ("acpi-cpufreq", False)])
@@ -289,7 +284,7 @@ def test_percents_are_clamped_to_each_other(start):
                                ("max_perf_pct", 200, "100")]:
         node.write(f"{CPU}/intel_pstate/{name}", f"{value}\n")
         assert node.read(f"{CPU}/intel_pstate/{name}") == taken + "\n"
-    assert refusal(node, f"{CPU}/intel_pstate/min_perf_pct", "half\n") == errno.EINVAL
+    assert refused(node.write, f"{CPU}/intel_pstate/min_perf_pct", "half\n") == errno.EINVAL
 
 
 def test_another_status_is_another_driver_with_fresh_policies(start):
@@ -297,8 +292,8 @@ def test_another_status_is_another_driver_with_fresh_policies(start):
     write(node, "scaling_max_freq", 2000000)
     node.write(f"{CPU}/intel_pstate/status", "passive\n")
     assert (read(node, "scaling_driver"), limits(node)) == ("intel_cpufreq", (800000, 3500000))
-    assert refusal(node, f"{CPU}/intel_pstate/status", "off\n") == errno.EBUSY
-    assert refusal(node, f"{CPU}/intel_pstate/status", "idle\n") == errno.EINVAL
+    assert refused(node.write, f"{CPU}/intel_pstate/status", "off\n") == errno.EBUSY
+    assert refused(node.write, f"{CPU}/intel_pstate/status", "idle\n") == errno.EINVAL
 
 
 def test_a_reboot_forgets_all_that_was_set(start):
@@ -330,7 +325,7 @@ def test_the_nth_write_fails_or_lies(start):
     node.control("fault write 2 errno EIO")
     node.control("fault write 3 lie")
     write(node, "scaling_max_freq", 3000000)
-    assert refusal(node, file("scaling_max_freq"), "2900000\n") == errno.EIO
+    assert refused(node.write, file("scaling_max_freq"), "2900000\n") == errno.EIO
     write(node, "scaling_max_freq", 2800000)
     assert limits(node) == (800000, 3000000)
 

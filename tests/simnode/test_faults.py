@@ -7,13 +7,12 @@ import time
 
 import pytest
 
+from resctrl import RESCTRL, at, mkdir, read, rmdir, write
 from simnode import SimNodeError
-
-RESCTRL = "/sys/fs/resctrl"
 
 
 def set_ways(node, ways):
-    node.write(f"{RESCTRL}/schemata", f"L3:0={ways}\n")
+    write(node, "schemata", f"L3:0={ways}\n")
 
 
 def ways(node):
@@ -21,11 +20,11 @@ def ways(node):
 
 
 def test_each_write_mkdir_and_rmdir_counts_one(node):
-    os.mkdir(node.path(f"{RESCTRL}/A"))
+    mkdir(node, "A")
     set_ways(node, "3")
-    node.write(f"{RESCTRL}/A/cpus_list", "1")
-    node.read(f"{RESCTRL}/schemata")
-    os.rmdir(node.path(f"{RESCTRL}/A"))
+    write(node, "A/cpus_list", "1")
+    read(node, "schemata")
+    rmdir(node, "A")
     assert node.writes() == 4
     assert node.log() == ["mkdir A", "write schemata L3:0=3\n", "write A/cpus_list 1", "rmdir A"]
 
@@ -73,10 +72,10 @@ def test_several_faults_wait_for_their_own_writes(node):
 )
 def test_folders_lie_as_well(node, before, act, group_exists):
     for earlier in before:
-        earlier(node.path(f"{RESCTRL}/A"))
+        earlier(at(node, "A"))
     node.control("fault write 1 lie")
-    act(node.path(f"{RESCTRL}/A"))
-    assert os.path.exists(node.path(f"{RESCTRL}/A")) == group_exists
+    act(at(node, "A"))
+    assert os.path.exists(at(node, "A")) == group_exists
     assert ("A" in node.dump()) == group_exists
 
 
@@ -116,29 +115,29 @@ def test_a_delayed_write_is_late_and_applied(node):
 def test_a_read_fails_once(node):
     node.control("fault read schemata errno EIO")
     with pytest.raises(OSError) as failure:
-        node.read(f"{RESCTRL}/schemata")
+        read(node, "schemata")
     assert failure.value.errno == errno.EIO
-    assert "L3" in node.read(f"{RESCTRL}/schemata")
+    assert "L3" in read(node, "schemata")
 
 
 def test_wipe_is_a_reboot(node):
     boot_id = node.read("/proc/sys/kernel/random/boot_id")
     fresh = node.dump()
-    os.mkdir(node.path(f"{RESCTRL}/A"))
-    node.write(f"{RESCTRL}/A/cpus_list", "1-3")
+    mkdir(node, "A")
+    write(node, "A/cpus_list", "1-3")
     set_ways(node, "3")
     assert node.read("/proc/sys/kernel/random/boot_id") == boot_id
     node.control("wipe")
     assert node.dump() == fresh
     assert node.read("/proc/sys/kernel/random/boot_id") != boot_id
-    assert not os.path.exists(node.path(f"{RESCTRL}/A"))
+    assert not os.path.exists(at(node, "A"))
 
 
 def test_a_vanished_group_is_gone_and_was_no_write(node):
-    os.mkdir(node.path(f"{RESCTRL}/A"))
-    node.write(f"{RESCTRL}/A/cpus_list", "1-3")
+    mkdir(node, "A")
+    write(node, "A/cpus_list", "1-3")
     node.control("vanish A")
-    assert not os.path.exists(node.path(f"{RESCTRL}/A"))
+    assert not os.path.exists(at(node, "A"))
     assert (node.dump()["/"]["cpus"], node.writes()) == ("0-15", 2)
 
 

@@ -6,39 +6,7 @@ import time
 
 import pytest
 
-RESCTRL = "/sys/fs/resctrl"
-
-
-def read(node, file):
-    return node.read(f"{RESCTRL}/{file}")
-
-
-def write(node, file, text):
-    node.write(f"{RESCTRL}/{file}", text)
-
-
-def mkdir(node, name):
-    os.mkdir(node.path(f"{RESCTRL}/{name}"))
-
-
-def rmdir(node, name):
-    os.rmdir(node.path(f"{RESCTRL}/{name}"))
-
-
-def ways(node, group):
-    return node.dump()[group]["L3"]
-
-
-def refused(act, *arguments):
-    with pytest.raises(OSError) as failure:
-        act(*arguments)
-    return failure.value.errno
-
-
-def status(node):
-    return read(node, "info/last_cmd_status")
-
-
+from resctrl import at, last_status, mkdir, read, refused, rmdir, ways, write
 @pytest.fixture
 def lockable(start):
     """A node with a group "lock" that is set up for a lock, and three ways of cache 0 that no other group has."""
@@ -56,7 +24,7 @@ def test_a_lock_begins_without_settings_and_keeps_its_class(lockable):
     assert refused(read, lockable, "lock/tasks") == refused(write, lockable, "lock/cpus_list", "1\n") == errno.EACCES
     assert lockable.dump()["lock"]["closid"] == 1
     assert refused(mkdir, lockable, "lock/mon_groups/x") == errno.EINVAL
-    assert status(lockable) == "Pseudo-locking in progress\n"
+    assert last_status(lockable) == "Pseudo-locking in progress\n"
 
 
 def test_locked_ways_belong_to_no_other_group(lockable):
@@ -66,7 +34,7 @@ def test_locked_ways_belong_to_no_other_group(lockable):
     assert read(lockable, "lock/cpus_list") == "0-7\n"
     assert read(lockable, "info/L3/bit_usage") == "0=SSSSSSSS0PP;1=SSSSSSSSSSS\n"
     assert refused(write, lockable, "schemata", "L3:0=7ff\n") == errno.EINVAL
-    assert status(lockable) == "CBM overlaps with pseudo-locked region\n"
+    assert last_status(lockable) == "CBM overlaps with pseudo-locked region\n"
     assert refused(write, lockable, "lock/mode", "shareable\n") == refused(write, lockable, "lock/schemata", "L3:1=3\n") == errno.EINVAL
     mkdir(lockable, "new")
     assert read(lockable, "new/schemata") == "    L3:0=7fc;1=7ff\n"
@@ -74,7 +42,7 @@ def test_locked_ways_belong_to_no_other_group(lockable):
     mkdir(lockable, "second")
     write(lockable, "second/mode", "pseudo-locksetup\n")
     assert refused(write, lockable, "second/schemata", "L3:0=4\n") == errno.EINVAL
-    assert status(lockable) == "Pseudo-locked region in hierarchy\n"
+    assert last_status(lockable) == "Pseudo-locked region in hierarchy\n"
     rmdir(lockable, "lock")
     write(lockable, "schemata", "L3:0=7ff\n")
 
@@ -91,7 +59,7 @@ def test_a_refused_lock_has_its_reason(start, options, before, why):
     for file, text in before:
         write(node, file, text.format(pid=node.pid))
     assert refused(write, node, "lock/mode", "pseudo-locksetup\n") == errno.EINVAL
-    assert (status(node), read(node, "lock/mode")) == (why, "shareable\n")
+    assert (last_status(node), read(node, "lock/mode")) == (why, "shareable\n")
 
 
 def test_new_groups_get_the_lowest_run_that_is_not_exclusive(start):
@@ -124,7 +92,7 @@ def test_a_freed_rmid_is_in_limbo(start, limbo, error):
         mkdir(node, "c")
         return
     assert refused(mkdir, node, "c") == refused(mkdir, node, "mon_groups/m") == error
-    assert status(node) == "Out of RMIDs\n" * 3  # this kernel's mkdir does not clear it
+    assert last_status(node) == "Out of RMIDs\n" * 3  # this kernel's mkdir does not clear it
 
 
 def test_limbo_ends(start):
@@ -133,7 +101,7 @@ def test_limbo_ends(start):
     rmdir(node, "a")
     began = time.monotonic()
     assert refused(mkdir, node, "a") == errno.EBUSY
-    while not os.path.exists(node.path(f"{RESCTRL}/a")):
+    while not os.path.exists(at(node, "a")):
         assert time.monotonic() < began + 20
         try:
             mkdir(node, "a")
@@ -183,7 +151,7 @@ def test_refusals_of_assignments_are_the_kernels(start):
     node = start(kernel="6.18", mbm_counters=2)
     mkdir(node, "a")  # the root group has all
     failed = "Failed to allocate counter for mbm_%s_bytes in domain %d\n"
-    assert status(node) == failed % ("total", 0) + failed % ("local", 0)
+    assert last_status(node) == failed % ("total", 0) + failed % ("local", 0)
     for text, error, said in [
             ("mbm_total_bytes:1=e\n", errno.ENOSPC, failed % ("total", 1) + "Assign operation 'mbm_total_bytes:1=e' failed\n"),
             ("mbm_total_bytes:*=e\n", errno.ENOSPC, failed % ("total", 0) + "Assign operation 'mbm_total_bytes:*=e' failed\n"),
@@ -191,7 +159,7 @@ def test_refusals_of_assignments_are_the_kernels(start):
             ("mbm_total_bytes:7=e\n", errno.EINVAL, "Invalid domain id 7\n"),
             ("mbm_total_bytes:e\n", errno.EINVAL, "Missing domain id\n"),
             ("llc_occupancy:0=e\n", errno.ENOENT, "Invalid event llc_occupancy\n")]:
-        assert (refused(write, node, "a/mbm_L3_assignments", text), status(node)) == (error, said)
+        assert (refused(write, node, "a/mbm_L3_assignments", text), last_status(node)) == (error, said)
 
 
 def test_an_event_is_unassigned_only_if_no_group_below_has_a_counter(start):
@@ -233,7 +201,7 @@ def test_new_groups_have_no_counters_where_they_are_not_assigned_on_mkdir(start)
 
 def test_sub_numa_clusters_are_counted_apart(start):
     node = start(nodes_per_socket=2, snc=True)
-    assert sorted(os.listdir(node.path(f"{RESCTRL}/mon_data/mon_L3_01"))) == [
+    assert sorted(os.listdir(at(node, "mon_data/mon_L3_01"))) == [
         "llc_occupancy", "mbm_local_bytes", "mbm_total_bytes", "mon_sub_L3_02", "mon_sub_L3_03"]
     node.use("/", 2, "llc_occupancy", "3")
     node.use("/", 3, "llc_occupancy", "4")
@@ -269,7 +237,7 @@ def test_an_exclusive_group_keeps_others_off_its_ways(node):
     write(node, "A/schemata", "L3:0=f;1=f\n")
     write(node, "A/mode", "exclusive\n")
     assert refused(write, node, "schemata", "L3:0=7f8\n") == errno.EINVAL
-    assert read(node, "info/last_cmd_status") == "Overlaps with exclusive group\n"
+    assert last_status(node) == "Overlaps with exclusive group\n"
     mkdir(node, "B")
     assert ways(node, "B") == {"0": "7f0", "1": "7f0"}
     assert read(node, "info/L3/bit_usage") == "0=SSSSSSSEEEE;1=SSSSSSSEEEE\n"

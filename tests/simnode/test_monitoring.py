@@ -4,33 +4,15 @@ import errno
 import os
 
 import pytest
+from resctrl import at, last_status, mkdir, read, refused, rmdir, write
 from simnode import SimNodeError
 
-RESCTRL = "/sys/fs/resctrl"
 COUNTERS = {"llc_occupancy", "mbm_total_bytes", "mbm_local_bytes"}
-
-
-def at(node, path):
-    return node.path(f"{RESCTRL}/{path}")
-
-
-def read(node, path):
-    return node.read(f"{RESCTRL}/{path}")
-
-
-def write(node, path, text):
-    node.write(f"{RESCTRL}/{path}", text)
-
-
-def refused(act, *arguments):
-    with pytest.raises(OSError) as failure:
-        act(*arguments)
-    return failure.value.errno
 
 
 def test_every_group_has_counters_for_every_cache_and_they_start_at_nothing(start):
     node = start(cache_ids="4,0")
-    os.mkdir(at(node, "A"))
+    mkdir(node, "A")
     for group in ("", "A/"):
         assert set(os.listdir(at(node, group + "mon_data"))) == {"mon_L3_00", "mon_L3_04"}
         assert set(os.listdir(at(node, group + "mon_data/mon_L3_04"))) == COUNTERS
@@ -47,7 +29,7 @@ def test_info_lists_countable_events(node):
 
 
 def test_a_test_moves_a_counter_of_one_group_on_one_cache(node):
-    os.mkdir(at(node, "A"))
+    mkdir(node, "A")
     node.use("A", 1, "mbm_total_bytes", 5)
     node.use("A", 1, "mbm_total_bytes", "+7")
     node.use("/", 0, "llc_occupancy", 64)
@@ -70,13 +52,13 @@ def test_an_immovable_counter_is_an_error(node, wrong):
 
 def test_counters_can_only_be_read(node):
     assert refused(write, node, "mon_data/mon_L3_00/llc_occupancy", "1\n") == errno.EACCES
-    assert refused(os.mkdir, at(node, "mon_data/x")) == errno.EPERM
-    assert refused(os.rmdir, at(node, "mon_groups")) == errno.EPERM
+    assert refused(mkdir, node, "mon_data/x") == errno.EPERM
+    assert refused(rmdir, node, "mon_groups") == errno.EPERM
 
 
 def test_a_group_below_mon_groups_is_part_of_its_class(node):
-    os.mkdir(at(node, "A"))
-    os.mkdir(at(node, "A/mon_groups/x"))
+    mkdir(node, "A")
+    mkdir(node, "A/mon_groups/x")
     assert set(os.listdir(at(node, "A/mon_groups/x"))) == {"cpus", "cpus_list", "mon_data", "tasks"}
     node.use("A", 0, "mbm_total_bytes", 5)
     node.use("A/mon_groups/x", 0, "mbm_total_bytes", 7)
@@ -86,12 +68,12 @@ def test_a_group_below_mon_groups_is_part_of_its_class(node):
 
 
 def test_its_cpus_are_its_classes_and_leave_with_it(node):
-    os.mkdir(at(node, "A"))
-    os.mkdir(at(node, "A/mon_groups/x"))
-    os.mkdir(at(node, "A/mon_groups/y"))
+    mkdir(node, "A")
+    mkdir(node, "A/mon_groups/x")
+    mkdir(node, "A/mon_groups/y")
     write(node, "A/cpus_list", "4-7\n")
     assert refused(write, node, "A/mon_groups/x/cpus_list", "3-4\n") == errno.EINVAL
-    assert read(node, "info/last_cmd_status") == "Can only add CPUs to mongroup that belong to parent\n"
+    assert last_status(node) == "Can only add CPUs to mongroup that belong to parent\n"
     write(node, "A/mon_groups/x/cpus_list", "4-6\n")
     write(node, "A/mon_groups/y/cpus_list", "6\n")
     assert (read(node, "A/mon_groups/x/cpus_list"), read(node, "A/mon_groups/y/cpus_list")) == ("4-5\n", "6\n")
@@ -101,8 +83,8 @@ def test_its_cpus_are_its_classes_and_leave_with_it(node):
 
 
 def test_its_tasks_are_its_classes(node):
-    os.mkdir(at(node, "A"))
-    os.mkdir(at(node, "A/mon_groups/x"))
+    mkdir(node, "A")
+    mkdir(node, "A/mon_groups/x")
     assert refused(write, node, "A/mon_groups/x/tasks", f"{node.pid}\n") == errno.EINVAL
     write(node, "A/tasks", f"{node.pid}\n")
     write(node, "A/mon_groups/x/tasks", f"{node.pid}\n")
@@ -112,27 +94,27 @@ def test_its_tasks_are_its_classes(node):
 
 
 def test_groups_end_with_their_class_and_a_new_one_counts_from_nothing(node):
-    os.mkdir(at(node, "A"))
-    os.mkdir(at(node, "A/mon_groups/x"))
+    mkdir(node, "A")
+    mkdir(node, "A/mon_groups/x")
     node.use("A", 0, "mbm_total_bytes", 5)
-    os.rmdir(at(node, "A"))
-    os.mkdir(at(node, "A"))
+    rmdir(node, "A")
+    mkdir(node, "A")
     assert os.listdir(at(node, "A/mon_groups")) == []
     assert read(node, "A/mon_data/mon_L3_00/mbm_total_bytes") == "0\n"
-    os.mkdir(at(node, "mon_groups/y"))
-    os.rmdir(at(node, "mon_groups/y"))
+    mkdir(node, "mon_groups/y")
+    rmdir(node, "mon_groups/y")
     assert os.listdir(at(node, "mon_groups")) == []
 
 
 def test_there_are_as_many_groups_as_counters(start):
     node = start(rmids=3)
-    os.mkdir(at(node, "A"))
-    os.mkdir(at(node, "A/mon_groups/x"))
-    assert refused(os.mkdir, at(node, "B")) == errno.ENOSPC
-    assert read(node, "info/last_cmd_status") == "Out of RMIDs\n"
-    assert refused(os.mkdir, at(node, "mon_groups/y")) == errno.ENOSPC
-    os.rmdir(at(node, "A/mon_groups/x"))
-    os.mkdir(at(node, "B"))
+    mkdir(node, "A")
+    mkdir(node, "A/mon_groups/x")
+    assert refused(mkdir, node, "B") == errno.ENOSPC
+    assert last_status(node) == "Out of RMIDs\n"
+    assert refused(mkdir, node, "mon_groups/y") == errno.ENOSPC
+    rmdir(node, "A/mon_groups/x")
+    mkdir(node, "B")
 
 
 def test_a_node_without_monitoring_has_nothing_of_it(start):
@@ -150,7 +132,7 @@ def test_a_cpu_model_may_count_fewer_events(start):
 
 
 def test_a_reboot_forgets_all_of_it(node):
-    os.mkdir(at(node, "mon_groups/x"))
+    mkdir(node, "mon_groups/x")
     node.use("/", 0, "llc_occupancy", 64)
     node.control("wipe")
     assert os.listdir(at(node, "mon_groups")) == [] and read(node, "mon_data/mon_L3_00/llc_occupancy") == "0\n"

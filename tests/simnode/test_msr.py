@@ -2,13 +2,13 @@
 
 import errno
 import os
-import re
 import signal
 import struct
 import subprocess
 
 import pytest
 
+from resctrl import flags, refused
 from simnode import SimNodeError
 
 PLATFORM_INFO, TURBO_RATIO_LIMIT, PERF_STATUS, PERF_CTL = 0xCE, 0x1AD, 0x198, 0x199
@@ -36,18 +36,8 @@ def write(node, cpu, number, value, size=8):
         os.close(device)
 
 
-def refusal(act, *arguments, **named):
-    with pytest.raises(OSError) as failure:
-        act(*arguments, **named)
-    return failure.value.errno
-
-
 def request(lowest, highest, desired=0, preference=0x80):
     return lowest | highest << 8 | desired << 16 | preference << 24
-
-
-def flags(node):
-    return re.search(r"^flags\s*: (.*)$", node.read("/proc/cpuinfo"), re.M).group(1).split()
 
 
 @pytest.mark.parametrize("msr", ["none", "perf", "hwp"])
@@ -101,8 +91,8 @@ def test_perf_ctl_keeps_implemented_bits(start, wanted, taken):
 @pytest.mark.parametrize("size", [1, 4, 7, 16])
 def test_other_sizes_are_refused(start, size):
     node = start(msr="perf")
-    assert refusal(read, node, 0, PERF_CTL, size=size) == errno.EINVAL
-    assert refusal(write, node, 0, PERF_CTL, 20, size=size) == errno.EINVAL
+    assert refused(read, node, 0, PERF_CTL, size=size) == errno.EINVAL
+    assert refused(write, node, 0, PERF_CTL, 20, size=size) == errno.EINVAL
     assert read(node, 0, PERF_CTL) == 22 << 8
     assert node.log() == [f"write /dev/cpu/0/msr/0x199 {size} bytes"]
 
@@ -110,21 +100,21 @@ def test_other_sizes_are_refused(start, size):
 @pytest.mark.parametrize("number", [0, 0x10, 0x19A, 0x775, 0xC0010015])
 def test_an_unknown_register_is_an_error(start, number):
     node = start(msr="hwp")
-    assert refusal(read, node, 0, number) == errno.EIO
-    assert refusal(write, node, 0, number, 1) == errno.EIO
+    assert refused(read, node, 0, number) == errno.EIO
+    assert refused(write, node, 0, number, 1) == errno.EIO
 
 
 @pytest.mark.parametrize("number", [PLATFORM_INFO, TURBO_RATIO_LIMIT, PERF_STATUS, HWP_CAPABILITIES])
 def test_read_only_entries_cannot_be_written(start, number):
     node = start(msr="hwp")
-    assert refusal(write, node, 0, number, 0) == errno.EIO
+    assert refused(write, node, 0, number, 0) == errno.EIO
 
 
 @pytest.mark.parametrize("number", HWP)
 def test_a_cpu_model_without_hwp_has_no_hwp_registers(start, number):
     node = start(msr="perf")
-    assert refusal(read, node, 0, number) == errno.EIO
-    assert refusal(write, node, 0, number, 1) == errno.EIO
+    assert refused(read, node, 0, number) == errno.EIO
+    assert refused(write, node, 0, number, 1) == errno.EIO
 
 
 def test_hwp_reports_its_capabilities(start):
@@ -154,10 +144,10 @@ def test_hwp_that_is_not_enabled_is_out_of_reach_until_its_package_enables_it(st
     node = start(msr="hwp-off")
     assert read(node, 0, PM_ENABLE) == 0
     for number in (HWP_CAPABILITIES, HWP_REQUEST):
-        assert refusal(read, node, 0, number) == errno.EIO
+        assert refused(read, node, 0, number) == errno.EIO
     write(node, 0, PM_ENABLE, 1)
     assert read(node, 7, HWP_REQUEST) == request(8, 35)
-    assert refusal(read, node, 8, HWP_REQUEST) == errno.EIO
+    assert refused(read, node, 8, HWP_REQUEST) == errno.EIO
 
 
 def test_hwp_cannot_be_disabled_but_by_a_reboot(start):
@@ -174,9 +164,9 @@ def test_an_offline_cpu_has_no_registers_and_keeps_them(start):
     write(node, 3, PERF_CTL, 10 << 8)
     device = opened(node, 3)
     node.control("offline 3")
-    assert refusal(opened, node, 3) == errno.ENXIO
-    assert refusal(os.pread, device, 8, PERF_CTL) == errno.ENXIO
-    assert refusal(os.pwrite, device, bytes(8), PERF_CTL) == errno.ENXIO
+    assert refused(opened, node, 3) == errno.ENXIO
+    assert refused(os.pread, device, 8, PERF_CTL) == errno.ENXIO
+    assert refused(os.pwrite, device, bytes(8), PERF_CTL) == errno.ENXIO
     os.close(device)
     node.control("online 3")
     assert read(node, 3, PERF_CTL) == 10 << 8
@@ -211,7 +201,7 @@ def test_the_nth_write_fails_or_lies(start):
     node = start(msr="perf")
     node.control("fault write 1 errno EIO")
     node.control("fault write 2 lie")
-    assert refusal(write, node, 0, PERF_CTL, 10 << 8) == errno.EIO
+    assert refused(write, node, 0, PERF_CTL, 10 << 8) == errno.EIO
     assert write(node, 0, PERF_CTL, 10 << 8) == 8
     assert read(node, 0, PERF_CTL) == 22 << 8
 
@@ -230,7 +220,7 @@ def test_a_read_of_one_register_fails_once(start):
     node = start(msr="perf")
     node.control("fault read /dev/cpu/0/msr/0x199 errno EIO")
     assert read(node, 0, PERF_STATUS) == 22 << 8
-    assert refusal(read, node, 0, PERF_CTL) == errno.EIO
+    assert refused(read, node, 0, PERF_CTL) == errno.EIO
     assert read(node, 0, PERF_CTL) == 22 << 8
     with pytest.raises(SimNodeError, match="no such file"):
         node.control("fault read /dev/cpu/99/msr/0x199 errno EIO")

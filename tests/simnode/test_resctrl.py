@@ -9,36 +9,7 @@ import time
 
 import pytest
 
-RESCTRL = "/sys/fs/resctrl"
-
-
-def read(node, file):
-    return node.read(f"{RESCTRL}/{file}")
-
-
-def write(node, file, text):
-    node.write(f"{RESCTRL}/{file}", text)
-
-
-def mkdir(node, group):
-    os.mkdir(node.path(f"{RESCTRL}/{group}"))
-
-
-def rmdir(node, group):
-    os.rmdir(node.path(f"{RESCTRL}/{group}"))
-
-
-def refused(act, *arguments):
-    """The errno an act fails with."""
-    with pytest.raises(OSError) as failure:
-        act(*arguments)
-    return failure.value.errno
-
-
-def ways(node, group):
-    return node.dump()[group]["L3"]
-
-
+from resctrl import at, last_status, mkdir, read, refused, rmdir, ways, write
 def top_bandwidth(node):
     return node.dump()["/"]["MB"]["0"]
 
@@ -58,7 +29,7 @@ def test_groups_can_be_made_until_the_smallest_resource_has_no_class_left(start)
     mkdir(node, "A")
     mkdir(node, "B")
     assert refused(mkdir, node, "C") == errno.ENOSPC
-    assert read(node, "info/last_cmd_status") == "Out of CLOSIDs\n"
+    assert last_status(node) == "Out of CLOSIDs\n"
 
 
 def test_a_removed_group_frees_its_class(start):
@@ -129,7 +100,7 @@ def test_the_root_takes_cpus_back_from_groups(node):
 
 def test_the_root_refuses_to_drop_a_cpu(node):
     assert refused(write, node, "cpus_list", "0-14") == errno.EINVAL
-    assert read(node, "info/last_cmd_status") == "Can't drop CPUs from default group\n"
+    assert last_status(node) == "Can't drop CPUs from default group\n"
 
 
 @pytest.mark.parametrize(
@@ -156,7 +127,7 @@ def test_cpus_can_be_written_as_mask_and_as_list(node, file, text, cpus):
 def test_invalid_cpu_sets_are_refused(node, file, text, error):
     mkdir(node, "A")
     assert refused(write, node, f"A/{file}", text) == error
-    assert read(node, "info/last_cmd_status") == "Bad CPU list/mask\n"
+    assert last_status(node) == "Bad CPU list/mask\n"
 
 
 def test_a_mask_is_shown_in_groups_of_eight_digits(start):
@@ -168,7 +139,7 @@ def test_an_offline_cpu_is_refused(start):
     node = start(offline="3")
     mkdir(node, "A")
     assert refused(write, node, "A/cpus_list", "2-3") == errno.EINVAL
-    assert read(node, "info/last_cmd_status") == "Can only assign online CPUs\n"
+    assert last_status(node) == "Can only assign online CPUs\n"
     assert node.dump()["/"]["cpus"] == "0-2,4-15"
 
 
@@ -191,7 +162,7 @@ def test_a_dead_task_is_refused(node):
     dead.wait()
     mkdir(node, "A")
     assert refused(write, node, "A/tasks", str(dead.pid)) == errno.ESRCH
-    assert read(node, "info/last_cmd_status") == f"No task {dead.pid}\nError while processing task {dead.pid}\n"
+    assert last_status(node) == f"No task {dead.pid}\nError while processing task {dead.pid}\n"
 
 
 def test_a_task_that_ends_leaves_its_group(node):
@@ -310,19 +281,19 @@ def test_wrong_schemata_change_nothing_and_say_why(start, text, status):
     node = start(min_cbm_bits=2)
     before = node.dump()
     assert refused(write, node, "schemata", "MB:1=20\nL3:1=3\n" + text) == errno.EINVAL
-    assert read(node, "info/last_cmd_status") == status
+    assert last_status(node) == status
     assert node.dump() == before
 
 
 def test_a_success_clears_the_last_status(node):
     assert refused(write, node, "schemata", "L3:0=0\n") == errno.EINVAL
     write(node, "schemata", "L3:0=1\n")
-    assert read(node, "info/last_cmd_status") == "ok\n"
+    assert last_status(node) == "ok\n"
 
 
 def test_bandwidth_beyond_the_units_of_the_vendor_is_refused(node):
     assert refused(write, node, "schemata", f"MB:0={int(top_bandwidth(node)) + 1}\n") == errno.EINVAL
-    assert "out of range" in read(node, "info/last_cmd_status")
+    assert "out of range" in last_status(node)
 
 
 def test_schemata_read_as_they_are_written(node):
@@ -334,7 +305,7 @@ def test_schemata_read_as_they_are_written(node):
 def test_without_mb_there_is_no_trace_of_it(start):
     node = start(mb=False)
     assert read(node, "schemata") == "    L3:0=7ff;1=7ff\n"
-    assert not os.path.exists(node.path(f"{RESCTRL}/info/MB"))
+    assert not os.path.exists(at(node, "info/MB"))
     assert refused(write, node, "schemata", "MB:0=10\n") == errno.EINVAL
 
 
@@ -348,7 +319,7 @@ def test_size_is_the_part_of_the_cache_in_bytes(node):
 
 def test_info_describes_the_machine(start):
     node = start(ways=20, closids=12, mb_closids=8, min_cbm_bits=2, shareable="c0000")
-    values = {name: read(node, f"info/L3/{name}").strip() for name in os.listdir(node.path(f"{RESCTRL}/info/L3"))}
+    values = {name: read(node, f"info/L3/{name}").strip() for name in os.listdir(at(node, "info/L3"))}
     assert values == {
         "num_closids": "12",
         "cbm_mask": "fffff",
@@ -362,7 +333,7 @@ def test_info_describes_the_machine(start):
 
 def test_a_file_can_be_read_in_small_pieces(node):
     whole = read(node, "schemata")
-    with open(node.path(f"{RESCTRL}/schemata"), "rb", buffering=0) as file:
+    with open(at(node, "schemata"), "rb", buffering=0) as file:
         pieces = [file.read(7) for _ in range(len(whole) // 7 + 1)]
         assert b"".join(pieces).decode() == whole
         file.seek(4)

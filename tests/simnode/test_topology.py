@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-RESCTRL = "/sys/fs/resctrl"
+from resctrl import at, mkdir, read, write
+
 CPU = "/sys/devices/system/cpu"
 
 
@@ -27,7 +28,7 @@ def test_eight_sockets_of_eight_cpus(start):
 def test_cache_ids_are_taken_in_the_order_of_sockets_and_shown_ascending(start):
     node = start(sockets=4, cpus=16, cache_ids=[4, 0, 7, 2])
     assert [cache_id(node, cpu) for cpu in (0, 4, 8, 12)] == [4, 0, 7, 2]
-    assert node.read(f"{RESCTRL}/schemata").splitlines()[-1] == "    L3:0=7ff;2=7ff;4=7ff;7=7ff"
+    assert read(node, "schemata").splitlines()[-1] == "    L3:0=7ff;2=7ff;4=7ff;7=7ff"
 
 
 def test_a_socket_may_have_several_caches(start):
@@ -39,10 +40,10 @@ def test_a_socket_may_have_several_caches(start):
 def test_thirty_two_ways_and_sixty_four_classes(start):
     node = start(ways=32, closids=64)
     for number in range(63):
-        os.mkdir(node.path(f"{RESCTRL}/G{number}"))
+        mkdir(node, f"G{number}")
     with pytest.raises(OSError):
-        os.mkdir(node.path(f"{RESCTRL}/one-too-many"))
-    node.write(f"{RESCTRL}/G0/schemata", "L3:0=80000000\n")
+        mkdir(node, "one-too-many")
+    write(node, "G0/schemata", "L3:0=80000000\n")
     assert node.dump()["G0"]["L3"] == {"0": "80000000", "1": "ffffffff"}
 
 
@@ -53,7 +54,7 @@ def test_proc_shows_whether_rdt_is_present(start, options, rdt):
     assert ({"rdt_a", "cat_l3", "cqm"} <= flags) == rdt
     assert ("mba" in flags) == (rdt and options.get("mb", True))
     assert ("nodev\tresctrl\n" in node.read("/proc/filesystems")) == rdt
-    assert os.path.exists(node.path(f"{RESCTRL}/schemata")) == rdt
+    assert os.path.exists(at(node, "schemata")) == rdt
 
 
 def test_cpuinfo_has_every_cpu_online(start):
@@ -79,8 +80,8 @@ def by_sysfs(node, cpu, online):
 
 @pytest.mark.parametrize("plug", [by_control, by_sysfs])
 def test_a_cpu_that_goes_leaves_its_group_and_comes_back_to_the_root(node, plug):
-    os.mkdir(node.path(f"{RESCTRL}/A"))
-    node.write(f"{RESCTRL}/A/cpus_list", "2-3")
+    mkdir(node, "A")
+    write(node, "A/cpus_list", "2-3")
     plug(node, 3, False)
     assert (node.dump()["A"]["cpus"], node.dump()["/"]["cpus"]) == ("2", "0-1,4-15")
     assert node.read(f"{CPU}/online") == "0-2,4-15\n"
@@ -93,7 +94,7 @@ def test_a_cpu_that_goes_leaves_its_group_and_comes_back_to_the_root(node, plug)
 
 def test_a_cache_whose_last_cpu_goes_is_gone_and_comes_back_with_full_masks(start):
     node = start(sockets=2, cpus=4)
-    node.write(f"{RESCTRL}/schemata", "L3:0=3;1=3\n")
+    write(node, "schemata", "L3:0=3;1=3\n")
     by_control(node, 2, False)
     assert node.dump()["/"]["L3"] == {"0": "3", "1": "3"}
     by_control(node, 3, False)
