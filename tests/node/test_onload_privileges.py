@@ -8,10 +8,11 @@ import tempfile
 
 import pytest
 
-from harness import Node, refusal
+from harness import refusal
 from nrdctl import CLEAN, run_nrdctl
 from servers import Handler, UnixServer, serving
 
+pytest_plugins = "profile_folders"
 NOBODY = 65534
 
 
@@ -57,17 +58,11 @@ def write(path, text):
 
 
 @pytest.fixture
-def world():
-    folder = tempfile.mkdtemp(dir="/run", prefix="nrd-profiles-")
+def world(profiled):
     theirs = tempfile.mkdtemp(prefix="nrd-theirs-")
-    os.chmod(folder, 0o755)
     os.chown(theirs, NOBODY, NOBODY)
-    try:
-        with Node(f'[onload]\nprofiles = ["{folder}"]\n') as node:
-            yield World(node, folder, theirs)
-    finally:
-        shutil.rmtree(folder)
-        shutil.rmtree(theirs)
+    yield World(profiled, profiled.profiles, theirs)
+    shutil.rmtree(theirs)
 
 
 def refused_profile(node, text, name="latency"):
