@@ -23,6 +23,13 @@ IDLE = {
                     "shared": {"ways": 2, "free": 2}, "os": {"ways": 1, "free": 1}}}
 
 
+@pytest.fixture(scope="module")
+def node():
+    """For tests that only read."""
+    with Node() as node:
+        yield node
+
+
 def text(node, path, status=200):
     got, body, _ = node.request("GET", path)
     assert got == status, body
@@ -84,27 +91,25 @@ def test_ways_and_cpus_of_others_are_not_available():
         assert cache["available_ways"] == "1e0"
 
 
-def test_only_the_last_level_is_served_and_other_levels_are_refused():
-    with Node() as node:
-        for path in ("/v1/cache/l2", "/v1/cache/l2/0"):
-            assert text(node, path, 400) == "unsupported cache level; ways are allocated in l3 on this node\n"
-        assert text(node, "/v1/cache/l3/7", 404) == "Cache id 7 for level 3 is not found\n"
-        assert text(node, "/v1/cache/llc/99999999999", 404) == "Cache id 99999999999 for level 3 is not found\n"
-        assert text(node, "/v1/cache/l3/0abc", 400) == "Please input the correct id, it should be digital\n"
-        for path in ("/v1/cache/l1", "/v1/cache/L3", "/v1/cache/l3/abc", "/v1/cache/l3/-1", "/v1/cache/l3/0/0"):
-            assert text(node, path, 404) == "404: Page Not Found\n", path
-        status, body, headers = node.request("POST", "/v1/cache/l3/0", {})
-        assert (status, body, headers["Allow"]) == (405, "405: Method Not Allowed\n", "GET, HEAD")
+def test_only_the_last_level_is_served_and_other_levels_are_refused(node):
+    for path in ("/v1/cache/l2", "/v1/cache/l2/0"):
+        assert text(node, path, 400) == "unsupported cache level; ways are allocated in l3 on this node\n"
+    assert text(node, "/v1/cache/l3/7", 404) == "Cache id 7 for level 3 is not found\n"
+    assert text(node, "/v1/cache/llc/99999999999", 404) == "Cache id 99999999999 for level 3 is not found\n"
+    assert text(node, "/v1/cache/l3/0abc", 400) == "Please input the correct id, it should be digital\n"
+    for path in ("/v1/cache/l1", "/v1/cache/L3", "/v1/cache/l3/abc", "/v1/cache/l3/-1", "/v1/cache/l3/0/0"):
+        assert text(node, path, 404) == "404: Page Not Found\n", path
+    status, body, headers = node.request("POST", "/v1/cache/l3/0", {})
+    assert (status, body, headers["Allow"]) == (405, "405: Method Not Allowed\n", "GET, HEAD")
 
 
-def test_memory_bandwidth_is_reported_as_by_the_kernel():
+def test_memory_bandwidth_is_reported_as_by_the_kernel(node):
     amd = "AuthenticAMD" in open("/proc/cpuinfo").read()
-    with Node() as node:
-        assert text(node, "/v1/mba") == (
-            '{"mba":true,"mba_enable":true,"mba_step":1,"mba_request":"mbps","mba_unit":"GB/s / 8"}' if amd else
-            '{"mba":true,"mba_enable":true,"mba_step":10,"mba_min":10,"mba_request":"percentage","mba_unit":"percent"}')
-    with Node(mb=False) as node:
-        assert text(node, "/v1/mba") == '{"mba":false}'
+    assert text(node, "/v1/mba") == (
+        '{"mba":true,"mba_enable":true,"mba_step":1,"mba_request":"mbps","mba_unit":"GB/s / 8"}' if amd else
+        '{"mba":true,"mba_enable":true,"mba_step":10,"mba_min":10,"mba_request":"percentage","mba_unit":"percent"}')
+    with Node(mb=False) as without:
+        assert text(without, "/v1/mba") == '{"mba":false}'
 
 
 def test_a_node_without_rdt_still_reports_its_caches():
@@ -146,8 +151,7 @@ def test_a_cache_is_located_on_all_nodes_of_its_cpus(shape, nodes):
         assert [cache["numa_nodes"] for cache in node.call("GET", "/v1/node")["caches"]] == nodes
 
 
-def test_no_request_can_choose_a_cache():
-    with Node() as node:
-        status, text, _ = node.request("POST", "/v1/workloads", {
-            "core_ids": ["2"], "rdt": {"cache": {"max": 1, "min": 1}}, "location_on_node": "0"})
-        assert status == 400 and "location_on_node" in text
+def test_no_request_can_choose_a_cache(node):
+    status, text, _ = node.request("POST", "/v1/workloads", {
+        "core_ids": ["2"], "rdt": {"cache": {"max": 1, "min": 1}}, "location_on_node": "0"})
+    assert status == 400 and "location_on_node" in text

@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 from cpu_pools import LARGE, POOLS, patch, post, put
-from harness import DRIFT, Node, cpus_of, refusal, wait_for
+from harness import DRIFT, Node, cpus_of, emptied, refusal, wait_for
 from nrdctl import nrdctl, run, start_run
 
 
@@ -22,10 +22,15 @@ def node():
         yield node
 
 
-@pytest.fixture
-def large():
+@pytest.fixture(scope="module")
+def shared():
     with Node(LARGE) as node:
         yield node
+
+
+@pytest.fixture
+def large(shared):
+    yield from emptied(shared)
 
 
 def allowed(pid):
@@ -115,25 +120,26 @@ def test_all_or_nothing_with_ways(node):
     sleeper.wait()
 
 
-def test_cpus_and_pools_are_shown(large):
-    post(large, {"cpu": {"pool": "fast", "count": 2}, "cache": {"max": 2, "min": 2}, "name": "feed"})
-    cpus = large.call("GET", "/v1/cpus")
-    uses = {cpu["cpu"]: (cpu["use"], cpu["pool"], cpu["workload"]) for cpu in cpus["cpus"]}
-    granted = [number for number, use in uses.items() if use[0] == "exclusive"]
-    assert len(granted) == 2 and all(uses[number] == ("exclusive", "fast", "1") for number in granted)
-    assert uses[0] == ("other", None, None) and uses[8] == ("shared", "common", None)
-    assert cpus["isolated"] == cpus["nohz_full"] == "" and "core_kind" not in cpus["cpus"][0]
-    assert cpus["huge_pages"] == [{"node": node, "bytes": 2 << 20, "free": 512} for node in (0, 1)]
-    fast, common = large.call("GET", "/v1/cpus/pools")
-    assert fast["name"] == "fast" and fast["workloads"] == ["1"] and fast["largest"]["machine"] >= 1
-    assert common["kind"] == "shared" and "largest" not in common
-    assert large.call("GET", "/v1/cpus/pools/fast") == fast
-    assert large.request("GET", "/v1/cpus/pools/fat")[0] == 404
-    drawn = nrdctl(large, "cpus")
-    pool = nrdctl(large, "cpus", "fast")
-    assert "within one node" in pool and "workloads: 1" in pool, pool
-    assert " of pool fast, cache 0" in large.journal()
-    assert "A  workload 1 (feed): CPUs " in drawn and "pool fast: exclusive, CPUs 2-7,10-15, free " in drawn
+def test_cpus_and_pools_are_shown():
+    with Node(LARGE) as large:
+        post(large, {"cpu": {"pool": "fast", "count": 2}, "cache": {"max": 2, "min": 2}, "name": "feed"})
+        cpus = large.call("GET", "/v1/cpus")
+        uses = {cpu["cpu"]: (cpu["use"], cpu["pool"], cpu["workload"]) for cpu in cpus["cpus"]}
+        granted = [number for number, use in uses.items() if use[0] == "exclusive"]
+        assert len(granted) == 2 and all(uses[number] == ("exclusive", "fast", "1") for number in granted)
+        assert uses[0] == ("other", None, None) and uses[8] == ("shared", "common", None)
+        assert cpus["isolated"] == cpus["nohz_full"] == "" and "core_kind" not in cpus["cpus"][0]
+        assert cpus["huge_pages"] == [{"node": node, "bytes": 2 << 20, "free": 512} for node in (0, 1)]
+        fast, common = large.call("GET", "/v1/cpus/pools")
+        assert fast["name"] == "fast" and fast["workloads"] == ["1"] and fast["largest"]["machine"] >= 1
+        assert common["kind"] == "shared" and "largest" not in common
+        assert large.call("GET", "/v1/cpus/pools/fast") == fast
+        assert large.request("GET", "/v1/cpus/pools/fat")[0] == 404
+        drawn = nrdctl(large, "cpus")
+        pool = nrdctl(large, "cpus", "fast")
+        assert "within one node" in pool and "workloads: 1" in pool, pool
+        assert " of pool fast, cache 0" in large.journal()
+        assert "A  workload 1 (feed): CPUs " in drawn and "pool fast: exclusive, CPUs 2-7,10-15, free " in drawn
 
 
 def test_metrics_count_the_cpus_of_each_pool(large):

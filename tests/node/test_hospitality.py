@@ -6,6 +6,12 @@ import pytest
 from harness import Node, Refused
 
 
+@pytest.fixture(scope="module")
+def small():
+    with Node(sockets=1, cpus=1) as node:
+        yield node
+
+
 def score(node, **question):
     return node.call("POST", "/v1/hospitality", question)["score"]["l3"]
 
@@ -41,9 +47,8 @@ def test_hospitality_scores_match_what_workloads_get():
     ([], "expected an object such as {\"max_cache\": 2, \"min_cache\": 2}, found an array "
          "(allowed: an object such as {\"max_cache\": 2, \"min_cache\": 2})\n"),
 ])
-def test_a_wrong_question_is_refused(body, line):
-    with Node(sockets=1, cpus=1) as node:
-        assert node.request("POST", "/v1/hospitality", body)[:2] == (400, line)
+def test_a_wrong_question_is_refused(small, body, line):
+    assert small.request("POST", "/v1/hospitality", body)[:2] == (400, line)
 
 
 def test_a_question_changes_nothing_and_leaves_no_line_in_the_audit():

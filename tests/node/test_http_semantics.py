@@ -7,7 +7,7 @@ import time
 import zlib
 
 import pytest
-from harness import Node, refusal, wait_for
+from harness import Node, emptied, refusal, wait_for
 from nrdctl import nrdctl
 from rmd_table import came_from_elsewhere
 
@@ -22,9 +22,7 @@ def shared_node():
 
 @pytest.fixture
 def node(shared_node):
-    yield shared_node
-    for workload in shared_node.list():
-        shared_node.delete(workload["id"])
+    yield from emptied(shared_node)
 
 
 def counts(node):

@@ -5,8 +5,20 @@ import os
 import sqlite3
 
 import pytest
-from harness import DRIFT, Node, cpus_of, refusal, wait_for
+from harness import DRIFT, Node, cpus_of, emptied, refusal, wait_for
 from nrdctl import run_nrdctl
+
+
+@pytest.fixture(scope="module")
+def shared():
+    with Node() as node:
+        yield node
+
+
+@pytest.fixture
+def node(shared):
+    """One of several tests, empty."""
+    yield from emptied(shared)
 
 
 def assert_granted(node):
@@ -60,34 +72,31 @@ def test_a_deletion_while_the_hardware_was_rebooted_leaves_no_trace():
     {"core_ids": ["0", "1-3"], "status": "", "cos_name": "", "origin": "", "uuid": "vm-1",
      "rdt": {"cache": {"max": 2, "min": 2}, "mba": {}}},
 ])
-def test_both_wire_shapes_are_taken_and_answered(body):
-    with Node() as node:
-        status, text, _ = node.request("POST", "/v1/workloads/", body)
-        assert status == 201, text
-        [workload] = node.list()
-        assert workload["core_ids"] == ["0", "1-3"]
-        assert workload["cache"] == workload["rdt"]["cache"] == {"max": 2, "min": 2}
-        assert workload["status"] == "Successful" and workload["origin"] == "REST"
-        assert isinstance(workload["id"], str)
-        assert workload.get("uuid") == body.get("uuid")
+def test_both_wire_shapes_are_taken_and_answered(node, body):
+    status, text, _ = node.request("POST", "/v1/workloads/", body)
+    assert status == 201, text
+    [workload] = node.list()
+    assert workload["core_ids"] == ["0", "1-3"]
+    assert workload["cache"] == workload["rdt"]["cache"] == {"max": 2, "min": 2}
+    assert workload["status"] == "Successful" and workload["origin"] == "REST"
+    assert isinstance(workload["id"], str)
+    assert workload.get("uuid") == body.get("uuid")
 
 
-def test_an_identical_patch_writes_nothing():
-    with Node() as node:
-        id = node.create("4-7", 2, 2)["id"]
-        writes, revision = node.sim.writes(), node.health()["revision"]
-        for body in ({"core_ids": ["4-7"], "cache": {"max": 2, "min": 2}}, {"rdt": {"cache": {"max": 2, "min": 2}}}, {}):
-            assert node.call("PATCH", f"/v1/workloads/{id}", body)["id"] == id
-        assert node.sim.writes() == writes
-        assert node.health()["revision"] == revision
+def test_an_identical_patch_writes_nothing(node):
+    id = node.create("4-7", 2, 2)["id"]
+    writes, revision = node.sim.writes(), node.health()["revision"]
+    for body in ({"core_ids": ["4-7"], "cache": {"max": 2, "min": 2}}, {"rdt": {"cache": {"max": 2, "min": 2}}}, {}):
+        assert node.call("PATCH", f"/v1/workloads/{id}", body)["id"] == id
+    assert node.sim.writes() == writes
+    assert node.health()["revision"] == revision
 
 
-def test_a_patch_of_cpus_moves_the_workload():
-    with Node() as node:
-        id = node.create("4-7", 2, 2)["id"]
-        node.call("PATCH", f"/v1/workloads/{id}", {"core_ids": ["6-9"]})
-        node.assert_consistent({id})
-        assert cpus_of(node.hardware()["COS2"]["cpus"]) == {6, 7, 8, 9}
+def test_a_patch_of_cpus_moves_the_workload(node):
+    id = node.create("4-7", 2, 2)["id"]
+    node.call("PATCH", f"/v1/workloads/{id}", {"core_ids": ["6-9"]})
+    node.assert_consistent({id})
+    assert cpus_of(node.hardware()["COS2"]["cpus"]) == {6, 7, 8, 9}
 
 
 @pytest.mark.parametrize("slash", ["", "/"])
@@ -122,20 +131,18 @@ def test_best_effort_shrinks_for_new_workloads_and_grows_back():
         node.assert_consistent({"1"})
 
 
-def test_a_uuid_is_unique():
-    with Node() as node:
-        node.create("1", 1, 1, uuid="a")
-        refused = refusal(node.create, "2", 1, 1, uuid="a")
-        assert refused.status == 400
-        assert "UUID a already exists in workload 1" in refused.text
+def test_a_uuid_is_unique(node):
+    id = node.create("1", 1, 1, uuid="a")["id"]
+    refused = refusal(node.create, "2", 1, 1, uuid="a")
+    assert refused.status == 400
+    assert f"UUID a already exists in workload {id}" in refused.text
 
 
-def test_ids_are_not_used_twice():
-    with Node() as node:
-        first = node.create("1", 1, 1)["id"]
-        node.delete(first)
-        node.kill9_and_start()
-        assert node.create("1", 1, 1)["id"] != first
+def test_ids_are_not_used_twice(node):
+    first = node.create("1", 1, 1)["id"]
+    node.delete(first)
+    node.kill9_and_start()
+    assert node.create("1", 1, 1)["id"] != first
 
 
 def test_stopping_leaves_the_workloads_on_the_hardware():
@@ -146,14 +153,13 @@ def test_stopping_leaves_the_workloads_on_the_hardware():
         assert node.plain() == before
 
 
-def test_a_second_daemon_on_the_same_state_is_refused():
-    with Node() as node:
-        writes = node.sim.writes()
-        second = node.run_daemon()
-        assert second.returncode == 1
-        assert "another nrd uses" in second.stderr and second.stderr.count("\n") == 1
-        assert node.sim.writes() == writes
-        assert node.health()["status"] == "ok"
+def test_a_second_daemon_on_the_same_state_is_refused(node):
+    writes = node.sim.writes()
+    second = node.run_daemon()
+    assert second.returncode == 1
+    assert "another nrd uses" in second.stderr and second.stderr.count("\n") == 1
+    assert node.sim.writes() == writes
+    assert node.health()["status"] == "ok"
 
 
 def assert_refuses_database(node, said):

@@ -50,19 +50,24 @@ def node():
         yield node
 
 
+@pytest.fixture(scope="module")
+def fresh():
+    """Of a node that has done nothing."""
+    with Node() as node:
+        return Scrape(node)
+
+
 def documented():
     with open(OPERATIONS) as file:
         return dict(re.findall(r"^\| `((?:nrd|process)_\w+)` \| (\w+) \|", file.read(), re.M))
 
 
-def test_every_name_is_documented_with_its_type_and_no_other_is():
-    with Node() as node:
-        scrape = Scrape(node)
-        assert scrape.types == documented() and scrape.helps == set(scrape.types)
-        base = {re.sub(r"_(bucket|sum|count)$", "", name) if re.sub(r"_(bucket|sum|count)$", "", name) in scrape.types else name
-                for name, _ in scrape.values}
-        assert base <= set(scrape.types)
-        assert all(name.endswith("_total") == (kind == "counter") for name, kind in scrape.types.items())
+def test_every_name_is_documented_with_its_type_and_no_other_is(fresh):
+    assert fresh.types == documented() and fresh.helps == set(fresh.types)
+    base = {re.sub(r"_(bucket|sum|count)$", "", name) if re.sub(r"_(bucket|sum|count)$", "", name) in fresh.types else name
+            for name, _ in fresh.values}
+    assert base <= set(fresh.types)
+    assert all(name.endswith("_total") == (kind == "counter") for name, kind in fresh.types.items())
 
 
 # Base units of Prometheus, and what a name without a unit counts.
@@ -70,15 +75,14 @@ UNITS = re.compile(r"_(seconds|bytes|hertz|ratio|info|total|bytes_per_second)$")
 OTHER_UNITS = re.compile(r"_(ms|us|milliseconds|khz|mhz|kb|mb|mib|percent|minutes|hours)(_|$)")
 
 
-def test_names_follow_the_rules_of_prometheus():
-    with Node() as node:
-        for name, kind in Scrape(node).types.items():
-            assert re.fullmatch(r"(nrd|process)(_[a-z0-9]+)+", name), name
-            assert not OTHER_UNITS.search(name), name
-            assert kind != "counter" or name.endswith("_total"), name
-            assert kind != "histogram" or UNITS.search(name), name
-            assert not re.search(r"_(gauge|counter|histogram|count|sum|bucket)$", name), name
-            assert ("_info" in name) == name.endswith("_info"), name
+def test_names_follow_the_rules_of_prometheus(fresh):
+    for name, kind in fresh.types.items():
+        assert re.fullmatch(r"(nrd|process)(_[a-z0-9]+)+", name), name
+        assert not OTHER_UNITS.search(name), name
+        assert kind != "counter" or name.endswith("_total"), name
+        assert kind != "histogram" or UNITS.search(name), name
+        assert not re.search(r"_(gauge|counter|histogram|count|sum|bucket)$", name), name
+        assert ("_info" in name) == name.endswith("_info"), name
 
 
 def names_in(expression):
@@ -100,9 +104,8 @@ def expressions():
             yield variable["name"], variable["query"]["query"]
 
 
-def test_rules_and_dashboard_use_metrics_that_exist():
-    with Node() as node:
-        types = Scrape(node).types
+def test_rules_and_dashboard_use_metrics_that_exist(fresh):
+    types = fresh.types
     histograms = {f"{name}_{part}" for name, kind in types.items() if kind == "histogram" for part in ("bucket", "count", "sum")}
     used = set()
     for where, expression in expressions():

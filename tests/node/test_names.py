@@ -9,7 +9,7 @@ import sqlite3
 
 import pytest
 
-from harness import Node, refusal
+from harness import Node, emptied, refusal
 
 CACHE = {"core_ids": ["4-5"], "cache": {"max": 2, "min": 2}}
 PATH = "/v1/workloads/feed"
@@ -23,9 +23,7 @@ def shared():
 
 @pytest.fixture
 def node(shared):
-    for workload in shared.call("GET", "/v1/workloads"):
-        shared.delete(workload["id"])
-    return shared
+    yield from emptied(shared)
 
 
 def put(node, body, path=PATH, headers=None):

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from harness import NRDCTL, Node, wait_for
+from harness import NRDCTL, Node, emptied, wait_for
 from nrdctl import CLEAN, nrdctl, run_nrdctl
 from test_metrics import Scrape
 
@@ -27,9 +27,7 @@ def shared():
 
 @pytest.fixture
 def node(shared):
-    for workload in shared.list():
-        shared.delete(workload["id"])
-    return shared
+    yield from emptied(shared)
 
 
 def create(node, name="feed", cpus="4-5"):

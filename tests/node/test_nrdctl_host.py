@@ -1,13 +1,12 @@
 """nrdctl beside the other programs of a host: systemd, tuned, irqbalance."""
 
-import contextlib
 import os
 import re
 import subprocess
 
 import pytest
 
-from harness import Node, Refused, process
+from harness import Node, emptied, process
 from nrdctl import nrdctl, run_nrdctl
 from system_bus import SystemBus
 from systemd import Systemd
@@ -21,10 +20,7 @@ def shared():
 
 @pytest.fixture
 def node(shared):
-    for workload in shared.list():
-        with contextlib.suppress(Refused):  # gone with its owner
-            shared.delete(workload["id"])
-    return shared
+    yield from emptied(shared)
 
 
 def isolated_by_the_kernel():

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from harness import NRDCTL, Node, wait_for
+from harness import NRDCTL, Node, emptied, wait_for
 from nrdctl import CLEAN, nrdctl, run_nrdctl
 from servers import Handler, UnixServer, serving
 
@@ -29,9 +29,7 @@ def shared():
 
 @pytest.fixture
 def node(shared):
-    for workload in shared.list():
-        shared.delete(workload["id"])
-    return shared
+    yield from emptied(shared)
 
 
 def on_a_terminal(node, columns, *words, **environment):

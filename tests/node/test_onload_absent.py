@@ -10,6 +10,13 @@ from harness import Node, refusal, wait_for
 JSON = {"Content-Type": "application/json"}
 
 
+@pytest.fixture(scope="module")
+def unchanged():
+    """For tests that change nothing."""
+    with Node() as node:
+        yield node
+
+
 @pytest.fixture
 def node():
     with Node() as node:
@@ -20,30 +27,30 @@ def conditions(node):
     return {c["type"]: c["status"] for c in node.call("GET", "/v1/onload")["conditions"]}
 
 
-def test_absence_of_onload_is_reported(node):
-    onload = node.call("GET", "/v1/onload")
+def test_absence_of_onload_is_reported(unchanged):
+    onload = unchanged.call("GET", "/v1/onload")
     assert onload["modules"] == [] and onload["version"] is None and onload["desired"] is None
     assert onload["generation"] == 0 and onload["problem"] is None
-    assert conditions(node) == {"Loaded": "False", "DevicesReady": "False", "ControlPlaneReady": "False", "Drifted": "False",
-                                "Frozen": "False", "Progressing": "False", "DoorOpen": "False", "NicAvailable": "False",
-                                "RebootRequired": "False", "VersionMatch": "Unknown", "UserspaceMatch": "Unknown",
-                                "Verified": "Unknown"}
-    assert node.call("GET", "/v1/onload/versions") == []
-    assert node.call("GET", "/v1/onload/users")["users"] == []
-    assert "lo" in [interface["name"] for interface in node.call("GET", "/v1/onload/interfaces")]
+    assert conditions(unchanged) == {"Loaded": "False", "DevicesReady": "False", "ControlPlaneReady": "False", "Drifted": "False",
+                                     "Frozen": "False", "Progressing": "False", "DoorOpen": "False", "NicAvailable": "False",
+                                     "RebootRequired": "False", "VersionMatch": "Unknown", "UserspaceMatch": "Unknown",
+                                     "Verified": "Unknown"}
+    assert unchanged.call("GET", "/v1/onload/versions") == []
+    assert unchanged.call("GET", "/v1/onload/users")["users"] == []
+    assert "lo" in [interface["name"] for interface in unchanged.call("GET", "/v1/onload/interfaces")]
 
 
-def test_an_unknown_version_is_refused_with_its_field(node):
-    refused = refusal(node.call, "PUT", "/v1/onload", {"state": "loaded", "version": "9.0"})
+def test_an_unknown_version_is_refused_with_its_field(unchanged):
+    refused = refusal(unchanged.call, "PUT", "/v1/onload", {"state": "loaded", "version": "9.0"})
     assert refused.status == 400
     assert "/version" in refused.text and "9.0" in refused.text
-    assert node.call("GET", "/v1/onload")["generation"] == 0
+    assert unchanged.call("GET", "/v1/onload")["generation"] == 0
 
 
 @pytest.mark.parametrize("source", ["/etc", "/opt/nrd/import/../../../etc", "/opt/nrd/import/", "/opt/nrd/importer/x",
                                     "/opt/nrd/import//x", "/opt/nrd/import/./x"])
-def test_nothing_is_imported_from_elsewhere(node, source):
-    refused = refusal(node.call, "POST", "/v1/onload/versions", {"name": "9.0", "source": source})
+def test_nothing_is_imported_from_elsewhere(unchanged, source):
+    refused = refusal(unchanged.call, "POST", "/v1/onload/versions", {"name": "9.0", "source": source})
     assert refused.status == 400 and "/source" in refused.text
 
 
@@ -72,17 +79,17 @@ def test_a_client_with_an_outdated_generation_gets_a_412(node):
     assert node.request("PUT", "/v1/onload", {"state": "unloaded"}, {**JSON, "If-Match": '"1"'})[0] == 202
 
 
-def test_a_workload_that_wants_onload_is_refused_whole(node):
-    before = node.plain()
+def test_a_workload_that_wants_onload_is_refused_whole(unchanged):
+    before = unchanged.plain()
     body = {"core_ids": ["1"], "cache": {"max": 2, "min": 2}, "onload": {"profile": "latency", "env": {"EF_POLL_USEC": "1"}}}
-    status, text, _ = node.request("POST", "/v1/workloads", body)
+    status, text, _ = unchanged.request("POST", "/v1/workloads", body)
     assert (status, "nrd has not loaded Onload on this node" in text) == (409, True), text
-    assert node.request("POST", "/v1/workloads?dry_run=true", body)[0] == 409
+    assert unchanged.request("POST", "/v1/workloads?dry_run=true", body)[0] == 409
     for wrong, field in (({"profile": 5}, "/onload/profile"), ({"profile": "a", "profiles": ["b"]}, "/onload/profile"),
                          ({"env": {"A": 5}}, "/onload/env/A"), ({"profil": "a"}, "/onload/profil"), ([], "/onload")):
-        status, text, _ = node.request("POST", "/v1/workloads", {**body, "onload": wrong})
+        status, text, _ = unchanged.request("POST", "/v1/workloads", {**body, "onload": wrong})
         assert (status, f"{field}:" in text) == (400, True), text
-    assert (node.list(), node.plain()) == ([], before)
+    assert (unchanged.list(), unchanged.plain()) == ([], before)
 
 
 def test_everything_else_works(node):
@@ -113,10 +120,10 @@ def test_a_long_poll_is_answered_at_a_change_and_when_nrd_stops(node):
         assert time.monotonic() - began < 8
 
 
-def test_a_dry_run_changes_nothing(node):
-    status, text, _ = node.request("PUT", "/v1/onload?dryRun=true", {"state": "unloaded"}, JSON)
+def test_a_dry_run_changes_nothing(unchanged):
+    status, text, _ = unchanged.request("PUT", "/v1/onload?dryRun=true", {"state": "unloaded"}, JSON)
     assert status == 200 and '"ok":true' in text.replace(" ", "")
-    found = node.call("POST", "/v1/onload/preflight", {"state": "loaded", "version": "9.0"})
+    found = unchanged.call("POST", "/v1/onload/preflight", {"state": "loaded", "version": "9.0"})
     assert not found["ok"] and [check["name"] for check in found["checks"] if not check["ok"]] == ["installed"]
-    assert node.request("PUT", "/v1/onload?dryRun=true", {"state": "loaded", "version": "9.0"}, JSON)[0] == 400
-    assert node.call("GET", "/v1/onload")["generation"] == 0
+    assert unchanged.request("PUT", "/v1/onload?dryRun=true", {"state": "loaded", "version": "9.0"}, JSON)[0] == 400
+    assert unchanged.call("GET", "/v1/onload")["generation"] == 0

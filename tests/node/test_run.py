@@ -8,12 +8,24 @@ import subprocess
 
 import pytest
 
-from harness import DEADLINE, NRDCTL, Node, refusal, wait_for
+from harness import DEADLINE, NRDCTL, Node, emptied, refusal, wait_for
 from nrdctl import CLEAN, run, start_run
 
 
+@pytest.fixture(scope="module")
+def shared():
+    with Node() as node:
+        yield node
+
+
 @pytest.fixture
-def node():
+def node(shared):
+    """Without workloads, but not without a past."""
+    yield from emptied(shared)
+
+
+@pytest.fixture
+def fresh():
     with Node() as node:
         yield node
 
@@ -47,13 +59,13 @@ def test_the_command_has_its_ways_and_its_cpus_and_is_itself(node):
     wait_until_free(node)
 
 
-def test_all_is_given_back_after_kill_9(node):
-    process = started(node, "sleep", "1000")
-    node.assert_consistent({"1"})
+def test_all_is_given_back_after_kill_9(fresh):
+    process = started(fresh, "sleep", "1000")
+    fresh.assert_consistent({"1"})
     process.kill()
     process.wait()
-    wait_until_free(node)
-    assert "OWNER_ENDED" in node.journal()
+    wait_until_free(fresh)
+    assert "OWNER_ENDED" in fresh.journal()
 
 
 def test_signals_are_the_commands_own(node):
@@ -73,24 +85,24 @@ def test_a_command_that_ends_while_nrd_is_down_is_not_forgotten(node):
     wait_until_free(node)
 
 
-def test_a_command_that_goes_on_keeps_all_over_a_restart(node):
-    process = started(node, "sleep", "1000")
-    node.kill9_and_start()
-    node.assert_consistent({"1"})
+def test_a_command_that_goes_on_keeps_all_over_a_restart(fresh):
+    process = started(fresh, "sleep", "1000")
+    fresh.kill9_and_start()
+    fresh.assert_consistent({"1"})
     process.kill()
     process.wait()
-    wait_until_free(node)
+    wait_until_free(fresh)
 
 
-def test_a_client_may_delete_it_sooner(node):
-    process = started(node, "sleep", "1000")
-    node.delete(node.list()[0]["id"])
-    node.assert_consistent(set())
+def test_a_client_may_delete_it_sooner(fresh):
+    process = started(fresh, "sleep", "1000")
+    fresh.delete(fresh.list()[0]["id"])
+    fresh.assert_consistent(set())
     assert process.poll() is None
     process.kill()
     process.wait()
-    node.create("0", 2, 2)
-    node.assert_consistent({"2"})
+    fresh.create("0", 2, 2)
+    fresh.assert_consistent({"2"})
 
 
 def test_a_temporary_refusal_exits_with_75_and_leaves_nothing(node):
@@ -129,11 +141,11 @@ def test_without_onload_only_if_that_is_allowed(node):
     assert "LD_PRELOAD" not in done.stdout
 
 
-def test_without_nrd_only_if_that_is_allowed(node):
-    node.kill9()
-    done = run(node, "--cpus", "0", "--ways", "2", "--", "echo", "hello")
+def test_without_nrd_only_if_that_is_allowed(fresh):
+    fresh.kill9()
+    done = run(fresh, "--cpus", "0", "--ways", "2", "--", "echo", "hello")
     assert (done.returncode, done.stdout) == (3, "")
-    done = run(node, "--offline", "--cpus", "0", "--ways", "2", "--", "grep", "Cpus_allowed_list", "/proc/self/status")
+    done = run(fresh, "--offline", "--cpus", "0", "--ways", "2", "--", "grep", "Cpus_allowed_list", "/proc/self/status")
     assert (done.returncode, done.stdout) == (0, "Cpus_allowed_list:\t0\n")
 
 
@@ -161,13 +173,13 @@ def target_of(link):
     return ""
 
 
-def test_the_owner_of_a_refused_request_is_not_watched(node):
+def test_the_owner_of_a_refused_request_is_not_watched(fresh):
     body = {"core_ids": ["0"], "owner": {"pid": os.getpid()}}
-    assert refusal(node.call, "POST", "/v1/workloads", {**body, "cache": {"max": 11, "min": 11}})
-    assert watched(node) == 0
-    made = node.call("POST", "/v1/workloads", {**body, "cache": {"max": 2, "min": 2}})
-    assert watched(node) == 1
-    node.delete(made["id"])
+    assert refusal(fresh.call, "POST", "/v1/workloads", {**body, "cache": {"max": 11, "min": 11}})
+    assert watched(fresh) == 0
+    made = fresh.call("POST", "/v1/workloads", {**body, "cache": {"max": 2, "min": 2}})
+    assert watched(fresh) == 1
+    fresh.delete(made["id"])
 
 
 def by_url(node, *before):
