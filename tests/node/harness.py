@@ -21,6 +21,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "simnode"))
 from faulty_disk import Disk  # noqa: E402
+from masks import bits, cpus_of, is_one_run, longest_run  # noqa: E402
 from reservations import free_port, on_cpus_of_nodes, use_all_cpus  # noqa: E402,F401
 from simnode import SimNode  # noqa: E402
 
@@ -57,27 +58,6 @@ def wait_for(condition, what, deadline=DEADLINE):
         if time.monotonic() > end:
             raise AssertionError(f"waited {deadline} s in vain for {what}")
         time.sleep(0.005)
-
-
-def bits(mask):
-    return int(mask, 16).bit_count()
-
-
-def is_one_run(mask):
-    return "0" not in bin(int(mask, 16)).removeprefix("0b").rstrip("0")
-
-
-def longest_run(mask):
-    """The number of ways in the longest run."""
-    return max(map(len, bin(mask).removeprefix("0b").split("0")))
-
-
-def cpus_of(text):
-    cpus = set()
-    for item in filter(None, text.split(",")):
-        first, _, last = item.partition("-")
-        cpus |= set(range(int(first), int(last or first) + 1))
-    return cpus
 
 
 class Node:
@@ -318,7 +298,7 @@ class Node:
         node = self.call("GET", "/v1/node")
         wanted_cpus, with_tasks = {}, set()
         for w in workloads:
-            wanted_cpus.setdefault(w["cos_name"], set()).update(*[cpus_of(item) for item in w.get("core_ids", [])])
+            wanted_cpus.setdefault(w["cos_name"], set()).update(cpus_of(*w.get("core_ids", [])))
             if w.get("task_ids"):
                 with_tasks.add(w["cos_name"])
         for name, group in groups.items():
@@ -363,7 +343,7 @@ class Node:
         l2_owned = {}
         for w in workloads:
             most, least = w["cache"].get("max"), w["cache"].get("min")
-            cpus = set().union(*[cpus_of(item) for item in w["core_ids"]])
+            cpus = cpus_of(*w["core_ids"])
             assert set(w["granted_ways"]) == {cache for cache, its in caches.items() if w["cache"] and its & cpus}, w
             l2_touched = {cache for cache, its in l2_caches.items() if "l2" in w and its & cpus}
             assert set(w.get("granted_l2_ways", {})) == l2_touched, w

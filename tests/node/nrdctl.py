@@ -30,6 +30,12 @@ def run(node, *arguments, **more):
     return run_nrdctl("--socket", node.socket, "run", *arguments, **more)
 
 
+def comm_of(pid):
+    """nrdctl, until it has become the command."""
+    with open(f"/proc/{pid}/comm") as file:
+        return file.read().rstrip()
+
+
 def start_run(node, *arguments, **more):
     """`nrdctl run`, started."""
     return subprocess.Popen([NRDCTL, "--socket", node.socket, "run", *arguments], env=CLEAN, **more)

@@ -6,7 +6,8 @@ import pytest
 
 from cpu_host import FEED, PATHS, POOLS, ask, host  # noqa: F401
 from cpu_pools import LARGE, patch, post
-from harness import Node, cpus_of, wait_for
+from harness import Node, wait_for
+from masks import cpus_of
 from nrdctl import start_run
 
 NODES = ("2-7", "10-15")  # of pool fast, by NUMA node

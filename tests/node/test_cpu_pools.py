@@ -12,8 +12,9 @@ import subprocess
 import pytest
 
 from cpu_pools import LARGE, POOLS, patch, post, put
-from harness import DRIFT, Node, cpus_of, emptied, refusal, wait_for
-from nrdctl import nrdctl, run, start_run
+from harness import DRIFT, Node, emptied, refusal, wait_for
+from masks import cpus_of
+from nrdctl import comm_of, nrdctl, run, start_run
 
 
 @pytest.fixture
@@ -36,11 +37,6 @@ def large(shared):
 def allowed(pid):
     with open(f"/proc/{pid}/status") as file:
         return next(line.split("\t")[1].strip() for line in file if line.startswith("Cpus_allowed_list"))
-
-
-def command_of(pid):
-    with open(f"/proc/{pid}/comm") as file:
-        return file.read().strip()
 
 
 def test_a_command_runs_on_the_cpu_it_was_granted(node):
@@ -71,7 +67,7 @@ def test_the_answer_says_where_and_why(node):
 def test_a_grant_survives_kill_9_and_its_process_keeps_its_cpu(node):
     process = start_run(node, "--pool", "fast", "--count", "1", "--", "sleep", "1000")
     # nrd publishes before it answers: only the command shows that nrdctl has its answer.
-    wait_for(lambda: node.list() and node.list()[0]["status"] == "Successful" and command_of(process.pid) == "sleep" and allowed(process.pid) == "1", "the grant")
+    wait_for(lambda: node.list() and node.list()[0]["status"] == "Successful" and comm_of(process.pid) == "sleep" and allowed(process.pid) == "1", "the grant")
     node.kill9()
     assert process.poll() is None and allowed(process.pid) == "1"
     os.sched_setaffinity(process.pid, {0, 1})  # other software, meanwhile
@@ -87,7 +83,7 @@ def test_a_grant_survives_kill_9_and_its_process_keeps_its_cpu(node):
 
 def test_drift_of_a_mask_is_repaired(node):
     process = start_run(node, "--pool", "fast", "--count", "1", "--", "sleep", "1000")
-    wait_for(lambda: node.list() and command_of(process.pid) == "sleep" and allowed(process.pid) == "1", "the grant")
+    wait_for(lambda: node.list() and comm_of(process.pid) == "sleep" and allowed(process.pid) == "1", "the grant")
     os.sched_setaffinity(process.pid, {0, 1})
     wait_for(lambda: allowed(process.pid) == "1", "the repair")
     wait_for(lambda: "DRIFT_REPAIRED" in node.journal(), "the report")  # follows the write

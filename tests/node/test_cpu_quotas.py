@@ -6,7 +6,8 @@ import os
 import subprocess
 
 from cpu_pools import LARGE, POOLS, patch, post
-from harness import DEADLINE, Node, cpus_of, wait_for
+from harness import DEADLINE, Node, wait_for
+from masks import cpus_of
 from nrdctl import run
 
 # Who may take CPUs, and how many. The flag --unix-socket replaces the path.

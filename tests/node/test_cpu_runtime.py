@@ -7,7 +7,8 @@ import pytest
 
 from cpu_host import Host, assert_refused, host  # noqa: F401
 from cpu_pools import patch, post
-from harness import cpus_of, wait_for
+from harness import wait_for
+from masks import cpus_of
 
 POD = "/pod"
 

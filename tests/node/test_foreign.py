@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from harness import DRIFT, NRDCTL, Node, Refused, bits, wait_for
+from harness import DRIFT, NRDCTL, Node, Refused, wait_for
+from masks import bits
 
 MINE = "/sys/fs/resctrl/theirs"
 

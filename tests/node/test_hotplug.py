@@ -14,7 +14,8 @@ import threading
 
 import pytest
 
-from harness import Node, cpus_of, refusal, wait_for
+from harness import Node, refusal, wait_for
+from masks import cpus_of
 
 NETLINK_KOBJECT_UEVENT, KERNEL_GROUP = 15, 1
 CLONE_NEWNET = 0x40000000

@@ -4,7 +4,8 @@ import json
 import random
 
 import pytest
-from harness import DRIFT, Node, Refused, longest_run, wait_for
+from harness import DRIFT, Node, Refused, wait_for
+from masks import longest_run
 
 ALL = 0x7FFF  # 15 ways: OS 1, guarantee 6, best effort 5, shared 3
 

@@ -3,7 +3,8 @@
 import os
 
 import pytest
-from harness import Node, cpus_of
+from harness import Node
+from masks import cpus_of
 
 MACHINES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "simnode", "machines")
 NAMES = sorted(name.removesuffix(".conf") for name in os.listdir(MACHINES))

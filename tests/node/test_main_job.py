@@ -5,7 +5,8 @@ import os
 import sqlite3
 
 import pytest
-from harness import DRIFT, Node, cpus_of, emptied, refusal, wait_for
+from harness import DRIFT, Node, emptied, refusal, wait_for
+from masks import cpus_of
 from nrdctl import run_nrdctl
 
 

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from harness import Node, emptied, process
+from masks import cpus_of
 from nrdctl import nrdctl, run_nrdctl
 from system_bus import SystemBus
 from systemd import Systemd
@@ -31,13 +32,12 @@ def isolated_by_the_kernel():
                 text = file.read().strip()
         except OSError:
             continue
-        for first, last in re.findall(r"(\d+)(?:-(\d+))?", text):
-            found |= set(range(int(first), int(last or first) + 1))
+        found |= cpus_of(text)
     return found
 
 
 def numbers(text):
-    return {cpu for first, last in re.findall(r"(\d+)(?:-(\d+))?", text) for cpu in range(int(first), int(last or first) + 1)}
+    return cpus_of(*re.findall(r"\d+(?:-\d+)?", text))
 
 
 def test_irqbalance_is_kept_off_the_cpus_of_all_workloads(node):

@@ -3,7 +3,8 @@
 import pytest
 
 from cpu_pools import POOLS, post, put
-from harness import DRIFT, Node, cpus_of, refusal, wait_for
+from harness import DRIFT, Node, refusal, wait_for
+from masks import cpus_of
 from nrdctl import run
 
 TWO = """[[cpu.pools]]

@@ -7,7 +7,8 @@ import fcntl
 import os
 
 import pytest
-from harness import Node, cpus_of
+from harness import Node
+from masks import cpus_of
 from rmd_table import (CONFLICT, assert_put_back, counts, created, is_on_the_hardware_or_refused, masks, not_created, read,
                        refusal, rmd_body)
 from test_races import at_once

@@ -5,7 +5,8 @@ import os
 
 import pytest
 import yaml
-from harness import Node, cpus_of, wait_for
+from harness import Node, wait_for
+from masks import cpus_of
 from rmd_table import (CONFLICT, INVALID, JSON, carried_over, checked, counts, created, daemon, kept, masks, not_created, read,
                        refusal, rmd_body)
 from fixtures import CLIENT, UnixConnection, ask, basic, name

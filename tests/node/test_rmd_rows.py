@@ -6,7 +6,8 @@ The node, its endpoints and its operation are in test_rmd_rows_node.py.
 import json
 
 import pytest
-from harness import Node, Refused, bits, cpus_of
+from harness import Node, Refused
+from masks import bits, cpus_of
 from rmd_table import CONFLICT, INVALID, came_from_elsewhere, counts, created, masks, not_created, refusal, rmd_body
 from test_branch_monitoring import FASTEST, SLOWEST, monitored, pinned
 from test_cache_view import RMD

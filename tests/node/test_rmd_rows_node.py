@@ -11,7 +11,8 @@ import subprocess
 import tomllib
 
 import pytest
-from harness import Node, cpus_of, wait_for
+from harness import Node, wait_for
+from masks import cpus_of
 from rmd_table import CONFLICT, JSON, ROOT, assert_put_back, carried_over, checked, created, daemon, masks, not_created, read, rmd_body
 from fixtures import CLIENT, UnixConnection, ask, basic, name
 from test_genconf import genconf

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from harness import DEADLINE, NRDCTL, Node, emptied, refusal, wait_for
-from nrdctl import CLEAN, run, start_run
+from nrdctl import CLEAN, comm_of, run, start_run
 
 
 @pytest.fixture(scope="module")
@@ -30,15 +30,10 @@ def fresh():
         yield node
 
 
-def comm_of(process):
-    with open(f"/proc/{process.pid}/comm") as file:
-        return file.read().rstrip()
-
-
 def started(node, *arguments):
     process = start_run(node, "--cpus", "0", "--ways", "2", "--", *arguments, stdout=subprocess.PIPE, text=True)
     # The workload is listed before nrdctl has its answer, without which it would not run the command.
-    wait_for(lambda: comm_of(process) == os.path.basename(arguments[0]), "the command to run")
+    wait_for(lambda: comm_of(process.pid) == os.path.basename(arguments[0]), "the command to run")
     return process
 
 

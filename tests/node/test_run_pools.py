@@ -13,7 +13,7 @@ import pytest
 
 from cpu_host import POOLS, Host, host  # noqa: F401
 from harness import DEADLINE, NRDCTL, wait_for
-from nrdctl import CLEAN, run, start_run
+from nrdctl import CLEAN, comm_of, run, start_run
 from reservations import public_folder
 from test_cpu_quotas import Client
 
@@ -58,11 +58,6 @@ def runs_in_scope(host, pid):
 
 def scope_of(host):
     return f"/nrd.slice/nrd-{host.node.list()[0]['id']}.scope"
-
-
-def comm_of(pid):
-    with open(f"/proc/{pid}/comm") as file:
-        return file.read().rstrip()
 
 
 def assert_free(host, before):

@@ -8,7 +8,8 @@ import pytest
 
 from daemon_node import SOCKET
 from machine import Machine
-from rdt_node import RdtNode, cpus_of
+from masks import cpus_of
+from rdt_node import RdtNode
 
 NRDCTL = os.environ.get("NRDCTL")
 CGROUPS = "/sys/fs/cgroup"

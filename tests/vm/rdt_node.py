@@ -3,6 +3,7 @@
 import functools
 
 from daemon_node import DaemonNode
+from masks import cpus_of
 
 RESCTRL = "/sys/fs/resctrl"
 # SDM vol. 4, and AMD's 56375 for the bandwidth.
@@ -12,14 +13,6 @@ KHZ_PER_RATIO = 100_000
 MBPS_PER_UNIT = 125  # AMD counts in eighths of GB/s
 # What changes by itself: counters, processes of the root, the outcome of the last write.
 PASSING = ["mon_data", "tasks", "last_cmd_status"]
-
-
-def cpus_of(*lists):
-    cpus = set()
-    for item in filter(None, ",".join(lists).strip().split(",")):
-        first, _, last = item.partition("-")
-        cpus |= set(range(int(first), int(last or first) + 1))
-    return cpus
 
 
 def granted_to(workload):

@@ -12,7 +12,7 @@ import pytest
 from daemon_node import SOCKET, STATE, DaemonNode
 from machine import MachineError
 from pool_node import ATTEMPTS, CGROUPS, LONG, NRDCTL, SystemdNode, started
-from rdt_node import cpus_of
+from masks import cpus_of
 from shape import Shape
 
 pytestmark = LONG

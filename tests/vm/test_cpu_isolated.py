@@ -5,7 +5,7 @@ CPUs once the cpuset controller is enabled, unless the slices are limited to the
 import pytest
 
 from pool_node import KERNEL, LONG, SystemdNode, started
-from rdt_node import cpus_of
+from masks import cpus_of
 from shape import Shape
 
 pytestmark = LONG

@@ -6,7 +6,7 @@ import pytest
 
 from machine import Machine
 from pool_node import LONG, PoolNode
-from rdt_node import cpus_of
+from masks import cpus_of
 from shape import Shape
 
 pytestmark = LONG

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from pool_node import PoolNode, started
-from rdt_node import cpus_of
+from masks import cpus_of
 from shape import Shape
 
 # 2 sockets of 2 cores with 2 threads: 0-3 and 4-7; the threads of a core are neighbours.

@@ -7,7 +7,7 @@ import pytest
 
 from daemon_node import SOCKET
 from pool_node import CGROUPS, KERNEL, LONG, SystemdNode, started
-from rdt_node import cpus_of
+from masks import cpus_of
 from shape import Shape
 
 pytestmark = LONG

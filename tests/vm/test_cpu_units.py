@@ -4,7 +4,7 @@
 import pytest
 
 from pool_node import CGROUPS, SystemdNode, started
-from rdt_node import cpus_of
+from masks import cpus_of
 from shape import Shape
 
 SHAPE = Shape(threads=1)  # 2 sockets of 2 CPUs: each is emulated, and takes time of the others
