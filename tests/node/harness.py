@@ -60,6 +60,13 @@ def wait_for(condition, what, deadline=DEADLINE):
         time.sleep(0.005)
 
 
+def replace(path, content):
+    """Another file with this content takes its place."""
+    with open(path + ".new", "wb") as file:
+        file.write(content if isinstance(content, bytes) else content.encode())
+    os.rename(path + ".new", path)
+
+
 class Node:
     host = "127.0.0.1"
 
@@ -199,6 +206,15 @@ class Node:
     def terminate(self):
         self.daemon.send_signal(signal.SIGTERM)
         return self.wait_dead()
+
+    def sighup(self, *messages):
+        """Until the journal has one of these messages once more."""
+        def said():
+            return sum(self.journal().count(message) for message in messages)
+
+        before = said()
+        self.daemon.send_signal(signal.SIGHUP)
+        wait_for(lambda: said() > before, f"one of {messages}")
 
     def reboot(self):
         """Power off and on: the daemon is gone, and of the hardware's state nothing is left."""

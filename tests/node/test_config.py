@@ -10,7 +10,7 @@ import signal
 import time
 
 import pytest
-from harness import DRIFT, Node, Refused, refusal, use_all_cpus, wait_for
+from harness import DRIFT, Node, Refused, refusal, replace, use_all_cpus, wait_for
 
 use_all_cpus()
 POLICY = "[default.gold.cache]\nmax = {0}\nmin = {0}\n"
@@ -25,9 +25,7 @@ class Configured(Node):
         if name:
             os.makedirs(self.config + ".d", exist_ok=True)
             path = os.path.join(self.config + ".d", name)
-        with open(path + ".new", "w") as file:
-            file.write(text)
-        os.rename(path + ".new", path)
+        replace(path, text)
 
     def settings(self):
         return {setting["key"]: setting for setting in self.call("GET", "/v1/config")["settings"]}

@@ -31,9 +31,7 @@ class Declared(Node):
         os.rename(path + ".new", path)
 
     def reload(self):
-        before = self.journal().count("DECLARED_APPLIED")
-        self.daemon.send_signal(signal.SIGHUP)
-        wait_for(lambda: self.journal().count("DECLARED_APPLIED") > before, "the files to be applied")
+        self.sighup("DECLARED_APPLIED")
 
     def ids(self):
         return {workload["id"]: workload["origin"] for workload in self.list()}

@@ -9,7 +9,6 @@ import ipaddress
 import os
 import re
 import shutil
-import signal
 import socket
 import ssl
 import subprocess
@@ -20,7 +19,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from harness import DEADLINE, Node, free_port, wait_for
+from harness import DEADLINE, Node, free_port, replace
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 NRD_PAM = os.environ.get("NRD_PAM") or os.path.join(ROOT, "build/dev/api/nrd-pam")
@@ -120,12 +119,8 @@ def replace_authority(service, *authorities):
     for path in authorities:
         with open(path, "rb") as file:
             pem += file.read()
-    reloads = service.journal().count("TLS_RELOADED")
-    with open(service.authority.path + ".new", "wb") as file:
-        file.write(pem)
-    os.rename(service.authority.path + ".new", service.authority.path)
-    service.daemon.send_signal(signal.SIGHUP)
-    wait_for(lambda: service.journal().count("TLS_RELOADED") > reloads, "the reload")
+    replace(service.authority.path, pem)
+    service.sighup("TLS_RELOADED")
 
 
 def basic(user, password):

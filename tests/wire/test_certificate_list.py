@@ -3,7 +3,6 @@
 import contextlib
 import os
 import shutil
-import signal
 import tempfile
 
 import pytest
@@ -40,12 +39,7 @@ def put(certificate, folder):
 
 def reload(service):
     """Until nrd has read everything again."""
-    def ends():
-        return service.journal().count("CONFIG_RELOADED") + service.journal().count("CONFIG_NOT_RELOADED")
-
-    before = ends()
-    service.daemon.send_signal(signal.SIGHUP)
-    wait_for(lambda: ends() > before, "the reload")
+    service.sighup("CONFIG_RELOADED", "CONFIG_NOT_RELOADED")
 
 
 def code(service, certificate):

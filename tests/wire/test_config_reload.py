@@ -6,16 +6,14 @@ import stat
 
 import pytest
 
-from harness import wait_for
+from harness import replace, wait_for
 from fixtures import CLIENT, SERVER, Accounts, Authority, Service, ask, basic, member, name, shadowed, socket_for
 
 SOMEGROUP = 60  # `games`
 
 
 def write(service, text):
-    with open(service.config + ".new", "w") as file:
-        file.write(text)
-    os.rename(service.config + ".new", service.config)
+    replace(service.config, text)
 
 
 def text_of(service):

@@ -11,7 +11,7 @@ import threading
 
 import pytest
 
-from harness import NRD, wait_for
+from harness import NRD, replace, wait_for
 from fixtures import CLIENT, DAY, NOW, SERVER, Authority, Service, ask, name
 
 
@@ -87,8 +87,7 @@ def test_a_session_lasts_five_minutes_and_none_outlives_a_reload():
         first, _ = visit(None)
         second, is_resumed = visit(first)
         assert is_resumed and (first.ticket_lifetime_hint, second.time) == (300, first.time)
-        service.daemon.send_signal(signal.SIGHUP)
-        wait_for(lambda: "TLS_RELOADED" in service.journal(), "the reload")
+        service.sighup("TLS_RELOADED")
         for session in (first, second):
             assert not visit(session)[1]
 
@@ -100,8 +99,7 @@ def test_a_long_poll_that_waits_is_answered_after_a_reload_and_the_next_request_
         service.health()  # the one thread that reads requests has read the other before this one
         other = Authority(service.pki, "Other")
         replace(service.authority.path, read(other.path))
-        service.daemon.send_signal(signal.SIGHUP)
-        wait_for(lambda: "TLS_RELOADED" in service.journal(), "the reload")
+        service.sighup("TLS_RELOADED")
         id = service.create("4", 1, 1)["id"]
         answer = connection.getresponse()
         assert answer.status == 200 and f'"id":"{id}"'.encode() in answer.read()
@@ -114,10 +112,12 @@ def shown_subject(service):
     return re.search(r"subject=(.*)", s_client(service).stdout)[1].strip()
 
 
-def replace(path, content):
-    with open(path + ".new", "wb") as file:
-        file.write(content)
-    os.rename(path + ".new", path)
+def another(service, what, config):
+    """The command of a second daemon on this node, which has the configuration."""
+    path = os.path.join(service.pki, what)
+    replace(path + ".toml", config)
+    return service.sim.inside([NRD, "--config", path + ".toml", "--state-dir", os.path.join(service.folder, what),
+                               "--unix-socket", os.path.join(service.folder, what + ".sock")])
 
 
 def read(path):
@@ -185,8 +185,7 @@ def test_a_new_authority_holds_for_new_connections():
         other = Authority(service.pki, "Other")
         newcomer = other.sign("newcomer.pem", name("Zoe", "Admin"), CLIENT)
         replace(service.authority.path, read(service.authority.path) + read(other.path))
-        service.daemon.send_signal(signal.SIGHUP)
-        wait_for(lambda: "TLS_RELOADED" in service.journal(), "the reload")
+        service.sighup("TLS_RELOADED")
         assert ask(service.tls(newcomer), "GET", "/v1/health")[0] == 200
         assert ask(service.tls(service.admin), "GET", "/v1/health")[0] == 200
 
@@ -233,12 +232,8 @@ def test_a_daemon_with_wrong_files_does_not_start_and_names_the_file(service, fi
         files[file] = os.path.join(service.pki, "absent.pem")
     else:
         replace(files[file], content)
-    config = os.path.join(service.pki, "wrong.toml")
-    with open(config, "w") as out:
-        out.write("[tls]\n" + "".join(f'{key} = "{path}"\n' for key, path in files.items()))
-    refused = subprocess.run(service.sim.inside([NRD, "--config", config, "--state-dir", os.path.join(service.folder, "wrong"),
-                                               "--unix-socket", os.path.join(service.folder, "wrong.sock")]),
-                             capture_output=True, text=True, timeout=60)
+    config = "[tls]\n" + "".join(f'{key} = "{path}"\n' for key, path in files.items())
+    refused = subprocess.run(another(service, "wrong", config), capture_output=True, text=True, timeout=60)
     assert refused.returncode == 1 and files[file] in refused.stderr and said in refused.stderr, refused.stderr
 
 
@@ -250,11 +245,8 @@ def test_a_key_with_a_passphrase_is_refused_and_not_asked_for(service):
         pytest.skip("there are no terminals here (no devpts)")
     locked = os.path.join(service.pki, "locked.pem")
     subprocess.run(["/usr/bin/openssl", "pkey", "-in", service.server, "-aes256", "-passout", "pass:secret", "-out", locked], check=True)
-    config = os.path.join(service.pki, "locked.toml")
-    with open(config, "w") as out:
-        out.write(f'[tls]\ncertificate = "{service.server}"\nkey = "{locked}"\nclient_ca = "{service.authority.path}"\n')
-    command = service.sim.inside([NRD, "--config", config, "--state-dir", os.path.join(service.folder, "locked"), "--unix-socket",
-                                os.path.join(service.folder, "locked.sock")])
+    config = f'[tls]\ncertificate = "{service.server}"\nkey = "{locked}"\nclient_ca = "{service.authority.path}"\n'
+    command = another(service, "locked", config)
     # script(1) gives it a terminal, on which it could ask.
     refused = subprocess.run(["/usr/bin/script", "-qec", " ".join(command), "/dev/null"], stdin=subprocess.DEVNULL,
                              capture_output=True, text=True, timeout=60)
@@ -263,12 +255,8 @@ def test_a_key_with_a_passphrase_is_refused_and_not_asked_for(service):
 
 def test_an_expired_server_certificate_is_refused(service):
     old = service.authority.sign("old-server.pem", name("old"), SERVER, NOW - 9 * DAY, NOW - DAY)
-    config = os.path.join(service.pki, "old.toml")
-    with open(config, "w") as out:
-        out.write(f'[tls]\ncertificate = "{old}"\nkey = "{old}"\nclient_ca = "{service.authority.path}"\n')
-    refused = subprocess.run(service.sim.inside([NRD, "--config", config, "--state-dir", os.path.join(service.folder, "old"),
-                                               "--unix-socket", os.path.join(service.folder, "old.sock")]),
-                             capture_output=True, text=True, timeout=60)
+    config = f'[tls]\ncertificate = "{old}"\nkey = "{old}"\nclient_ca = "{service.authority.path}"\n'
+    refused = subprocess.run(another(service, "old", config), capture_output=True, text=True, timeout=60)
     assert refused.returncode == 1 and "has expired" in refused.stderr
 
 
