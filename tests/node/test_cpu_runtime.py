@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from cpu_host import Host, assert_refused, host  # noqa: F401
+from cpu_host import assert_refused, host  # noqa: F401
 from cpu_pools import patch, post
 from harness import wait_for
 from masks import cpus_of
