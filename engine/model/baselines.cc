@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/find_in.h"
 #include "engine/model/cpu_noise.h"
 #include "engine/model/setting.h"
 
@@ -41,11 +42,11 @@ void claim_frequencies(Baselines& added, const NodeState& state, const pstate::S
   const Baselines& baselines = state.baselines;
   std::map<CpuId, pstate::FrequencySetting> claimed;
   for (const auto& [cpu, wanted] : setting.cpus) {
-    const auto found = state.observed.pstate.cpus.find(cpu);
-    if (baselines.frequencies.contains(cpu) || found == state.observed.pstate.cpus.end()) continue;
+    const pstate::FrequencySetting* found = find_in(state.observed.pstate.cpus, cpu);
+    if (baselines.frequencies.contains(cpu) || !found) continue;
     // A CPU that was offline when the others of its domain were claimed shows nrd's own setting; before, it had theirs.
-    const std::optional<CpuId> other = found->second == wanted ? claimed_beside(state, cpu) : std::nullopt;
-    const pstate::FrequencySetting& before = other ? baselines.frequencies.at(*other) : found->second;
+    const std::optional<CpuId> other = *found == wanted ? claimed_beside(state, cpu) : std::nullopt;
+    const pstate::FrequencySetting& before = other ? baselines.frequencies.at(*other) : *found;
     claimed[cpu] = before;
     if (other && given_back(baselines, *other) != before)
       added.frequencies_of_others[cpu] = given_back(baselines, *other);
@@ -59,12 +60,12 @@ std::map<CpuId, pstate::FrequencySetting> written_by_others(const NodeState& sta
                                                             const CpuSet& except) {
   std::map<CpuId, pstate::FrequencySetting> written;
   for (const auto& [cpu, knobs] : wanted.cpus) {
-    const auto facts = state.facts.pstate.cpus.find(cpu);
-    const auto found = state.observed.pstate.cpus.find(cpu);
-    if (!state.baselines.frequencies.contains(cpu) || facts == state.facts.pstate.cpus.end()) continue;
-    if (found == state.observed.pstate.cpus.end() || facts->second.domain.intersects(except)) continue;
+    const pstate::Cpu* facts = find_in(state.facts.pstate.cpus, cpu);
+    const pstate::FrequencySetting* found = find_in(state.observed.pstate.cpus, cpu);
+    if (!state.baselines.frequencies.contains(cpu) || !facts) continue;
+    if (!found || facts->domain.intersects(except)) continue;
     const pstate::FrequencySetting& before = given_back(state.baselines, cpu);
-    const pstate::FrequencySetting after = with_written(before, found->second, knobs);
+    const pstate::FrequencySetting after = with_written(before, *found, knobs);
     if (after != before) written.emplace(cpu, after);
   }
   return written;
@@ -92,9 +93,9 @@ Baselines unclaimed(const NodeState& state, const Setting& setting) {
   Baselines added;
   for (const auto& [clos, caches] : setting.rdt.ways) {
     if (clos != kRootClass) continue;
-    const auto claimed = baselines.ways.find(clos);
+    const auto* claimed = find_in(baselines.ways, clos);
     for (const auto& [cache, wanted] : caches) {
-      if (claimed != baselines.ways.end() && claimed->second.contains(cache)) continue;
+      if (claimed && claimed->contains(cache)) continue;
       if (const auto ways = observed.rdt.ways_of(clos, cache)) added.ways[clos][cache] = *ways;
     }
   }
@@ -111,25 +112,22 @@ Baselines unclaimed(const NodeState& state, const Setting& setting) {
     if (clos != kRootClass && !baselines.tasks.contains({task, clos})) added.tasks.insert({task, clos});
   }
   for (const auto& [target, limit] : setting.cpuset.limited) {
-    const auto masks = observed.cpuset.targets.find(target);
-    const bool is_known = masks != observed.cpuset.targets.end() && !masks->second.cpus.empty();
-    if (!is_known || baselines.cpu_sets.contains(target)) continue;
-    added.cpu_sets[target] = masks->second;
+    const cpuset::Masks* masks = find_in(observed.cpuset.targets, target);
+    if (!masks || masks->cpus.empty() || baselines.cpu_sets.contains(target)) continue;
+    added.cpu_sets[target] = *masks;
     added.cpu_sets[target].inner.clear();  // not nrd's to restore
   }
   for (const auto& [target, share] : setting.cpuset.shares) {
-    const auto found = observed.cpuset.shares.find(target);
-    if (found != observed.cpuset.shares.end() && !baselines.cpu_shares.contains(target))
-      added.cpu_shares[target] = found->second;
+    const cpuset::Share* found = find_in(observed.cpuset.shares, target);
+    if (found && !baselines.cpu_shares.contains(target)) added.cpu_shares[target] = *found;
   }
   for (const auto& [target, nodes] : setting.cpuset.memory) {
-    const auto found = observed.cpuset.memory.find(target);
-    if (found != observed.cpuset.memory.end() && !baselines.memory.contains(target))
-      added.memory[target] = found->second.own;
+    const cpuset::Memory* found = find_in(observed.cpuset.memory, target);
+    if (found && !baselines.memory.contains(target)) added.memory[target] = found->own;
   }
   for (const auto& [cpu, limit] : setting.cpuset.latency) {
-    const auto found = observed.cpuset.latency.find(cpu);
-    if (found != observed.cpuset.latency.end() && !baselines.latency.contains(cpu)) added.latency[cpu] = found->second;
+    const cpuset::LatencyLimit* found = find_in(observed.cpuset.latency, cpu);
+    if (found && !baselines.latency.contains(cpu)) added.latency[cpu] = *found;
   }
   added.noise = unclaimed_noise(state, setting);
   claim_frequencies(added, state, setting.pstate);
@@ -154,9 +152,8 @@ Setting without_unclaimed(Setting setting, const Baselines& baselines) {
   std::erase_if(setting.cpuset.memory, [&](const auto& entry) { return !baselines.memory.contains(entry.first); });
   std::erase_if(setting.cpuset.latency, [&](const auto& entry) { return !baselines.latency.contains(entry.first); });
   std::erase_if(setting.cpuset.noise, [&](const auto& entry) {
-    const auto claim = baselines.noise.find(entry.first);
-    return claim == baselines.noise.end() ||
-           std::ranges::find(claim->second.written, entry.second) == claim->second.written.end();
+    const NoiseClaim* claim = find_in(baselines.noise, entry.first);
+    return !claim || std::ranges::find(claim->written, entry.second) == claim->written.end();
   });
   return setting;
 }
@@ -165,24 +162,23 @@ Baselines owned_baselines(const NodeState& state) {
   const Setting unused = setting_of(with_workloads(state, {}));
   const auto used = ways_in_use(state);
   const auto is_needed = [&used](ClosId clos, CacheId cache) {
-    const auto group = used.find(clos);
-    return group != used.end() && group->second.contains(cache);
+    const auto* caches = find_in(used, clos);
+    return caches && caches->contains(cache);
   };
   Baselines kept = state.baselines;
   for (const auto& [clos, caches] : unused.rdt.ways) {
     for (const auto& [cache, baseline] : caches) {
-      const auto group = state.observed.rdt.classes.find(clos);
-      if (is_needed(clos, cache) || group == state.observed.rdt.classes.end()) continue;
-      const auto ways = group->second.ways.find(cache);
-      const bool is_split = group->second.split.contains(cache);
-      if (ways != group->second.ways.end() && (ways->second != baseline || is_split)) kept.ways[clos].erase(cache);
+      if (is_needed(clos, cache)) continue;
+      const std::optional<WayMask> ways = state.observed.rdt.ways_of(clos, cache);
+      const bool is_split = state.observed.rdt.split_of(clos, cache).has_value();
+      if (ways && (*ways != baseline || is_split)) kept.ways[clos].erase(cache);
     }
     if (kept.ways[clos].empty()) kept.ways.erase(clos);
   }
   for (const auto& [cpu, clos] : unused.rdt.cpus) {
     if (owns_class_of(state, cpu) || (state.config->groups.os | state.config->groups.infra).contains(cpu)) continue;
-    const auto group = state.observed.rdt.classes.find(clos);
-    if (group == state.observed.rdt.classes.end() || !group->second.cpus.contains(cpu)) kept.cpus.edit().erase(cpu);
+    const rdt::Class* group = find_in(state.observed.rdt.classes, clos);
+    if (!group || !group->cpus.contains(cpu)) kept.cpus.edit().erase(cpu);
   }
   return kept;
 }
@@ -190,15 +186,15 @@ Baselines owned_baselines(const NodeState& state) {
 std::vector<TaskClaim> finished_task_claims(const NodeState& state) {
   const rdt::Setting wanted = task_classes_of(state);
   const auto is_full = [&state](ClosId clos) {
-    const auto group = state.observed.rdt.classes.find(clos);
-    return group != state.observed.rdt.classes.end() && group->second.has_tasks();
+    const rdt::Class* group = find_in(state.observed.rdt.classes, clos);
+    return group && group->has_tasks();
   };
   std::vector<TaskClaim> finished;
   for (const TaskClaim& claim : state.baselines.tasks) {
-    const auto to = wanted.tasks.find(claim.task);
-    if (to != wanted.tasks.end() && to->second == claim.clos) continue;
-    const auto places = state.observed.rdt.tasks.find(claim.task);
-    const bool is_in_it = places != state.observed.rdt.tasks.end() && places->second.contains(text_of(claim.clos));
+    const ClosId* to = find_in(wanted.tasks, claim.task);
+    if (to && *to == claim.clos) continue;
+    const auto* places = find_in(state.observed.rdt.tasks, claim.task);
+    const bool is_in_it = places && places->contains(text_of(claim.clos));
     const bool is_full_of_others = wanted.without_tasks.contains(claim.clos) && is_full(claim.clos);
     if (!is_in_it && !is_full_of_others) finished.push_back(claim);
   }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/find_in.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/model/cpu_shares.h"
 #include "engine/model/foreign_groups.h"
@@ -28,8 +29,8 @@ unsigned ways_of(const NodeState& state, const std::string& origin, unsigned res
   for (const auto& [cache, cpus] : state.facts.rdt.main().caches) {
     WayMask ways = guarantee_ways_for(state, origin) - foreign_ways(state, cache);
     for (const auto& [id, workload] : state.workloads) {
-      const auto granted = workload.grant.ways.find(cache);
-      if (!is_guarantee_of(workload, origin) && granted != workload.grant.ways.end()) ways = ways - granted->second;
+      const WayMask* granted = find_in(workload.grant.ways, cache);
+      if (granted && !is_guarantee_of(workload, origin)) ways = ways - *granted;
     }
     least = std::min(least, ways.count());
   }

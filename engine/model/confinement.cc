@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/find_in.h"
 #include "engine/model/cpu_sets.h"
 
 namespace nrd {
@@ -79,16 +80,16 @@ CpuSet cpus_of_others(const NodeState& state) {
 bool overwrites_unclaimed(const NodeState& state) {
   if (!state.facts.cpuset.overwrites_affinity) return false;
   return std::ranges::any_of(confinement_of(state), [&state](const auto& entry) {
-    const auto found = state.observed.cpuset.targets.find(entry.first);
-    const bool is_absent = found != state.observed.cpuset.targets.end() && found->second.cpus.empty();
+    const cpuset::Masks* masks = find_in(state.observed.cpuset.targets, entry.first);
+    const bool is_absent = masks && masks->cpus.empty();
     return !is_absent && !state.baselines.cpu_sets.contains(entry.first);
   });
 }
 
 std::optional<cpuset::Masks> observed_partition(const NodeState& state) {
-  const auto found = state.observed.cpuset.targets.find(kPartition);
+  const cpuset::Masks* found = find_in(state.observed.cpuset.targets, kPartition);
   const bool is_one = state.config->confinement == Confinement::Partition;
-  return is_one && found != state.observed.cpuset.targets.end() ? std::optional(found->second) : std::nullopt;
+  return is_one && found ? std::optional(*found) : std::nullopt;
 }
 
 Result<void> check_confinement(const NodeConfig& config, const NodeFacts& facts) {
@@ -128,9 +129,9 @@ Result<void> check_limited_targets(const NodeState& state, Confinement next) {
   std::string names;
   for (const auto& [id, workload] : state.workloads) {
     for (const Target& target : targets_of(workload)) {
-      const auto group = state.observed.cpuset.groups.find(target);
-      if (group == state.observed.cpuset.groups.end() || is_gone(state, target)) continue;
-      const std::string top_level = top_level_of(target, group->second);
+      const cpuset::Group* group = find_in(state.observed.cpuset.groups, target);
+      if (!group || is_gone(state, target)) continue;
+      const std::string top_level = top_level_of(target, *group);
       if (is_confined(state.config->confinement, top_level) || !is_confined(next, top_level)) continue;
       const bool is_task = target.kind == Target::Kind::Task;
       names += (names.empty() ? "" : ", ") + (is_task ? "task " + std::to_string(target.task.id) : target.name) +
@@ -145,12 +146,12 @@ Result<void> check_limited_targets(const NodeState& state, Confinement next) {
 
 std::string confinement_problem(const NodeState& state) {
   for (const auto& [target, cpus] : confinement_of(state)) {
-    const auto found = state.observed.cpuset.targets.find(target);
-    if (found == state.observed.cpuset.targets.end() || found->second.cpus.empty()) continue;
-    if (found->second.cpus == cpus && found->second.partition == cpuset::limited_to(target, cpus).partition) continue;
-    const std::string& kind = found->second.partition;
-    return "the rest of the host may run on CPUs of pools: " + target.name + " runs on CPU " +
-           found->second.cpus.to_string() + (kind.empty() ? "" : " (" + kind + ")") + ", not on " + cpus.to_string() +
+    const cpuset::Masks* masks = find_in(state.observed.cpuset.targets, target);
+    if (!masks || masks->cpus.empty()) continue;
+    if (masks->cpus == cpus && masks->partition == cpuset::limited_to(target, cpus).partition) continue;
+    const std::string& kind = masks->partition;
+    return "the rest of the host may run on CPUs of pools: " + target.name + " runs on CPU " + masks->cpus.to_string() +
+           (kind.empty() ? "" : " (" + kind + ")") + ", not on " + cpus.to_string() +
            "; check AllowedCPUs= of units at the top level";
   }
   return {};

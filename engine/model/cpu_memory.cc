@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/find_in.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/model/setting_changes.h"
 
@@ -12,10 +13,9 @@ using cpuset::Memory;
 using cpuset::MemoryNodes;
 using cpuset::Target;
 
-// nullopt: it has none, or has not been observed.
-std::optional<Memory> observed_memory(const NodeState& state, const Target& target) {
-  const auto found = state.observed.cpuset.memory.find(target);
-  return found == state.observed.cpuset.memory.end() ? std::nullopt : std::optional(found->second);
+// Null: it has none, or has not been observed.
+const Memory* observed_memory(const NodeState& state, const Target& target) {
+  return find_in(state.observed.cpuset.memory, target);
 }
 
 bool is_moving(const NodeState& state, const Target& target) {
@@ -78,19 +78,19 @@ bool has_unobserved_memory(const NodeState& state) {
 void add_memory(cpuset::Setting& wanted, const NodeState& state) {
   const std::map<Target, MemoryNodes> bound = bound_memory(state);
   for (const auto& [target, nodes] : bound) {
-    const std::optional<Memory> memory = observed_memory(state, target);
+    const Memory* memory = observed_memory(state, target);
     const bool is_elsewhere = memory && memory->is_used && memory->nodes != nodes;
     if (!is_elsewhere) wanted.memory[target] = nodes;
   }
   for (const auto& [target, own] : state.baselines.memory) {
-    const std::optional<Memory> memory = observed_memory(state, target);
+    const Memory* memory = observed_memory(state, target);
     const bool is_left = is_gone(state, target) || is_moving(state, target) || (memory && memory->is_used);
     if (!bound.contains(target) && !is_left) wanted.restored_memory[target] = own;
   }
 }
 
 bool awaits_release(const NodeState& state, const Target& target) {
-  const std::optional<Memory> memory = observed_memory(state, target);
+  const Memory* memory = observed_memory(state, target);
   return state.baselines.memory.contains(target) && memory && memory->is_used && !is_moving(state, target) &&
          !is_gone(state, target) && !is_bound(state, target);
 }
@@ -99,7 +99,7 @@ std::optional<cpuset::MemoryChange> memory_move_of(const NodeState& state, const
   const std::optional<MemoryNodes> nodes = memory_of(workload);
   if (!nodes || !workload.spec.cpu->migrate) return std::nullopt;
   for (const Target& target : targets_of(workload)) {
-    const std::optional<Memory> memory = observed_memory(state, target);
+    const Memory* memory = observed_memory(state, target);
     if (memory && memory->is_used && memory->nodes != *nodes)
       return cpuset::MemoryChange{.target = target, .nodes = *nodes};
   }
@@ -136,7 +136,7 @@ bool has_its_memory(const NodeState& state, const Workload& workload) {
   const std::optional<MemoryNodes> nodes = memory_of(workload);
   if (!nodes) return true;
   return std::ranges::all_of(targets_of(workload), [&](const Target& target) {
-    const std::optional<Memory> memory = observed_memory(state, target);
+    const Memory* memory = observed_memory(state, target);
     return is_gone(state, target) || (memory && memory->nodes == *nodes);
   });
 }

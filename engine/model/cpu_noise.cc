@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/find_in.h"
+
 namespace nrd {
 namespace {
 
@@ -33,9 +35,8 @@ CpuSet low_noise_cpus(const NodeState& state) {
 
 // The claim on `source` if it still runs where nrd has put it.
 const NoiseClaim* claim_on(const NodeState& state, const cpuset::NoiseSource& source, const CpuSet& cpus) {
-  const auto claim = state.baselines.noise.find(source);
-  if (claim == state.baselines.noise.end()) return nullptr;
-  return std::ranges::find(claim->second.written, cpus) == claim->second.written.end() ? nullptr : &claim->second;
+  const NoiseClaim* claim = find_in(state.baselines.noise, source);
+  return claim && std::ranges::find(claim->written, cpus) != claim->written.end() ? claim : nullptr;
 }
 
 // The kernel refuses a set without an online CPU.
@@ -87,8 +88,8 @@ CpuSet unreadable_latency(const NodeState& state, const Setting& setting) {
 
 bool has_its_latency(const NodeState& state, const Workload& workload) {
   return std::ranges::all_of(limits_of(state, workload), [&state](const auto& wanted) {
-    const auto found = state.observed.cpuset.latency.find(wanted.first);
-    return found != state.observed.cpuset.latency.end() && found->second == wanted.second;
+    const LatencyLimit* limit = find_in(state.observed.cpuset.latency, wanted.first);
+    return limit && *limit == wanted.second;
   });
 }
 
@@ -115,14 +116,14 @@ void add_noise(cpuset::Setting& wanted, const NodeState& state) {
 std::map<cpuset::NoiseSource, NoiseClaim> unclaimed_noise(const NodeState& state, const Setting& setting) {
   std::map<cpuset::NoiseSource, NoiseClaim> added;
   for (const auto& [source, goal] : setting.cpuset.noise) {
-    const auto found = state.observed.cpuset.noise.find(source);
-    if (found == state.observed.cpuset.noise.end()) continue;
-    const NoiseClaim* claim = claim_on(state, source, found->second);
-    NoiseClaim next = claim ? *claim : NoiseClaim{.before = found->second, .written = {}};
+    const CpuSet* cpus = find_in(state.observed.cpuset.noise, source);
+    if (!cpus) continue;
+    const NoiseClaim* claim = claim_on(state, source, *cpus);
+    NoiseClaim next = claim ? *claim : NoiseClaim{.before = *cpus, .written = {}};
     if (std::ranges::find(next.written, goal) != next.written.end()) continue;
     next.written.push_back(goal);
-    const auto known = state.baselines.noise.find(source);
-    if (known == state.baselines.noise.end() || known->second != next) added.emplace(source, std::move(next));
+    const NoiseClaim* known = find_in(state.baselines.noise, source);
+    if (!known || *known != next) added.emplace(source, std::move(next));
   }
   return added;
 }

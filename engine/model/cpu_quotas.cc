@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/find_in.h"
+
 namespace nrd {
 
 CpuQuota combined(CpuQuota a, const CpuQuota& b) {
@@ -11,18 +13,17 @@ CpuQuota combined(CpuQuota a, const CpuQuota& b) {
 }
 
 std::optional<CpuQuota> quota_of(const CpuQuotas& quotas, const LocalUser& user) {
-  if (const auto own = quotas.users.find(user.uid); own != quotas.users.end()) return own->second;
+  if (const CpuQuota* own = find_in(quotas.users, user.uid)) return *own;
   std::optional<CpuQuota> quota;
   for (const gid_t group : user.groups) {
-    const auto found = quotas.groups.find(group);
-    if (found != quotas.groups.end()) quota = combined(quota.value_or(CpuQuota{}), found->second);
+    if (const CpuQuota* found = find_in(quotas.groups, group)) quota = combined(quota.value_or(CpuQuota{}), *found);
   }
   return quota;
 }
 
 std::string name_of(const CpuQuotas& quotas, const LocalUser& user) {
-  const auto known = quotas.names.find(user.uid);
-  return known == quotas.names.end() ? "uid " + std::to_string(user.uid) : known->second;
+  const std::string* known = find_in(quotas.names, user.uid);
+  return known ? *known : "uid " + std::to_string(user.uid);
 }
 
 }  // namespace nrd

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/find_in.h"
 #include "engine/model/confinement.h"
 #include "engine/model/cpu_memory.h"
 #include "engine/model/cpu_noise.h"
@@ -21,8 +22,8 @@ bool is_gone(const NodeState& state, const Target& target) {
   if (has_task(target) && target.task.boot_id != state.facts.boot_id) return true;
   // A scope outlives its first process, with whatever that has started.
   if (target.kind == Target::Kind::Task && has_ended(state, target.task)) return true;
-  const auto found = state.observed.cpuset.targets.find(target);
-  return found != state.observed.cpuset.targets.end() && found->second.cpus.empty();
+  const cpuset::Masks* masks = find_in(state.observed.cpuset.targets, target);
+  return masks && masks->cpus.empty();
 }
 
 const CpuPool* pool_of(const NodeState& state, const CpuGrant& grant) {
@@ -102,9 +103,8 @@ std::optional<Target> group_target(const Spec& spec) {
 
 std::set<Task> processes_of(const NodeState& state, const Spec& spec) {
   const std::optional<Target> target = group_target(spec);
-  const auto& groups = state.observed.cpuset.groups;
-  const auto found = target ? groups.find(*target) : groups.end();
-  return found == groups.end() ? std::set<Task>() : found->second.processes;
+  const cpuset::Group* group = target ? find_in(state.observed.cpuset.groups, *target) : nullptr;
+  return group ? group->processes : std::set<Task>();
 }
 
 std::set<Target> targets_of(const Workload& workload) {
@@ -254,10 +254,9 @@ bool has_its_cpus(const NodeState& state, const Workload& workload) {
   if (is_enforced_by_runtime(workload) && processes_of(state, workload.spec).empty()) return true;
   if (allowed->empty()) return false;
   return std::ranges::all_of(targets_of(workload), [&](const Target& target) {
-    const auto found = state.observed.cpuset.targets.find(target);
     if (is_gone(state, target)) return true;
-    return found != state.observed.cpuset.targets.end() && found->second.is_exactly(*allowed) &&
-           !cpuset::overlapping_part(found->second.inner, *allowed);
+    const cpuset::Masks* masks = find_in(state.observed.cpuset.targets, target);
+    return masks && masks->is_exactly(*allowed) && !cpuset::overlapping_part(masks->inner, *allowed);
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/find_in.h"
 #include "engine/model/cpu_sets.h"
 
 namespace nrd {
@@ -92,8 +93,8 @@ bool has_its_share(const NodeState& state, const Workload& workload) {
   if (!share) return true;
   return std::ranges::all_of(targets_of(workload), [&](const Target& target) {
     if (!can_have_share(target) || is_gone(state, target)) return true;
-    const auto found = state.observed.cpuset.shares.find(target);
-    return found != state.observed.cpuset.shares.end() && found->second == *share;
+    const Share* found = find_in(state.observed.cpuset.shares, target);
+    return found && *found == *share;
   });
 }
 

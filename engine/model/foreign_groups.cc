@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/find_in.h"
 #include "engine/model/node_state.h"
 
 namespace nrd {
@@ -23,8 +24,8 @@ std::set<ClosId> our_classes(const NodeState& state) {
 }
 
 WayMask ways_of(const rdt::Class& group, CacheId cache) {
-  const auto ways = group.ways.find(cache);
-  return ways == group.ways.end() ? WayMask() : ways->second;
+  const WayMask* ways = find_in(group.ways, cache);
+  return ways ? *ways : WayMask();
 }
 
 bool is_new_mask(const NodeState& state, CacheId cache, WayMask ways) {

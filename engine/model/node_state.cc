@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/find_in.h"
 #include "engine/model/confinement.h"
 #include "engine/model/cpu_memory.h"
 #include "engine/model/cpu_noise.h"
@@ -16,10 +17,7 @@ NodeState with_workloads(NodeState state, Workloads workloads) {
   return state;
 }
 
-const PoolPartition* layout_of(const NodeState& state, unsigned level) {
-  const auto found = state.layouts.find(level);
-  return found == state.layouts.end() ? nullptr : &found->second;
-}
+const PoolPartition* layout_of(const NodeState& state, unsigned level) { return find_in(state.layouts, level); }
 
 const PoolPartition* main_layout(const NodeState& state) { return layout_of(state, state.facts.rdt.main_level); }
 
@@ -30,16 +28,15 @@ WayMask all_ways(const NodeState& state, CacheId cache) {
 
 WayMask io_ways(const NodeState& state, CacheId cache) {
   const std::optional<rdt::Cat>& cat = state.facts.rdt.cat_of(cache);
-  const auto io = state.facts.rdt.io_ways.find(cache);
-  const WayMask of_class = io == state.facts.rdt.io_ways.end() ? WayMask() : io->second;
+  const WayMask* io = find_in(state.facts.rdt.io_ways, cache);
+  const WayMask of_class = io ? *io : WayMask();
   return cat ? cat->shareable | of_class : of_class;
 }
 
 WayMask granted_ways(const NodeState& state, CacheId cache) {
   WayMask granted;
   for (const auto& [id, workload] : state.workloads) {
-    const auto ways = workload.grant.ways.find(cache);
-    if (ways != workload.grant.ways.end()) granted = granted | ways->second;
+    if (const WayMask* ways = find_in(workload.grant.ways, cache)) granted = granted | *ways;
   }
   return granted;
 }
@@ -49,10 +46,7 @@ WayMask os_ways(const NodeState& state, CacheId cache) {
   const PoolPartition* layout = layout_of(state, cache.level);
   const std::optional<rdt::Cat>& cat = state.facts.rdt.cat_of(cache);
   if (used.empty() || !layout || !cat) {
-    const auto root = state.observed.rdt.classes.find(kRootClass);
-    if (root == state.observed.rdt.classes.end()) return all_ways(state, cache);
-    const auto ways = root->second.ways.find(cache);
-    return ways == root->second.ways.end() ? all_ways(state, cache) : ways->second;
+    return state.observed.rdt.ways_of(kRootClass, cache).value_or(all_ways(state, cache));
   }
   const WayMask unassigned = all_ways(state, cache) - used - foreign_ways(state, cache);
   const WayMask ways = cat->sparse_masks ? unassigned : plan::os_run(unassigned, layout->os, io_ways(state, cache));
@@ -110,11 +104,11 @@ std::set<Task> known_tasks(const NodeState& state) {
 
 bool has_ended(const NodeState& state, const Task& task) {
   if (task.boot_id != state.facts.boot_id) return true;
-  const auto found = state.observed.rdt.tasks.find(task);
-  if (found != state.observed.rdt.tasks.end() && found->second.empty()) return true;
-  const auto target =
-      state.observed.cpuset.targets.find({.kind = cpuset::Target::Kind::Task, .name = {}, .task = task});
-  return target != state.observed.cpuset.targets.end() && target->second.cpus.empty();
+  const auto* groups = find_in(state.observed.rdt.tasks, task);
+  if (groups && groups->empty()) return true;
+  const cpuset::Target target{.kind = cpuset::Target::Kind::Task, .name = {}, .task = task};
+  const cpuset::Masks* masks = find_in(state.observed.cpuset.targets, target);
+  return masks && masks->cpus.empty();
 }
 
 const Workload* owner_of(const NodeState& state, CpuId cpu) {
@@ -131,46 +125,43 @@ bool has_its_frequencies(const NodeState& state, const Workload& workload) {
     const CpuId cpu = granted.first;
     if (!state.facts.rdt.online.contains(cpu)) return true;
     if (state.uncounted.contains(cpu)) return false;
-    const auto observed = state.observed.pstate.cpus.find(cpu);
-    if (observed == state.observed.pstate.cpus.end()) return false;
-    return observed->second == wanted_knobs(state, workload, cpu, observed->second);
+    const pstate::FrequencySetting* observed = find_in(state.observed.pstate.cpus, cpu);
+    return observed && *observed == wanted_knobs(state, workload, cpu, *observed);
   });
 }
 
 bool has_its_tasks(const NodeState& state, const Workload& workload) {
   const std::set<std::string> wanted{text_of(workload.grant.clos)};
   return std::ranges::all_of(workload.spec.tasks, [&](const Task& task) {
-    const auto found = state.observed.rdt.tasks.find(task);
-    return has_ended(state, task) || (found != state.observed.rdt.tasks.end() && found->second == wanted);
+    const auto* groups = find_in(state.observed.rdt.tasks, task);
+    return has_ended(state, task) || (groups && *groups == wanted);
   });
 }
 
 bool has_its_bandwidth(const NodeState& state, const Workload& workload) {
   if (workload.grant.bandwidth.empty()) return true;
   const auto& mba = state.facts.rdt.capabilities.mba_info;
-  const auto group = state.observed.rdt.classes.find(workload.grant.clos);
-  return group != state.observed.rdt.classes.end() &&
-         std::ranges::all_of(workload.grant.bandwidth, [&](const auto& granted) {
+  const rdt::Class* group = find_in(state.observed.rdt.classes, workload.grant.clos);
+  return group && std::ranges::all_of(workload.grant.bandwidth, [&](const auto& granted) {
            if (!state.facts.rdt.level_of(3).caches.contains(granted.first)) return true;
-           const auto found = group->second.bandwidth.find(granted.first);
-           return mba && mba->unit == granted.second.unit && found != group->second.bandwidth.end() &&
-                  found->second == granted.second.value;
+           const uint32_t* limit = find_in(group->bandwidth, granted.first);
+           return mba && mba->unit == granted.second.unit && limit && *limit == granted.second.value;
          });
 }
 
 bool has_its_ways(const NodeState& state, const Workload& workload) {
   if (!workload.grant.has_class()) return true;
-  const auto found = state.observed.rdt.classes.find(workload.grant.clos);
-  if (found == state.observed.rdt.classes.end()) return false;
-  const bool has_ways = std::all_of(workload.grant.ways.begin(), workload.grant.ways.end(), [&](const auto& granted) {
+  const rdt::Class* group = find_in(state.observed.rdt.classes, workload.grant.clos);
+  if (!group) return false;
+  const bool has_ways = std::ranges::all_of(workload.grant.ways, [&](const auto& granted) {
     const rdt::Node& node = state.facts.rdt;
     if (node.cat_of(granted.first) && !node.has(granted.first)) return true;  // all its CPUs are offline
-    const auto ways = found->second.ways.find(granted.first);
-    return ways != found->second.ways.end() && ways->second == granted.second &&
+    const WayMask* ways = find_in(group->ways, granted.first);
+    return ways && *ways == granted.second &&
            state.observed.rdt.split_of(workload.grant.clos, granted.first) == split_of(workload, granted.first);
   });
   return has_ways && has_its_tasks(state, workload) && has_its_bandwidth(state, workload) &&
-         (cpus_of(workload) & state.facts.rdt.online).is_subset_of(found->second.cpus);
+         (cpus_of(workload) & state.facts.rdt.online).is_subset_of(group->cpus);
 }
 
 }  // namespace
@@ -248,14 +239,14 @@ KHz reach(const pstate::Node& node, const pstate::Cpu& cpu) {
 }
 
 plan::Speed speed_of(const NodeState& state, CpuId cpu) {
-  const auto facts = state.facts.pstate.cpus.find(cpu);
-  const CpuSet domain = facts == state.facts.pstate.cpus.end() ? CpuSet{cpu.value} : facts->second.domain;
+  const pstate::Cpu* facts = find_in(state.facts.pstate.cpus, cpu);
+  const CpuSet domain = facts ? facts->domain : CpuSet{cpu.value};
   std::optional<plan::Speed> slowest;
   for (const CpuId other : domain.members()) {
-    const auto control = state.governors.find(other);
-    if (control == state.governors.end()) continue;
-    if (control->second.speed == plan::Speed::Fast) return plan::Speed::Fast;
-    slowest = control->second.speed;
+    const plan::GovernorState* control = find_in(state.governors, other);
+    if (!control) continue;
+    if (control->speed == plan::Speed::Fast) return plan::Speed::Fast;
+    slowest = control->speed;
   }
   return slowest.value_or(plan::GovernorState{}.speed);
 }
@@ -270,16 +261,13 @@ std::map<CpuId, BranchMissThreshold> monitored_cpus(const Workloads& workloads) 
 }
 
 const pstate::FrequencySetting* original_setting(const NodeState& state, CpuId cpu) {
-  if (const auto claimed = state.baselines.frequencies.find(cpu); claimed != state.baselines.frequencies.end()) {
-    return &claimed->second;
-  }
-  const auto observed = state.observed.pstate.cpus.find(cpu);
-  return observed == state.observed.pstate.cpus.end() ? nullptr : &observed->second;
+  const pstate::FrequencySetting* claimed = find_in(state.baselines.frequencies, cpu);
+  return claimed ? claimed : find_in(state.observed.pstate.cpus, cpu);
 }
 
 const pstate::FrequencySetting& given_back(const Baselines& baselines, CpuId cpu) {
-  const auto of_others = baselines.frequencies_of_others.find(cpu);
-  return of_others == baselines.frequencies_of_others.end() ? baselines.frequencies.at(cpu) : of_others->second;
+  const pstate::FrequencySetting* of_others = find_in(baselines.frequencies_of_others, cpu);
+  return of_others ? *of_others : baselines.frequencies.at(cpu);
 }
 
 pstate::FrequencySetting wanted_knobs(const NodeState& state, const Workload& workload, CpuId cpu,
@@ -289,8 +277,8 @@ pstate::FrequencySetting wanted_knobs(const NodeState& state, const Workload& wo
   knobs.min = granted.min;
   knobs.max = granted.max;
   if (is_monitored(workload)) {
-    const auto facts = state.facts.pstate.cpus.find(cpu);
-    const KHz limit = facts == state.facts.pstate.cpus.end() ? granted.max : reach(state.facts.pstate, facts->second);
+    const pstate::Cpu* facts = find_in(state.facts.pstate.cpus, cpu);
+    const KHz limit = facts ? reach(state.facts.pstate, *facts) : granted.max;
     const bool is_fast = speed_of(state, cpu) == plan::Speed::Fast;
     knobs.min = knobs.max = std::min(is_fast ? granted.max : granted.min, limit);
   }

@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 
+#include "base/find_in.h"
 #include "engine/model/workloads.h"
 
 namespace nrd {
@@ -23,8 +24,8 @@ Uses uses_of(const NodeState& state) {
 }
 
 const Workload* owner_in(const Uses& uses, CpuId cpu) {
-  const auto owner = uses.owners.find(cpu);
-  return owner == uses.owners.end() ? nullptr : owner->second;
+  const auto* owner = find_in(uses.owners, cpu);
+  return owner ? *owner : nullptr;
 }
 
 // Empty: not disturbed. A pool of whole cores, or of one thread of each, gives no core to two workloads.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/find_in.h"
 #include "engine/model/node_state.h"
 
 namespace nrd {
@@ -44,18 +45,16 @@ bool is_reserved_for_infra(const NodeState& state, ClosId clos) {
 }
 
 WayMask infra_ways(const NodeState& state, CacheId cache) {
-  const SharedMap<CacheId, CpuSet>& caches = state.facts.rdt.main().caches;
-  const auto cpus = caches.find(cache);
+  const CpuSet* cpus = find_in(state.facts.rdt.main().caches, cache);
   const PoolPartition* layout = main_layout(state);
-  if (!layout || cpus == caches.end()) return {};
-  if (state.config->groups.infra_processes.empty() && !cpus->second.intersects(state.config->groups.infra)) return {};
+  if (!layout || !cpus) return {};
+  if (state.config->groups.infra_processes.empty() && !cpus->intersects(state.config->groups.infra)) return {};
   // Foreign groups hold the class: it is neither claimed nor free.
   if (!state.made_groups.contains(kInfraClass) && !is_class_available(state, kInfraClass)) return {};
   const bool is_in_the_way = std::ranges::any_of(state.workloads, [&](const auto& entry) {
     const Grant& grant = entry.second.grant;
-    const auto ways = grant.ways.find(cache);
-    return (grant.has_class() && grant.clos == kInfraClass) ||
-           (ways != grant.ways.end() && ways->second.intersects(layout->infra));
+    const WayMask* ways = find_in(grant.ways, cache);
+    return (grant.has_class() && grant.clos == kInfraClass) || (ways && ways->intersects(layout->infra));
   });
   return is_in_the_way ? WayMask() : layout->infra;
 }

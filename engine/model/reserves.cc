@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/find_in.h"
 #include "engine/model/cpu_shares.h"
 
 namespace nrd {
@@ -33,18 +34,18 @@ std::map<std::string, WayMask> reserved_ways(const Reserves& reserves, const Poo
 const Reserve::Cpus* share_of(const Reserve& reserve, const CpuPool& pool) {
   static const Reserve::Cpus kNoCpus;
   if (!reserve.pools) return nullptr;
-  const auto found = reserve.pools->find(pool.name);
-  return found == reserve.pools->end() ? &kNoCpus : &found->second;
+  const Reserve::Cpus* found = find_in(*reserve.pools, pool.name);
+  return found ? found : &kNoCpus;
 }
 
 const Reserve::Cpus* own_share(const NodeState& state, const CpuPool& pool, const std::string& origin) {
-  const auto own = state.config->reserves.find(origin);
-  return own == state.config->reserves.end() ? nullptr : share_of(own->second, pool);
+  const Reserve* own = find_in(state.config->reserves, origin);
+  return own ? share_of(*own, pool) : nullptr;
 }
 
 bool has_own_share(const NodeState& state, const std::string& origin) {
-  const auto own = state.config->reserves.find(origin);
-  return own != state.config->reserves.end() && own->second.pools;
+  const Reserve* own = find_in(state.config->reserves, origin);
+  return own && own->pools;
 }
 
 // "2 CPUs", "CPU 4-7"

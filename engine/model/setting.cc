@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/find_in.h"
 #include "engine/model/cpu_memory.h"
 #include "engine/model/cpu_noise.h"
 #include "engine/model/cpu_sets.h"
@@ -78,14 +79,14 @@ void add_bystanders(ClassWays& classes, const NodeState& state) {
 void add_unneeded(rdt::Setting& wanted, const NodeState& state) {
   const std::optional<rdt::MbaInfo>& mba = state.facts.rdt.capabilities.mba_info;
   for (const ClosId clos : wanted.made) {
-    const auto group = state.observed.rdt.classes.find(clos);
-    if (group == state.observed.rdt.classes.end()) continue;
-    for (const auto& [cache, ways] : group->second.ways) {
+    const rdt::Class* group = find_in(state.observed.rdt.classes, clos);
+    if (!group) continue;
+    for (const auto& [cache, ways] : group->ways) {
       const WayMask unused = new_group_ways(state, cache);
-      const bool is_as_new = ways == unused && !group->second.split.contains(cache);
+      const bool is_as_new = ways == unused && !group->split.contains(cache);
       if (!is_as_new && !unused.empty() && state.facts.rdt.has(cache)) wanted.ways[clos].emplace(cache, unused);
     }
-    for (const auto& [cache, value] : group->second.bandwidth) {
+    for (const auto& [cache, value] : group->bandwidth) {
       if (mba && value < mba->most) wanted.bandwidth[clos].emplace(cache, rdt::Bandwidth{mba->unit, mba->most});
     }
   }
@@ -164,9 +165,8 @@ class FrequencyOwners {
 CpuSet released_by(const FrequencyOwners& owners, const NodeState& state) {
   CpuSet released;
   for (const auto& [cpu, before] : state.baselines.frequencies) {
-    const auto facts = state.facts.pstate.cpus.find(cpu);
-    const bool is_there = facts != state.facts.pstate.cpus.end();
-    if (is_there && !owners.leader_of(cpu, facts->second.domain)) released.add(cpu);
+    const pstate::Cpu* facts = find_in(state.facts.pstate.cpus, cpu);
+    if (facts && !owners.leader_of(cpu, facts->domain)) released.add(cpu);
   }
   return released;
 }

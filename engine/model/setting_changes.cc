@@ -4,14 +4,15 @@
 #include <map>
 #include <utility>
 
+#include "base/find_in.h"
+
 namespace nrd {
 namespace {
 
-std::optional<uint32_t> limit_of(const rdt::Observed& observed, ClosId clos, CacheId cache) {
-  const auto group = observed.classes.find(clos);
-  if (group == observed.classes.end()) return std::nullopt;
-  const auto limit = group->second.bandwidth.find(cache);
-  return limit == group->second.bandwidth.end() ? std::nullopt : std::optional(limit->second);
+// Null: it has none.
+const uint32_t* limit_of(const rdt::Observed& observed, ClosId clos, CacheId cache) {
+  const rdt::Class* group = find_in(observed.classes, clos);
+  return group ? find_in(group->bandwidth, cache) : nullptr;
 }
 
 // Names of group directories for messages.
@@ -29,18 +30,17 @@ bool is_right(const std::set<std::string>& places, ClosId wanted) {
 
 void add_task_changes(std::vector<KnobChange>& found, const rdt::Setting& setting, const rdt::Observed& observed) {
   for (const auto& [task, wanted] : setting.tasks) {
-    const auto places = observed.tasks.find(task);
-    const bool is_known = places != observed.tasks.end();
-    if (!is_known && wanted == kRootClass) continue;
-    if (is_known && (places->second.empty() || is_right(places->second, wanted))) continue;
+    const auto* places = find_in(observed.tasks, task);
+    if (!places && wanted == kRootClass) continue;
+    if (places && (places->empty() || is_right(*places, wanted))) continue;
     found.push_back(
         {.knob = std::string("class of ") + (task.is_process() ? "process " : "thread ") + std::to_string(task.id),
-         .from = is_known ? text_of(places->second) : "COS0",
+         .from = places ? text_of(*places) : "COS0",
          .to = text_of(wanted)});
   }
   for (const ClosId clos : setting.without_tasks) {
-    const auto group = observed.classes.find(clos);
-    if (group == observed.classes.end() || !group->second.has_tasks()) continue;
+    const rdt::Class* group = find_in(observed.classes, clos);
+    if (!group || !group->has_tasks()) continue;
     found.push_back({.knob = "tasks of " + text_of(clos), .from = "some", .to = "none"});
   }
 }
@@ -68,11 +68,10 @@ bool runs_same(const cpuset::Masks& a, const cpuset::Masks& b) {
 void add_cpu_set_changes(std::vector<KnobChange>& found, const cpuset::Setting& setting,
                          const cpuset::Observed& observed) {
   const auto add = [&](const cpuset::Target& target, const cpuset::Masks& wanted) {
-    const auto masks = observed.targets.find(target);
-    const bool is_known = masks != observed.targets.end();
-    if (is_known && (masks->second.cpus.empty() || runs_same(masks->second, wanted))) return;
+    const cpuset::Masks* masks = find_in(observed.targets, target);
+    if (masks && (masks->cpus.empty() || runs_same(*masks, wanted))) return;
     found.push_back({.knob = "CPUs of " + text_of(target),
-                     .from = is_known ? text_of(masks->second) : "not observed yet",
+                     .from = masks ? text_of(*masks) : "not observed yet",
                      .to = text_of(wanted)});
   };
   for (const auto& [target, cpus] : setting.limited) add(target, limited_to(target, cpus));
@@ -90,10 +89,9 @@ void add_share_changes(std::vector<KnobChange>& found, const cpuset::Setting& se
                        const cpuset::Observed& observed) {
   for (const auto* shares : {&setting.shares, &setting.restored_shares}) {
     for (const auto& [target, wanted] : *shares) {
-      const auto share = observed.shares.find(target);
-      if (share == observed.shares.end() || share->second == wanted) continue;
-      found.push_back(
-          {.knob = "CPU time of " + text_of(target), .from = text_of(share->second), .to = text_of(wanted)});
+      const cpuset::Share* share = find_in(observed.shares, target);
+      if (!share || *share == wanted) continue;
+      found.push_back({.knob = "CPU time of " + text_of(target), .from = text_of(*share), .to = text_of(wanted)});
     }
   }
 }
@@ -105,15 +103,14 @@ void add_memory_changes(std::vector<KnobChange>& found, const cpuset::Setting& s
     found.push_back({.knob = "memory nodes of " + text_of(target), .from = from, .to = to});
   };
   for (const auto& [target, nodes] : setting.memory) {
-    const auto memory = observed.memory.find(target);
-    if (memory == observed.memory.end() || memory->second.nodes == nodes) continue;
-    add(target, memory->second.nodes.to_string(), nodes.to_string());
+    const cpuset::Memory* memory = find_in(observed.memory, target);
+    if (memory && memory->nodes != nodes) add(target, memory->nodes.to_string(), nodes.to_string());
   }
   for (const auto& [target, own] : setting.restored_memory) {
-    const auto memory = observed.memory.find(target);
+    const cpuset::Memory* memory = find_in(observed.memory, target);
     // With processes, a cgroup keeps a list of all.
-    if (memory == observed.memory.end() || memory->second.own == own || memory->second.is_used) continue;
-    add(target, memory->second.own.to_string(), own.empty() ? "as its parent" : own.to_string());
+    if (!memory || memory->own == own || memory->is_used) continue;
+    add(target, memory->own.to_string(), own.empty() ? "as its parent" : own.to_string());
   }
 }
 
@@ -122,10 +119,9 @@ void add_latency_changes(std::vector<KnobChange>& found, const cpuset::Setting& 
                          const cpuset::Observed& observed) {
   for (const auto* limits : {&setting.latency, &setting.restored_latency}) {
     for (const auto& [cpu, wanted] : *limits) {
-      const auto limit = observed.latency.find(cpu);
-      if (limit == observed.latency.end() || limit->second == wanted) continue;
-      found.push_back(
-          {.knob = "idle latency limit of CPU " + std::to_string(cpu.value), .from = limit->second, .to = wanted});
+      const cpuset::LatencyLimit* limit = find_in(observed.latency, cpu);
+      if (!limit || *limit == wanted) continue;
+      found.push_back({.knob = "idle latency limit of CPU " + std::to_string(cpu.value), .from = *limit, .to = wanted});
     }
   }
 }
@@ -134,9 +130,9 @@ void add_latency_changes(std::vector<KnobChange>& found, const cpuset::Setting& 
 void add_noise_changes(std::vector<KnobChange>& found, const cpuset::Setting& setting,
                        const cpuset::Observed& observed) {
   for (const auto& [source, wanted] : setting.noise) {
-    const auto cpus = observed.noise.find(source);
-    if (cpus == observed.noise.end() || cpus->second == wanted) continue;
-    found.push_back({.knob = "CPUs of " + text_of(source), .from = cpus->second.to_string(), .to = wanted.to_string()});
+    const CpuSet* cpus = find_in(observed.noise, source);
+    if (!cpus || *cpus == wanted) continue;
+    found.push_back({.knob = "CPUs of " + text_of(source), .from = cpus->to_string(), .to = wanted.to_string()});
   }
 }
 
@@ -179,8 +175,8 @@ void apply(const cpuset::Setting& setting, cpuset::Observed& observed) {
 // Of `wanted`, what `present` has with the same value.
 void leave_out_same(auto& wanted, const auto& present) {
   std::erase_if(wanted, [&present](const auto& entry) {
-    const auto same = present.find(entry.first);
-    return same != present.end() && same->second == entry.second;
+    const auto* same = find_in(present, entry.first);
+    return same && *same == entry.second;
   });
 }
 
@@ -197,13 +193,12 @@ Setting without_applied(Setting setting, const Observed& observed) {
   leave_out_same(setting.cpuset.restored_shares, observed.cpuset.shares);
   const auto& memory = observed.cpuset.memory;
   std::erase_if(setting.cpuset.memory, [&memory](const auto& entry) {
-    const auto found = memory.find(entry.first);
-    if (found == memory.end() || found->second.nodes != entry.second) return false;
-    return found->second.is_used || found->second.own == entry.second;
+    const cpuset::Memory* found = find_in(memory, entry.first);
+    return found && found->nodes == entry.second && (found->is_used || found->own == entry.second);
   });
   std::erase_if(setting.cpuset.restored_memory, [&memory](const auto& entry) {
-    const auto found = memory.find(entry.first);
-    return found != memory.end() && found->second.own == entry.second;
+    const cpuset::Memory* found = find_in(memory, entry.first);
+    return found && found->own == entry.second;
   });
   leave_out_same(setting.cpuset.latency, observed.cpuset.latency);
   leave_out_same(setting.cpuset.restored_latency, observed.cpuset.latency);
@@ -227,8 +222,8 @@ Setting without_confinement(Setting setting) {
 cpuset::Setting changed_cpu_sets(const cpuset::Setting& setting, const cpuset::Observed& observed) {
   cpuset::Setting changed{.limited = setting.limited, .restored = setting.restored};
   std::erase_if(changed.limited, [&observed](const auto& entry) {
-    const auto found = observed.targets.find(entry.first);
-    return found != observed.targets.end() && found->second.is_exactly(entry.second);
+    const cpuset::Masks* found = find_in(observed.targets, entry.first);
+    return found && found->is_exactly(entry.second);
   });
   return changed;
 }
@@ -310,8 +305,8 @@ std::vector<KnobChange> knob_changes(const Setting& setting, const Observed& obs
   }
   for (const auto& [clos, limits] : setting.rdt.bandwidth) {
     for (const auto& [cache, wanted] : limits) {
-      const std::optional<uint32_t> limit = limit_of(observed.rdt, clos, cache);
-      if (limit == wanted.value) continue;
+      const uint32_t* limit = limit_of(observed.rdt, clos, cache);
+      if (limit && *limit == wanted.value) continue;
       found.push_back({.knob = text_of(clos) + " bandwidth on " + text_of(cache),
                        .from = limit ? std::to_string(*limit) : "gone",
                        .to = std::to_string(wanted.value)});
@@ -320,11 +315,10 @@ std::vector<KnobChange> knob_changes(const Setting& setting, const Observed& obs
   add_task_changes(found, setting.rdt, observed.rdt);
   add_cpu_changes(found, setting.cpuset, observed.cpuset);
   for (const auto& [cpu, wanted] : setting.pstate.cpus) {
-    const auto knobs = observed.pstate.cpus.find(cpu);
-    const bool is_there = knobs != observed.pstate.cpus.end();
-    if (is_there && knobs->second == wanted) continue;
+    const pstate::FrequencySetting* knobs = find_in(observed.pstate.cpus, cpu);
+    if (knobs && *knobs == wanted) continue;
     found.push_back({.knob = "frequency of CPU " + std::to_string(cpu.value),
-                     .from = is_there ? text_of(knobs->second) : "gone",
+                     .from = knobs ? text_of(*knobs) : "gone",
                      .to = text_of(wanted)});
   }
   return found;

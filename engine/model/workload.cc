@@ -1,5 +1,6 @@
 #include "engine/model/workload.h"
 
+#include "base/find_in.h"
 #include "base/json/members.h"
 #include "engine/model/workload_fields.h"
 
@@ -96,12 +97,12 @@ bool is_of_l2(const Workload& workload, CacheId cache) { return workload.spec.l2
 
 // Code has the lowest ways: best effort grows and shrinks at its upper end.
 std::optional<rdt::Split> split_of(const Workload& workload, CacheId cache) {
-  const auto granted = workload.grant.ways.find(cache);
+  const WayMask* granted = find_in(workload.grant.ways, cache);
   const uint32_t ways =
       is_of_l2(workload, cache) ? workload.spec.l2->code : workload.spec.cache.value_or(CacheRequest{}).code;
-  if (granted == workload.grant.ways.end() || ways == 0) return std::nullopt;
-  const WayMask code = WayMask::run(granted->second.lowest(), ways);
-  return rdt::Split{.code = code, .data = granted->second - code};
+  if (!granted || ways == 0) return std::nullopt;
+  const WayMask code = WayMask::run(granted->lowest(), ways);
+  return rdt::Split{.code = code, .data = *granted - code};
 }
 
 std::string id_text(const Workload& workload) {

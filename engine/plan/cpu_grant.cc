@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/find_in.h"
 #include "engine/model/cpu_memory.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/model/reserves.h"
@@ -55,9 +56,9 @@ std::vector<Apart> kept_apart(const NodeState& state, WorkloadId self) {
 
 // Whether `self`, as it is stored, asks for it: the other one may have been deleted since.
 bool asks_to_be_apart(const NodeState& state, WorkloadId self, const std::string& other) {
-  const auto found = state.workloads.find(self);
-  if (found == state.workloads.end() || !found->second.spec.cpu) return false;
-  const std::vector<std::string>& apart = found->second.spec.cpu->apart;
+  const Workload* found = find_in(state.workloads, self);
+  if (!found || !found->spec.cpu) return false;
+  const std::vector<std::string>& apart = found->spec.cpu->apart;
   return std::ranges::find(apart, other) != apart.end();
 }
 
@@ -327,8 +328,7 @@ Spec with_default_pool(const NodeState& state, Spec spec, const std::string& ori
 Result<CpuGrants> plan_cpus(const NodeState& state, const Workload& workload,
                             const std::optional<LocalUser>& quota_user) {
   const Spec& spec = workload.spec;
-  const auto present = state.workloads.find(workload.id);
-  const Workload* before = present == state.workloads.end() ? nullptr : &present->second;
+  const Workload* before = find_in(state.workloads, workload.id);
   const CpuQuotaCheck quota(state, before, quota_user);
   if (!spec.cpu) return plan_core_ids(state, workload, before, quota);
   TRY(check_request(spec).map_error(at_request(spec, 0)));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/find_in.h"
 #include "engine/model/cpu_memory.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/model/reserves.h"
@@ -55,12 +56,10 @@ Result<void> check_memory(const NodeState& state, Workload workload, const CpuGr
   if (grant.memory_nodes.empty())
     return fail_at(ErrorCode::Unsupported, "/cpu/memory", "the NUMA nodes of the CPUs have no memory", "any");
   for (const cpuset::Target& target : targets_of(workload)) {
-    const auto found = state.observed.cpuset.memory.find(target);
-    if (found == state.observed.cpuset.memory.end()) continue;
-    const cpuset::Memory& memory = found->second;
-    if (!memory.is_used || memory.nodes == grant.memory_nodes || workload.spec.cpu->migrate) continue;
+    const cpuset::Memory* memory = find_in(state.observed.cpuset.memory, target);
+    if (!memory || !memory->is_used || memory->nodes == grant.memory_nodes || workload.spec.cpu->migrate) continue;
     return fail_at(ErrorCode::Conflict, "/cpu/memory",
-                   target.name + " runs and has " + size_text(memory.bytes) + " of node " + memory.nodes.to_string() +
+                   target.name + " runs and has " + size_text(memory->bytes) + " of node " + memory->nodes.to_string() +
                        ", not of " + grant.memory_nodes.to_string(),
                    "any, \"migrate\": true to move it, or " + target.name + " before it has processes");
   }

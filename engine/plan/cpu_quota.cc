@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "base/find_in.h"
+
 namespace nrd::plan {
 namespace {
 
@@ -107,8 +109,8 @@ Result<void> CpuQuotaCheck::check_number(const CpuQuota& quota, size_t others, c
 }
 
 bool takes_cpus(const NodeState& state, const Workload& workload) {
-  const auto before = state.workloads.find(workload.id);
-  return before == state.workloads.end() || number_of(state, &workload) > number_of(state, &before->second);
+  const Workload* before = find_in(state.workloads, workload.id);
+  return !before || number_of(state, &workload) > number_of(state, before);
 }
 
 }  // namespace nrd::plan

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/find_in.h"
 #include "base/joined.h"
 
 namespace nrd::plan {
@@ -189,14 +190,14 @@ Result<std::map<CpuId, pstate::FrequencySetting>> plan_frequencies(const NodeSta
   const FrequencyRequest& request = *spec.frequency;
   TRY(check_monitoring(state, request));
   for (const CpuId id : cpus_of(workload).members()) {
-    const auto found = state.facts.pstate.cpus.find(id);
-    if (found == state.facts.pstate.cpus.end()) {
+    const pstate::Cpu* found = find_in(state.facts.pstate.cpus, id);
+    if (!found) {
       if (keeps_threshold_only(request)) continue;
       const auto& missing = state.facts.pstate.missing;
       return unsupported("", "the frequency of " + of_cpu(id) + " cannot be set here" +
                                  (missing.empty() ? std::string() : ": " + missing.front()));
     }
-    const pstate::Cpu& cpu = found->second;
+    const pstate::Cpu& cpu = *found;
     const pstate::FrequencySetting* known = original_setting(state, id);
     const pstate::FrequencySetting before = known ? *known : pstate::FrequencySetting{cpu.min, cpu.max, "", ""};
     const Window window = TRY(window_of(request, id, cpu, {before.min, before.max}, reach(state.facts.pstate, cpu)));

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/find_in.h"
 #include "engine/plan/bandwidth.h"
 #include "engine/plan/cpu_grant.h"
 #include "engine/plan/cpu_quota.h"
@@ -124,23 +125,23 @@ Result<Workloads> change(const NodeState& state, const Workload& before, Spec sp
 
 Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& patch, Time now,
                         const std::optional<LocalUser>& quota_user) {
-  const auto found = state.workloads.find(id);
-  if (found == state.workloads.end()) return not_found();
-  Spec spec = TRY(with_changes(state, found->second.spec, patch));
+  const Workload* found = find_in(state.workloads, id);
+  if (!found) return not_found();
+  Spec spec = TRY(with_changes(state, found->spec, patch));
   const char* emptied = removes(patch.cpu)     ? "/cpu"
                         : removes(patch.cache) ? "/cache"
                         : removes(patch.l2)    ? "/l2"
                         : patch.frequency      ? "/pstate"
                                                : "/onload";
-  return change(state, found->second, std::move(spec), emptied, now, quota_user);
+  return change(state, *found, std::move(spec), emptied, now, quota_user);
 }
 
 Result<Workloads> remove(const NodeState& state, WorkloadId id) {
-  const auto found = state.workloads.find(id);
-  if (found == state.workloads.end()) return not_found();
+  const Workload* found = find_in(state.workloads, id);
+  if (!found) return not_found();
   Workloads workloads = state.workloads;
   workloads.erase(id);
-  if (main_layout(state)) reclaim_free_ways(state, workloads, besteffort_caches(state, found->second.grant));
+  if (main_layout(state)) reclaim_free_ways(state, workloads, besteffort_caches(state, found->grant));
   return workloads;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/find_in.h"
 #include "engine/plan/bandwidth.h"
 #include "engine/plan/spec.h"
 #include "engine/plan/stale_groups.h"
@@ -18,8 +19,8 @@ namespace {
 WayMask held(const NodeState& state, const Workloads& workloads, CacheId cache, const std::set<WorkloadId>& but) {
   WayMask ways = foreign_ways(state, cache);
   for (const auto& [id, workload] : workloads) {
-    const auto granted = workload.grant.ways.find(cache);
-    if (!but.contains(id) && granted != workload.grant.ways.end()) ways = ways | granted->second;
+    const WayMask* granted = find_in(workload.grant.ways, cache);
+    if (granted && !but.contains(id)) ways = ways | *granted;
   }
   return ways;
 }
@@ -86,11 +87,10 @@ Result<ClosId> class_for(const NodeState& state, const Workloads& workloads, Poo
 
 // If other software has set different masks for code and data, nrd could not restore them.
 Result<void> check_root_is_whole(const NodeState& state, const std::set<CacheId>& touched) {
-  const auto root = state.observed.rdt.classes.find(kRootClass);
-  const auto claimed = state.baselines.ways.find(kRootClass);
+  const auto* claimed = find_in(state.baselines.ways, kRootClass);
   for (const CacheId cache : touched) {
-    const bool is_ours = claimed != state.baselines.ways.end() && claimed->second.contains(cache);
-    if (is_ours || root == state.observed.rdt.classes.end() || !root->second.split.contains(cache)) continue;
+    const bool is_ours = claimed && claimed->contains(cache);
+    if (is_ours || !state.observed.rdt.split_of(kRootClass, cache)) continue;
     return fail_at(ErrorCode::Conflict, field_of(state, cache),
                    "code and data have different ways in the root class" + on_cache(cache) + ", which nrd does not own",
                    "caches whose root class has the same ways for both");
@@ -123,10 +123,10 @@ Result<void> grant_guarantee(const NodeState& state, Workloads& workloads, Workl
                              const Grant& before) {
   const bool is_main = state.facts.rdt.is_main(cache);
   const unsigned count = is_main ? workload.spec.cache->max : workload.spec.l2->ways;
-  const auto old = before.ways.find(cache);
+  const WayMask* old = find_in(before.ways, cache);
   const bool was_guarantee = !is_main || before.pool == Pool::Guarantee;
-  if (was_guarantee && old != before.ways.end() && old->second.count() == count) {
-    workload.grant.ways[cache] = old->second;
+  if (was_guarantee && old && old->count() == count) {
+    workload.grant.ways[cache] = *old;
     return {};
   }
   const PoolPartition& layout = *layout_of(state, cache.level);
@@ -153,9 +153,9 @@ Result<void> grant_shared(const NodeState& state, const Workloads& workloads, Wo
   for (const auto& [id, other] : workloads) {
     if (id == workload.id || other.grant.pool != Pool::Shared) continue;
     members.insert(id);
-    const auto granted = other.grant.ways.find(cache);
-    if (granted == other.grant.ways.end()) continue;
-    workload.grant.ways[cache] = granted->second;  // one class has one mask
+    const WayMask* granted = find_in(other.grant.ways, cache);
+    if (!granted) continue;
+    workload.grant.ways[cache] = *granted;  // one class has one mask
     return {};
   }
   const WayMask taken = held(state, workloads, cache, members);
@@ -177,9 +177,8 @@ std::vector<WorkloadId> besteffort_on(const Workloads& workloads, CacheId cache,
   std::vector<std::pair<unsigned, WorkloadId>> order;
   for (const auto& [id, workload] : workloads) {
     if (workload.grant.pool != Pool::BestEffort) continue;
-    const auto granted = workload.grant.ways.find(cache);
-    if (granted != workload.grant.ways.end()) {
-      order.emplace_back(WayMask::kMaxWays - granted->second.end(), id);
+    if (const WayMask* granted = find_in(workload.grant.ways, cache)) {
+      order.emplace_back(WayMask::kMaxWays - granted->end(), id);
     } else if (touching.contains(id)) {
       order.emplace_back(WayMask::kMaxWays + 1, id);
     }
@@ -205,10 +204,9 @@ Result<void> layout_besteffort(const NodeState& state, Workloads& workloads, Cac
   std::vector<Demand> demands;
   for (const WorkloadId id : members) {
     const Workload& member = workloads.at(id);
-    const auto granted = member.grant.ways.find(cache);
-    demands.push_back({.min = member.spec.cache->min,
-                       .max = member.spec.cache->max,
-                       .now = granted == member.grant.ways.end() ? 0 : granted->second.count()});
+    const WayMask* granted = find_in(member.grant.ways, cache);
+    demands.push_back(
+        {.min = member.spec.cache->min, .max = member.spec.cache->max, .now = granted ? granted->count() : 0});
   }
   const auto ways = share_ways(available.free.count(), demands, shrink);
   if (!ways) {
@@ -229,8 +227,8 @@ Result<void> layout_besteffort(const NodeState& state, Workloads& workloads, Cac
   }
   std::vector<Slot> slots;
   for (size_t i = 0; i < members.size(); ++i) {
-    const auto& before = workloads.at(members[i]).grant.ways;
-    slots.push_back({.before = before.contains(cache) ? before.at(cache) : WayMask(), .count = (*ways)[i]});
+    const WayMask* before = find_in(workloads.at(members[i]).grant.ways, cache);
+    slots.push_back({.before = before ? *before : WayMask(), .count = (*ways)[i]});
   }
   const std::vector<WayMask> runs = pack_runs(available, slots);
   for (size_t i = 0; i < members.size(); ++i) {
@@ -251,8 +249,8 @@ Result<void> grant_on(const NodeState& state, Workloads& without, Workload& work
     case Pool::Guarantee: return grant_guarantee(state, without, workload, cache, before);
     case Pool::Shared: return grant_shared(state, without, workload, cache);
     case Pool::BestEffort: {
-      const auto old = before.ways.find(cache);
-      if (before.pool == Pool::BestEffort && old != before.ways.end()) workload.grant.ways[cache] = old->second;
+      const WayMask* old = find_in(before.ways, cache);
+      if (old && before.pool == Pool::BestEffort) workload.grant.ways[cache] = *old;
       break;
     }
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/find_in.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/model/cpu_shares.h"
 #include "hw/cpuset/cgroup_path.h"
@@ -50,8 +51,8 @@ Result<void> check_owner(const Spec& spec) {
 // Empty: a unit that does not run, or was not observed.
 std::string cgroup_of(const NodeState& state, const Target& target) {
   if (!is_unit(target)) return target.name;
-  const auto group = state.observed.cpuset.groups.find(target);
-  return group == state.observed.cpuset.groups.end() ? std::string() : group->second.cgroup;
+  const Group* group = find_in(state.observed.cpuset.groups, target);
+  return group ? group->cgroup : std::string();
 }
 
 // True if one is the other, or below it.
@@ -75,9 +76,9 @@ Result<void> check_free(const NodeState& state, const Target& target, std::optio
 
 // What one name asks for must not be asked for again by another.
 Result<void> check_name(const NodeState& state, const Target& target) {
-  const auto group = state.observed.cpuset.groups.find(target);
-  if (!is_unit(target) || group == state.observed.cpuset.groups.end()) return {};
-  const std::string& name = group->second.unit;
+  const Group* group = find_in(state.observed.cpuset.groups, target);
+  if (!is_unit(target) || !group) return {};
+  const std::string& name = group->unit;
   if (name.empty() || name == target.name) return {};
   return refused(target, ErrorCode::BadRequest, target.name + " is an alias of " + name, name);
 }
@@ -145,12 +146,12 @@ Result<void> check_cpuset(const NodeState& state, const Workload& workload, cons
 Result<void> check_tasks(const NodeState& state, const Workload& workload) {
   const CpuSet wanted = allowed_cpus(state, workload).value_or(CpuSet());
   for (const Target& target : targets_of(workload)) {
-    const auto group = state.observed.cpuset.groups.find(target);
-    if (target.kind != Target::Kind::Task || group == state.observed.cpuset.groups.end()) continue;
-    if (is_gone(state, target) || wanted.is_subset_of(group->second.available)) continue;
+    const Group* group = find_in(state.observed.cpuset.groups, target);
+    if (target.kind != Target::Kind::Task || !group) continue;
+    if (is_gone(state, target) || wanted.is_subset_of(group->available)) continue;
     return fail_at(ErrorCode::Conflict, "/task_ids",
                    "task " + std::to_string(target.task.id) + " cannot run on CPU " + wanted.to_string() +
-                       ": its cgroup " + group->second.parent + " has CPU " + group->second.available.to_string(),
+                       ": its cgroup " + group->parent + " has CPU " + group->available.to_string(),
                    "a command started by nrdctl run, or a service in nrd.slice (nrdctl export unit)");
   }
   return {};
@@ -166,26 +167,25 @@ Result<void> check_group(const NodeState& state, const Workload& workload, std::
   const bool is_known = self && group_target(state.workloads.at(*self).spec) == target;
   if (!is_known) TRY(check_name(state, *target));
   TRY(check_free(state, *target, self));
-  const auto masks = state.observed.cpuset.targets.find(*target);
-  if (masks == state.observed.cpuset.targets.end()) return {};
-  if (masks->second.cpus.empty()) {
+  const cpuset::Masks* masks = find_in(state.observed.cpuset.targets, *target);
+  if (!masks) return {};
+  if (masks->cpus.empty()) {
     const bool may_come = is_enforced_by_runtime(workload) || (workload.spec.cgroup_owner && !is_unit(*target));
     if (is_known || may_come) return {};
     return refused(*target, ErrorCode::BadRequest, "there is no " + target->name,
                    is_unit(*target) ? "a service or scope that systemd knows" : "a cgroup below /sys/fs/cgroup");
   }
-  const auto group = state.observed.cpuset.groups.find(*target);
-  if (group == state.observed.cpuset.groups.end()) return {};
-  TRY(check_processes(state, group->second, *target, self));
-  return workload.grant.cpu && !is_enforced_by_runtime(workload) ? check_cpuset(state, workload, group->second, *target)
-                                                                 : Result<void>();
+  const Group* group = find_in(state.observed.cpuset.groups, *target);
+  if (!group) return {};
+  TRY(check_processes(state, *group, *target, self));
+  if (!workload.grant.cpu || is_enforced_by_runtime(workload)) return {};
+  return check_cpuset(state, workload, *group, *target);
 }
 
 uint64_t used_time(const NodeState& state, const Spec& spec) {
   const std::optional<Target> target = group_target(spec);
-  const auto& groups = state.observed.cpuset.groups;
-  const auto group = target ? groups.find(*target) : groups.end();
-  return group == groups.end() ? 0 : group->second.usage_us;
+  const Group* group = target ? find_in(state.observed.cpuset.groups, *target) : nullptr;
+  return group ? group->usage_us : 0;
 }
 
 }  // namespace nrd::plan

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/find_in.h"
+
 namespace nrd::plan {
 namespace {
 
@@ -17,10 +19,8 @@ std::string names_of(const NodeState& state) {
 }  // namespace
 
 Result<Policy> policy_named(const NodeState& state, const std::string& name) {
-  if (state.config->policies) {
-    if (const auto found = state.config->policies->find(name); found != state.config->policies->end())
-      return found->second;
-  }
+  const Policies* policies = state.config->policies.get();
+  if (const Policy* found = policies ? find_in(*policies, name) : nullptr) return *found;
   return Failure(Error{.code = ErrorCode::NoSuchPolicy,
                        .field = kPolicyField,
                        .message = "there is no such policy",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/find_in.h"
 #include "engine/model/core_ids.h"
 #include "engine/plan/bandwidth.h"
 #include "engine/plan/group_target.h"
@@ -269,11 +270,11 @@ WayMask ways_of(const PoolPartition& layout, Pool pool) {
 }
 
 Result<void> check_revision(const NodeState& state, WorkloadId id, const std::optional<std::vector<uint64_t>>& wanted) {
-  const auto found = state.workloads.find(id);
-  if (!wanted || found == state.workloads.end()) return {};
-  if (std::ranges::find(*wanted, found->second.revision) != wanted->end()) return {};
+  const Workload* found = find_in(state.workloads, id);
+  if (!wanted || !found) return {};
+  if (std::ranges::find(*wanted, found->revision) != wanted->end()) return {};
   return fail_at(ErrorCode::Stale, "If-Match",
-                 "the workload has changed; its revision is now " + std::to_string(found->second.revision),
+                 "the workload has changed; its revision is now " + std::to_string(found->revision),
                  "the current ETag of the workload");
 }
 

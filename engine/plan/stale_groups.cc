@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "base/find_in.h"
+
 namespace nrd::plan {
 namespace {
 
@@ -22,8 +24,8 @@ std::string held_by_others(const NodeState& state, CacheId cache, WayMask wanted
   if (held.empty()) return "";
   std::string group;
   for (const auto& [name, observed] : foreign_groups(state)) {
-    const auto ways = observed->ways.find(cache);
-    if (ways != observed->ways.end() && ways->second.intersects(held)) group = name;
+    const WayMask* ways = find_in(observed->ways, cache);
+    if (ways && ways->intersects(held)) group = name;
   }
   return "; groups that nrd does not own hold " + std::to_string(held.count()) +
          (held.count() == 1 ? " way" : " ways") + " of the pool (GET /v1/node); " + how_to_free(group);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/find_in.h"
 #include "engine/plan/stale_groups.h"
 #include "engine/resolve.h"
 
@@ -56,9 +57,9 @@ bool is_class_of_ours(const NodeState& state, const std::string& group) {
 }
 
 Result<void> check_place(const NodeState& state, const Task& task) {
-  const auto found = state.observed.rdt.tasks.find(task);
-  if (found == state.observed.rdt.tasks.end()) return {};
-  for (const std::string& group : found->second) {
+  const auto* groups = find_in(state.observed.rdt.tasks, task);
+  if (!groups) return {};
+  for (const std::string& group : *groups) {
     if (group.empty() || is_class_of_ours(state, group)) continue;
     return fail_at(ErrorCode::Conflict, kTasksField,
                    "task " + number_of(task) + " is in resctrl group " + group + ", which nrd does not own",
