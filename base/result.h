@@ -55,8 +55,9 @@ inline Failure fail(ErrorCode code, std::string message, std::string detail = {}
   return Failure(Error{code, {}, std::move(message), std::move(detail), {}, {}});
 }
 
-inline Failure fail_at(ErrorCode code, std::string field, std::string message, std::string allowed = {}) {
-  return Failure(Error{code, std::move(field), std::move(message), {}, std::move(allowed), {}});
+inline Failure fail_at(ErrorCode code, std::string field, std::string message, std::string allowed = {},
+                       std::string subject = {}) {
+  return Failure(Error{code, std::move(field), std::move(message), {}, std::move(allowed), std::move(subject)});
 }
 
 // Of a namespace of its own, so that argument-dependent lookup does not find it.

@@ -1,8 +1,10 @@
 #include "engine/model/foreign_groups.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "base/find_in.h"
+#include "base/joined.h"
 #include "engine/model/node_state.h"
 
 namespace nrd {
@@ -64,10 +66,9 @@ bool fills(const NodeState& state, const rdt::Class& group, CacheId cache, WayMa
   return ways_of(group, cache).intersects(ways);
 }
 
-std::string joined(const std::vector<std::string>& names) {
+std::string first_of(const std::vector<std::string>& names) {
   constexpr size_t kShown = 8;
-  std::string text;
-  for (size_t i = 0; i < std::min(names.size(), kShown); ++i) text += (i == 0 ? "" : ", ") + names[i];
+  const std::string text = joined(std::views::take(names, kShown), ", ");
   return names.size() > kShown ? text + " and " + std::to_string(names.size() - kShown) + " more" : text;
 }
 
@@ -85,7 +86,7 @@ Failure no_class(const NodeState& state, const Workloads& workloads) {
                      std::to_string(classes_needed(state, workloads));
   std::string remedy = "delete a workload";
   if (!foreign.empty()) {
-    text += "; other groups hold " + std::to_string(foreign.size()) + ": " + joined(foreign);
+    text += "; other groups hold " + std::to_string(foreign.size()) + ": " + first_of(foreign);
     remedy += ", or remove groups that are not needed (nrdctl reset --foreign PATTERN)";
   }
   if (state.config->reserved_classes > foreign.size())

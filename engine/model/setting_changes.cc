@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/find_in.h"
+#include "base/joined.h"
 
 namespace nrd {
 namespace {
@@ -17,9 +18,7 @@ const uint32_t* limit_of(const rdt::Observed& observed, ClosId clos, CacheId cac
 
 // Names of group directories for messages.
 std::string text_of(const std::set<std::string>& places) {
-  std::string text;
-  for (const std::string& place : places) text += (text.empty() ? "" : " ") + (place.empty() ? "COS0" : place);
-  return text;
+  return joined(places, " ", [](const std::string& place) { return place.empty() ? "COS0" : place; });
 }
 
 // Leave tasks in foreign groups untouched if they must be in no class of nrd.

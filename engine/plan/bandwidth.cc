@@ -21,12 +21,7 @@ bool is_everything(const MbaRequest& request) {
 
 // `subject`: the text for clients of RMD, in RMD's words.
 Failure refused(ErrorCode code, std::string message, std::string allowed, std::string subject) {
-  return Failure(Error{.code = code,
-                       .field = kBandwidthField,
-                       .message = std::move(message),
-                       .detail = {},
-                       .allowed = std::move(allowed),
-                       .subject = std::move(subject)});
+  return fail_at(code, kBandwidthField, std::move(message), std::move(allowed), std::move(subject));
 }
 
 Result<void> check_unit(const rdt::MbaInfo& mba, const MbaRequest& request) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/find_in.h"
+#include "base/joined.h"
 #include "engine/model/cpu_memory.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/model/reserves.h"
@@ -18,11 +19,7 @@
 namespace nrd::plan {
 namespace {
 
-std::string names_of(const CpuPools& pools) {
-  std::string names;
-  for (const CpuPool& pool : pools) names += (names.empty() ? "" : ", ") + pool.name;
-  return names;
-}
+std::string names_of(const CpuPools& pools) { return joined(pools, ", ", &CpuPool::name); }
 
 Result<const CpuPool*> requested_pool(const NodeState& state, const CpuRequest& request) {
   const CpuPools& pools = state.config->cpu_pools;

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/find_in.h"
+#include "base/joined.h"
 
 namespace nrd::plan {
 namespace {
@@ -34,9 +35,7 @@ size_t total_of(const NodeState& state, uid_t uid) {
 }
 
 std::string names_of(const std::set<std::string>& pools) {
-  std::string names;
-  for (const std::string& pool : pools) names += (names.empty() ? "" : ", ") + pool;
-  return names.empty() ? "CPUs outside of pools" : names;
+  return pools.empty() ? "CPUs outside of pools" : joined(pools, ", ");
 }
 
 const char* field_of(const CpuRequest& request) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/find_in.h"
+#include "base/joined.h"
 #include "engine/plan/bandwidth.h"
 #include "engine/plan/spec.h"
 #include "engine/plan/stale_groups.h"
@@ -60,12 +61,7 @@ std::string left_in(const PoolPartition& layout, Pool pool, WayMask held) {
 }
 
 Failure not_enough(CacheId cache, const std::string& field, const std::string& message, const std::string& allowed) {
-  return Failure(Error{.code = ErrorCode::NotEnough,
-                       .field = field,
-                       .message = message,
-                       .detail = {},
-                       .allowed = allowed,
-                       .subject = std::to_string(cache.value)});
+  return fail_at(ErrorCode::NotEnough, field, message, allowed, std::to_string(cache.value));
 }
 
 std::string field_of(const NodeState& state, CacheId cache) {
@@ -111,11 +107,9 @@ Result<void> check_alone(const NodeState& state, CacheId cache, WayMask ways) {
   if (state.config->foreign_groups == ForeignGroups::Report) return {};
   const std::set<std::string> sharing = sharing_groups(state, cache, ways, Unreadable::LeftOut);
   if (sharing.empty()) return {};
-  std::string names;
-  for (const std::string& name : sharing) names += (names.empty() ? "" : ", ") + name;
   return fail_at(ErrorCode::Conflict, field_of(state, cache),
-                 "resctrl group " + names + " has CPUs or tasks" + on_cache(cache) + " and may fill ways " +
-                     ways.list() + ", and cache_pools.foreign_groups is \"refuse\"",
+                 "resctrl group " + joined(sharing, ", ") + " has CPUs or tasks" + on_cache(cache) +
+                     " and may fill ways " + ways.list() + ", and cache_pools.foreign_groups is \"refuse\"",
                  "best effort, or a guarantee once the masks of these groups exclude its ways");
 }
 

@@ -1,32 +1,22 @@
 #include "engine/plan/policy.h"
 
-#include <utility>
+#include <ranges>
 
 #include "base/find_in.h"
+#include "base/joined.h"
 
 namespace nrd::plan {
 namespace {
 
 constexpr const char* kPolicyField = "/policy";
 
-std::string names_of(const NodeState& state) {
-  if (!state.config->policies) return "none: no policies are configured here";
-  std::string names;
-  for (const auto& [name, policy] : *state.config->policies) names += (names.empty() ? "" : ", ") + name;
-  return names;
-}
-
 }  // namespace
 
 Result<Policy> policy_named(const NodeState& state, const std::string& name) {
   const Policies* policies = state.config->policies.get();
   if (const Policy* found = policies ? find_in(*policies, name) : nullptr) return *found;
-  return Failure(Error{.code = ErrorCode::NoSuchPolicy,
-                       .field = kPolicyField,
-                       .message = "there is no such policy",
-                       .detail = {},
-                       .allowed = names_of(state),
-                       .subject = name});
+  return fail_at(ErrorCode::NoSuchPolicy, kPolicyField, "there is no such policy",
+                 policies ? joined(std::views::keys(*policies), ", ") : "none: no policies are configured here", name);
 }
 
 Result<Spec> filled(const NodeState& state, Spec spec) {

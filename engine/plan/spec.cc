@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/find_in.h"
+#include "base/joined.h"
 #include "engine/model/core_ids.h"
 #include "engine/plan/bandwidth.h"
 #include "engine/plan/group_target.h"
@@ -22,33 +23,22 @@ std::string item_of(const Spec& spec, CpuId cpu) {
   return "/core_ids";
 }
 
-std::string spaced(const CpuSet& cpus) {
-  std::string text;
-  for (const CpuId cpu : cpus.members()) text += (text.empty() ? "" : " ") + std::to_string(cpu.value);
-  return text;
-}
+constexpr const char* kFreeCpus = "CPUs that no other workload or group has";
 
-Failure taken(const CpuSet& cpus, const std::string& by) {
-  return Failure(Error{.code = ErrorCode::CpuTaken,
-                       .field = "/core_ids",
-                       .message = "CPU " + cpus.to_string() + " belongs to " + by,
-                       .detail = {},
-                       .allowed = "CPUs that no other workload or group has",
-                       .subject = spaced(cpus)});
+Failure taken(const CpuSet& cpus, const std::string& by, const std::string& allowed, const std::string& subject) {
+  return fail_at(ErrorCode::CpuTaken, "/core_ids", "CPU " + cpus.to_string() + " belongs to " + by, allowed,
+                 joined(cpus.members(), " ", [](CpuId cpu) { return std::to_string(cpu.value); }) + subject);
 }
 
 // CPUs taken by something other than a workload: the subject names it after the CPUs.
 Failure taken_by_group(const CpuSet& cpus, const std::string& group, const std::string& allowed) {
-  Failure failure = taken(cpus, group);
-  failure.value().allowed = allowed;
-  failure.value().subject += "; " + group;
-  return failure;
+  return taken(cpus, group, allowed, "; " + group);
 }
 
 // The same for a foreign resctrl group.
 Failure taken_by_others(const CpuSet& cpus, const std::string& group) {
   return taken_by_group(cpus, "resctrl group " + group + ", which nrd does not own",
-                        "CPUs that no other workload or group has; " + how_to_free(group));
+                        std::string(kFreeCpus) + "; " + how_to_free(group));
 }
 
 // CPUs that it keeps may be offline meanwhile, unless all are.
@@ -92,7 +82,7 @@ Result<void> check_cpus_free(const NodeState& state, const Workload& workload, s
     owners += (owners.empty() ? "workload " : ", ") + id_text(other);
     if (!other.spec.name.empty()) owners += " (" + other.spec.name + ")";
   }
-  if (!conflict.empty()) return taken(conflict, owners);
+  if (!conflict.empty()) return taken(conflict, owners, kFreeCpus, "");
   return {};
 }
 
@@ -126,24 +116,17 @@ Result<void> check_unique(const NodeState& state, const std::string& value, std:
   if (value.empty()) return {};
   for (const auto& [id, other] : state.workloads) {
     if (id == self || other.spec.*member != value) continue;
-    return Failure(Error{.code = member == &Spec::uuid ? ErrorCode::UuidTaken : ErrorCode::NameTaken,
-                         .field = std::string("/") + what,
-                         .message = "workload " + id_text(other) + " already has this " + what,
-                         .detail = {},
-                         .allowed = std::string("a ") + what + " that no other workload has",
-                         .subject = id_text(other)});
+    return fail_at(member == &Spec::uuid ? ErrorCode::UuidTaken : ErrorCode::NameTaken, std::string("/") + what,
+                   "workload " + id_text(other) + " already has this " + what,
+                   std::string("a ") + what + " that no other workload has", id_text(other));
   }
   return {};
 }
 
 Result<void> check_id(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self) {
   if (spec.given_id.empty() || self || !workload_with_id(state, spec.given_id)) return {};
-  return Failure(Error{.code = ErrorCode::IdTaken,
-                       .field = "/id",
-                       .message = "another workload has this id",
-                       .detail = {},
-                       .allowed = "an id that no other workload has, or none",
-                       .subject = spec.given_id});
+  return fail_at(ErrorCode::IdTaken, "/id", "another workload has this id", "an id that no other workload has, or none",
+                 spec.given_id);
 }
 
 Result<void> check_can_cache(const NodeState& state) {
@@ -153,31 +136,22 @@ Result<void> check_can_cache(const NodeState& state) {
   return fail_at(ErrorCode::Unsupported, "/cache", "cache ways cannot be allocated: " + why);
 }
 
-// `subject`: the text for clients of RMD, in RMD's words.
-Failure refused(ErrorCode code, std::string field, std::string message, std::string allowed, std::string subject) {
-  return Failure(Error{.code = code,
-                       .field = std::move(field),
-                       .message = std::move(message),
-                       .detail = {},
-                       .allowed = std::move(allowed),
-                       .subject = std::move(subject)});
-}
-
-// Pools are the same on every cache; the refusal names `touched`.
+// Pools are the same on every cache; the refusal names `touched`. Its subject is the text for clients of RMD, in RMD's
+// words.
 Result<void> check_sizes(const NodeState& state, const CacheRequest& cache, CacheId touched) {
   const Pool pool = TRY(pool_of(cache));
   const unsigned available = ways_of(*main_layout(state), pool).count();
   const unsigned smallest = state.facts.rdt.main().cat->min_ways;
   if (available == 0) {
     const std::string name = to_string(pool);
-    return refused(ErrorCode::Unsupported, "/cache", "the " + name + " pool has no ways on this node", "",
+    return fail_at(ErrorCode::Unsupported, "/cache", "the " + name + " pool has no ways on this node", "",
                    "no pool " + name);
   }
   if (pool == Pool::Shared) return {};
   const std::string allowed = std::to_string(smallest) + " to " + std::to_string(available) + " ways";
   const char* field = pool == Pool::Guarantee ? "/cache/max" : "/cache/min";
   if (cache.min > available) {
-    return refused(
+    return fail_at(
         ErrorCode::BadRequest, field,
         std::to_string(cache.min) + " ways, but the " + to_string(pool) + " pool has " + std::to_string(available),
         allowed, "pool too small on " + std::to_string(touched.value));
@@ -220,9 +194,8 @@ CacheId first_cache(const NodeState& state, const Workload& workload) {
 }
 
 Result<void> check_amounts(const NodeState& state, const CacheRequest& cache, CacheId touched) {
-  return check_sizes(state, cache, touched).and_then([&] {
-    return check_code(*state.facts.rdt.main().cat, "/cache/code", cache.code, cache.min, "min");
-  });
+  TRY(check_sizes(state, cache, touched));
+  return check_code(*state.facts.rdt.main().cat, "/cache/code", cache.code, cache.min, "min");
 }
 
 Result<void> check_can_l2(const NodeState& state) {
@@ -280,13 +253,13 @@ Result<void> check_revision(const NodeState& state, WorkloadId id, const std::op
 
 Result<Pool> pool_of(const CacheRequest& request) {
   if (request.min > request.max) {
-    return refused(ErrorCode::BadRequest, "/cache/min",
+    return fail_at(ErrorCode::BadRequest, "/cache/min",
                    "min is " + std::to_string(request.min) + ", but max is only " + std::to_string(request.max),
                    "0 to max", "min above max");
   }
   if (request.max == 0) return Pool::Shared;
   if (request.min == 0) {
-    return refused(ErrorCode::BadRequest, "/cache/min",
+    return fail_at(ErrorCode::BadRequest, "/cache/min",
                    "min is 0, but max is " + std::to_string(request.max) + "; only 0/0 (the shared class) has no min",
                    "1 to max", "no min beside " + std::to_string(request.max));
   }
@@ -320,25 +293,25 @@ Result<void> check_room(const NodeState& state, std::optional<WorkloadId> self) 
 }
 
 Result<void> check_ways(const NodeState& state, const CacheRequest& cache, CacheId touched) {
-  return check_can_cache(state).and_then([&] { return check_amounts(state, cache, touched); });
+  TRY(check_can_cache(state));
+  return check_amounts(state, cache, touched);
 }
 
 Result<void> check(const NodeState& state, const Workload& workload, std::optional<WorkloadId> self) {
   const Spec& spec = workload.spec;
-  TRY(spec.cache ? check_can_cache(state) : Result<void>());
-  TRY(spec.l2 ? check_can_l2(state) : Result<void>());
-  return check_room(state, self)
-      .and_then([&] { return check_cpus_exist(state.facts.rdt, workload, cpus_to_check(state, workload, self)); })
-      .and_then([&] { return check_id(state, spec, self); })
-      .and_then([&] { return check_names(state, spec, self); })
-      .and_then([&] { return check_tasks(state, spec, self); })
-      .and_then([&] { return check_group(state, workload, self); })
-      .and_then([&] { return check_bandwidth(state, spec); })
-      .and_then([&] { return check_cpus_free(state, workload, self); })
-      .and_then([&] { return spec.asks_for_ways() ? check_classes_free(state, workload) : Result<void>(); })
-      .and_then(
-          [&] { return spec.cache ? check_amounts(state, *spec.cache, first_cache(state, workload)) : Result<void>(); })
-      .and_then([&] { return check_l2(state, spec); });
+  if (spec.cache) TRY(check_can_cache(state));
+  if (spec.l2) TRY(check_can_l2(state));
+  TRY(check_room(state, self));
+  TRY(check_cpus_exist(state.facts.rdt, workload, cpus_to_check(state, workload, self)));
+  TRY(check_id(state, spec, self));
+  TRY(check_names(state, spec, self));
+  TRY(check_tasks(state, spec, self));
+  TRY(check_group(state, workload, self));
+  TRY(check_bandwidth(state, spec));
+  TRY(check_cpus_free(state, workload, self));
+  if (spec.asks_for_ways()) TRY(check_classes_free(state, workload));
+  if (spec.cache) TRY(check_amounts(state, *spec.cache, first_cache(state, workload)));
+  return check_l2(state, spec);
 }
 
 std::set<CacheId> caches_of(const rdt::Node& node, const Workload& workload) {

@@ -29,12 +29,9 @@ Result<void> check_nobody_elses(const NodeState& state, const Task& task, std::o
     const bool is_taken = std::ranges::any_of(
         other.spec.tasks, [&](const Task& its) { return overlap(its, task) && !has_ended(state, its); });
     if (!is_taken) continue;
-    return Failure(Error{.code = ErrorCode::Conflict,
-                         .field = kTasksField,
-                         .message = "task " + number_of(task) + " belongs to workload " + id_text(other),
-                         .detail = {},
-                         .allowed = "tasks that no other workload has",
-                         .subject = number_of(task) + " " + id_text(other)});
+    return fail_at(ErrorCode::Conflict, kTasksField,
+                   "task " + number_of(task) + " belongs to workload " + id_text(other),
+                   "tasks that no other workload has", number_of(task) + " " + id_text(other));
   }
   return {};
 }

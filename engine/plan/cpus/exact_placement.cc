@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/joined.h"
 #include "engine/plan/cpus/slots.h"
 
 namespace nrd::plan {
@@ -27,15 +28,10 @@ CpuSet usable(const Situation& situation, const CpuRequest& request) {
 }
 
 Failure taken(const Situation& situation, const CpuRequest& request, const CpuSet& cpus, const std::string& which) {
-  std::string subject;
-  for (const CpuId cpu : cpus.members()) subject += (subject.empty() ? "" : " ") + std::to_string(cpu.value);
   const CpuSet others = usable(situation, request);
-  return Failure(Error{.code = ErrorCode::CpuTaken,
-                       .field = kCpusField,
-                       .message = cpu_text(cpus) + which + " belongs to another workload",
-                       .detail = {},
-                       .allowed = others.empty() ? "" : "CPUs of " + others.to_string(),
-                       .subject = subject});
+  return fail_at(ErrorCode::CpuTaken, kCpusField, cpu_text(cpus) + which + " belongs to another workload",
+                 others.empty() ? "" : "CPUs of " + others.to_string(),
+                 joined(cpus.members(), " ", [](CpuId cpu) { return std::to_string(cpu.value); }));
 }
 
 Result<void> check_siblings(const Situation& situation, const CpuRequest& request) {
@@ -64,9 +60,7 @@ Result<void> check_place(const Situation& situation, const CpuRequest& request) 
   }
   const CpuSet far = request.strict ? request.cpus - near_all(situation) : CpuSet{};
   if (!far.empty()) {
-    std::string names;
-    for (const std::string& near : request.near) names += (names.empty() ? "" : " and ") + near;
-    return fail_at(ErrorCode::BadRequest, "/cpu/near", cpu_text(far) + " is not near " + names,
+    return fail_at(ErrorCode::BadRequest, "/cpu/near", cpu_text(far) + " is not near " + joined(request.near, " and "),
                    "\"strict\": false, or CPUs near it");
   }
   for (const Apart& other : situation.apart) {

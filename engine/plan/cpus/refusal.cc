@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "base/joined.h"
 #include "engine/plan/cpus/search.h"
 #include "engine/plan/cpus/slots.h"
 
@@ -15,11 +16,7 @@ using cpuset::Level;
 
 uint32_t number_of(const CpuRequest& request) { return std::max(request.count, request.cores); }
 
-std::string near_text(const CpuRequest& request) {
-  std::string text;
-  for (const std::string& near : request.near) text += (text.empty() ? "" : " and ") + near;
-  return text;
-}
+std::string near_text(const CpuRequest& request) { return joined(request.near, " and "); }
 
 std::string plural(Level level) {
   if (level == Level::L3 || level == Level::L2) return name_of(level);
@@ -105,8 +102,7 @@ std::string remedy(const Situation& situation, const CpuRequest& request) {
 std::string whole_cores_text(const Situation& situation, const CpuRequest& request) {
   std::set<uint32_t> weights;
   for (const Slot& slot : slots_of(empty_pool(situation), request)) weights.insert(slot.weight);
-  std::string sizes;
-  for (const uint32_t weight : weights) sizes += (sizes.empty() ? "" : " or ") + std::to_string(weight);
+  const std::string sizes = joined(weights, " or ", [](uint32_t weight) { return std::to_string(weight); });
   return pool_text(situation.pool) + " grants whole cores, of " + sizes + " CPUs each; they cannot give " +
          amount(request);
 }
