@@ -9,7 +9,7 @@ CREATE TABLE node (
   boot_id    TEXT NOT NULL                            -- the boot the baselines were read in
 ) STRICT;
 
--- Documents: engine/model/workload_document.cc.
+-- Documents: engine/model/documents.cc.
 CREATE TABLE workload (
   id         INTEGER PRIMARY KEY CHECK (id >= 1),
   uuid       TEXT UNIQUE CHECK (uuid <> ''),          -- NULL: the client gave none
@@ -26,7 +26,7 @@ CREATE TABLE idempotency_key (                        -- of a creation that was 
   created_ms INTEGER NOT NULL                         -- since 1970, UTC
 ) STRICT, WITHOUT ROWID;
 
--- What nrd found before its first write in this boot. Documents: engine/model/baseline_documents.cc.
+-- What nrd found before its first write in this boot. Documents: engine/model/documents.cc.
 CREATE TABLE baseline (
   kind       TEXT NOT NULL,                           -- "ways", "cpus", ...
   key        TEXT NOT NULL,                           -- JSON

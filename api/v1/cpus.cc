@@ -12,7 +12,7 @@
 #include "engine/model/cpu_shares.h"
 #include "engine/model/pool_check.h"
 #include "engine/model/workload_fields.h"
-#include "engine/plan/cpus/largest.h"
+#include "engine/plan/cpus/search.h"
 #include "engine/pool_check.h"
 #include "engine/transaction/engine.h"
 

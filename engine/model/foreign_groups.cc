@@ -94,6 +94,12 @@ Failure no_class(const NodeState& state, const Workloads& workloads) {
   return fail_at(ErrorCode::NoClass, "/cache", text, remedy);
 }
 
+bool is_class_name(std::string_view group) {
+  constexpr std::string_view kPrefix = "COS";
+  return group.starts_with(kPrefix) && group.size() > kPrefix.size() &&
+         group.find_first_not_of("0123456789", kPrefix.size()) == group.npos;
+}
+
 bool exists(const NodeState& state, ClosId clos) { return state.observed.rdt.classes.contains(clos); }
 
 bool is_kernel_full(const NodeState& state) {
@@ -200,6 +206,21 @@ unsigned used_classes(const NodeState& state) {
   if (!state.facts.rdt.main().cat) return 0;
   const size_t used = 1 + classes_needed(state, state.workloads) + holders(state).size();
   return std::min(state.facts.rdt.main().cat->classes, static_cast<unsigned>(used));
+}
+
+std::string how_to_free(const std::string& group) {
+  return "to remove a leftover group: nrdctl reset --foreign '" + (is_class_name(group) ? "COS*" : group) + "'";
+}
+
+std::string held_by_others(const NodeState& state, CacheId cache, WayMask wanted) {
+  const WayMask held = foreign_ways(state, cache) & wanted;
+  if (held.empty()) return "";
+  std::string group;
+  for (const auto& [name, observed] : foreign_groups(state)) {
+    if (ways_of(*observed, cache).intersects(held)) group = name;
+  }
+  return "; groups that nrd does not own hold " + std::to_string(held.count()) +
+         (held.count() == 1 ? " way" : " ways") + " of the pool (GET /v1/node); " + how_to_free(group);
 }
 
 }  // namespace nrd

@@ -58,4 +58,11 @@ bool is_class_available(const NodeState& state, ClosId clos);
 // Classes in use by anything, including the root class.
 unsigned used_classes(const NodeState& state);
 
+// For a refusal: how to remove a leftover group. RMD and pqos leave theirs behind. RMD names its groups "COS2" and so
+// on, so the pattern covers all of them.
+std::string how_to_free(const std::string& group);
+// For a refusal over ways of `cache`, of which `wanted` would suffice: which foreign groups hold some of them, and how
+// to free them. Empty if none does.
+std::string held_by_others(const NodeState& state, CacheId cache, WayMask wanted);
+
 }  // namespace nrd

@@ -18,7 +18,6 @@
 #include "base/owner.h"
 #include "base/task.h"
 #include "base/way_mask.h"
-#include "engine/model/onload_use.h"
 #include "hw/cpuset/types.h"
 #include "hw/pstate/types.h"
 #include "hw/rdt/types.h"
@@ -103,6 +102,16 @@ struct CpuRequest {
   Memory memory = Memory::Any;
   bool migrate = false;  // also of a target with processes, whose memory then moves in an operation
   friend bool operator==(const CpuRequest&, const CpuRequest&) = default;
+};
+
+// Onload for what runs in a workload: what the client asked for, and the generation that it was admitted to.
+struct OnloadUse {
+  std::vector<std::string> profiles;       // the first that sets a variable wins
+  std::map<std::string, std::string> env;  // the client's own
+  bool profiles_win = false;               // over what the client says
+  uint64_t generation = 0;
+  std::string version;
+  friend bool operator==(const OnloadUse&, const OnloadUse&) = default;
 };
 
 // Chosen by clients to select workloads: {"team": "trading"}.

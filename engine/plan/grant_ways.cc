@@ -10,7 +10,6 @@
 #include "base/joined.h"
 #include "engine/plan/bandwidth.h"
 #include "engine/plan/spec.h"
-#include "engine/plan/stale_groups.h"
 #include "engine/plan/ways.h"
 
 namespace nrd::plan {

@@ -8,7 +8,6 @@
 #include "engine/model/core_ids.h"
 #include "engine/plan/bandwidth.h"
 #include "engine/plan/group_target.h"
-#include "engine/plan/stale_groups.h"
 #include "engine/plan/tasks.h"
 
 namespace nrd::plan {

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "base/find_in.h"
-#include "engine/plan/stale_groups.h"
 #include "engine/resolve.h"
 
 namespace nrd::plan {

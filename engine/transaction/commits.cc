@@ -4,14 +4,13 @@
 
 #include "base/invariant.h"
 #include "base/log.h"
-#include "engine/model/baseline_documents.h"
 #include "engine/model/baselines.h"
 #include "engine/model/cpu_memory.h"
 #include "engine/model/cpu_noise.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/model/cpu_shares.h"
+#include "engine/model/documents.h"
 #include "engine/model/setting.h"
-#include "engine/model/workload_document.h"
 
 namespace nrd {
 

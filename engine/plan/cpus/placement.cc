@@ -1,8 +1,9 @@
 #include "engine/plan/cpus/placement.h"
 
 #include <optional>
+#include <string>
 
-#include "engine/plan/cpus/exact_placement.h"
+#include "base/joined.h"
 #include "engine/plan/cpus/refusal.h"
 #include "engine/plan/cpus/search.h"
 #include "engine/plan/cpus/slots.h"
@@ -21,6 +22,89 @@ Result<void> check_form(const CpuPool& pool, const CpuRequest& request) {
                    "an exclusive pool");
   }
   return {};
+}
+
+constexpr const char* kCpusField = "/cpu/cpus";
+
+std::string cpu_text(const CpuSet& cpus) { return "CPU " + cpus.to_string(); }
+
+Failure refuse(const std::string& message, const std::string& allowed) {
+  return fail_at(ErrorCode::BadRequest, kCpusField, message, allowed);
+}
+
+// CPUs that a request may name now.
+CpuSet usable(const Situation& situation, const CpuRequest& request) {
+  const bool single = situation.pool.threads == CpuPool::Threads::Any;
+  CpuSet cpus;
+  for (const Slot& slot : slots_of(situation, request)) {
+    const CpuId cpu = situation.tree.cpu_at(slot.position);
+    cpus |= single ? CpuSet{cpu.value} : situation.tree.core_of(cpu);
+  }
+  return cpus & situation.pool.cpus;
+}
+
+Failure taken(const Situation& situation, const CpuRequest& request, const CpuSet& cpus, const std::string& which) {
+  const CpuSet others = usable(situation, request);
+  return fail_at(ErrorCode::CpuTaken, kCpusField, cpu_text(cpus) + which + " belongs to another workload",
+                 others.empty() ? "" : "CPUs of " + others.to_string(),
+                 joined(cpus.members(), " ", [](CpuId cpu) { return std::to_string(cpu.value); }));
+}
+
+Result<void> check_siblings(const Situation& situation, const CpuRequest& request) {
+  const CpuPool& pool = situation.pool;
+  if (pool.threads == CpuPool::Threads::Any) return {};
+  if (pool.threads == CpuPool::Threads::One) {
+    const CpuSet busy = siblings_in_pool(situation, request.cpus) - situation.free;
+    return busy.empty() ? Result<void>{} : taken(situation, request, busy, ", on the same core,");
+  }
+  CpuSet whole;
+  for (const CpuId cpu : request.cpus.members()) whole |= situation.tree.core_of(cpu);
+  if (whole == request.cpus) return {};
+  return refuse(pool_text(pool) + " grants whole cores: these need " + cpu_text(whole - request.cpus) + " too",
+                whole.is_subset_of(usable(situation, request)) ? whole.to_string() : "");
+}
+
+Result<void> check_place(const Situation& situation, const CpuRequest& request) {
+  const CpuPool& pool = situation.pool;
+  const ZoneIndex zone = situation.tree.smallest_with(request.cpus);
+  const ZoneIndex around =
+      situation.tree.zone_at(*situation.tree.position_of(request.cpus.members().front()), pool.within);
+  if (pool.never_crosses && situation.tree.zones()[zone].level < situation.tree.zones()[around].level) {
+    return refuse(cpu_text(request.cpus) + " is not within one " + name_of(pool.within) + ", which " + pool_text(pool) +
+                      " never crosses",
+                  "");
+  }
+  const CpuSet far = request.strict ? request.cpus - near_all(situation) : CpuSet{};
+  if (!far.empty()) {
+    return fail_at(ErrorCode::BadRequest, "/cpu/near", cpu_text(far) + " is not near " + joined(request.near, " and "),
+                   "\"strict\": false, or CPUs near it");
+  }
+  for (const Apart& other : situation.apart) {
+    Situation alone = situation;
+    alone.apart = {other};
+    const CpuSet shared = request.cpus & zones_of_apart(alone, request);
+    if (shared.empty()) continue;
+    const cpuset::Level level = other.level.value_or(request.level);
+    return fail_at(ErrorCode::Conflict, "/cpu/apart",
+                   cpu_text(shared) + " shares " + (level == cpuset::Level::L3 ? "an " : "a ") + name_of(level) +
+                       " with workload " + other.workload);
+  }
+  return {};
+}
+
+// Whether `request.cpus` can be granted.
+Result<void> check_exact(const Situation& situation, const CpuRequest& request) {
+  const CpuPool& pool = situation.pool;
+  if (const CpuSet outside = request.cpus - pool.cpus; !outside.empty()) {
+    return refuse(cpu_text(outside) + " is not in " + pool_text(pool), "CPUs of " + pool.cpus.to_string());
+  }
+  if (const CpuSet offline = request.cpus - situation.tree.online(); !offline.empty()) {
+    const CpuSet online = pool.cpus & situation.tree.online();
+    return refuse(cpu_text(offline) + " is offline", online.empty() ? "" : "CPUs of " + online.to_string());
+  }
+  if (const CpuSet busy = request.cpus - situation.free; !busy.empty()) return taken(situation, request, busy, "");
+  TRY(check_siblings(situation, request));
+  return check_place(situation, request);
 }
 
 CpuGrant grant_of(const Situation& situation, const CpuRequest& request, const Found& found) {

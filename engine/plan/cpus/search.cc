@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "engine/plan/cpus/criteria.h"
 #include "engine/plan/cpus/select.h"
 #include "engine/plan/cpus/slots.h"
+#include "engine/plan/cpus/zone_choice.h"
 
 namespace nrd::plan {
 namespace {
@@ -171,6 +171,19 @@ std::optional<Found> find(const Situation& situation, const CpuRequest& request,
 
 Largest find_largest(const Situation& situation, const CpuRequest& request) {
   return Search(situation, request).find_largest();
+}
+
+std::map<cpuset::Level, uint32_t> largest_requests(const ZoneTree& tree, const CpuPool& pool, const CpuSet& free) {
+  const Situation situation{.tree = tree, .pool = pool, .free = free};
+  const Supply supply(tree, slots_of(situation, {.pool = pool.name, .count = 1}), {});
+  std::map<cpuset::Level, uint32_t> largest;
+  for (ZoneIndex i = 0; i < tree.zones().size(); ++i) {
+    const TreeZone& zone = tree.zones()[i];
+    if (pool.never_crosses && !tree.stays_within(i, pool.within)) continue;
+    for (const ZoneLabel& label : zone.labels)
+      largest[label.level] = std::max(largest[label.level], supply.usable().in(zone));
+  }
+  return largest;
 }
 
 }  // namespace nrd::plan

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -28,5 +29,9 @@ struct Largest {
   ZoneIndex zone = 0;
 };
 Largest find_largest(const Situation& situation, const CpuRequest& request);
+
+// The largest requests that fit now, for those who read what is left of an exclusive pool: for each level of the
+// machine the number of CPUs that one zone of it can give, of the `free` ones.
+std::map<cpuset::Level, uint32_t> largest_requests(const ZoneTree& tree, const CpuPool& pool, const CpuSet& free);
 
 }  // namespace nrd::plan

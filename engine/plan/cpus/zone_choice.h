@@ -1,5 +1,5 @@
 // Chooses a zone among several by an ordered list of criteria. The list is data: what differs between two ways of
-// placing CPUs is the list.
+// placing CPUs, the orders of pools, is the list.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/model/cpu_pools.h"
 #include "engine/plan/cpus/supply.h"
 
 namespace nrd::plan {
@@ -27,6 +28,15 @@ struct Criterion {
   size_t preferred = 0;
   bool is_requested = false;  // named in the reason whenever it rules out a zone, because the client asked for it
 };
+
+// A set of CPUs that a request prefers, and how a reason names this: "nearest to eth1".
+struct Preference {
+  std::string name{};
+  CpuSet cpus{};
+};
+
+// The preferences, the first most, and then the list of the order. Refers to the names of `preferences`.
+std::vector<Criterion> criteria_of(CpuPool::Order order, const std::vector<Preference>& preferences);
 
 struct ZoneChoice {
   ZoneIndex zone = 0;

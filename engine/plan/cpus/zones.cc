@@ -5,6 +5,8 @@
 #include <limits>
 #include <tuple>
 
+#include "engine/model/workload_fields.h"
+
 namespace nrd::plan {
 namespace {
 
@@ -217,18 +219,7 @@ CpuSet ZoneTree::cpus_of(ZoneIndex zone) const {
   return cpus;
 }
 
-const char* name_of(Level level) {
-  switch (level) {
-    case Level::Machine: return "machine";
-    case Level::Package: return "package";
-    case Level::Die: return "die";
-    case Level::Node: return "node";
-    case Level::L3: return "l3";
-    case Level::L2: return "l2";
-    case Level::Core: return "core";
-  }
-  return "";
-}
+const char* name_of(Level level) { return json::name_of(level).data(); }
 
 namespace {
 

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "engine/model/baseline_documents.h"
-#include "engine/model/workload_document.h"
+#include "engine/model/documents.h"
 
 namespace nrd::testing {
 

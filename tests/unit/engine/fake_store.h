@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/model/baseline_documents.h"
-#include "engine/model/workload_document.h"
+#include "engine/model/documents.h"
 #include "store/store.h"
 
 namespace nrd::testing {

@@ -1,8 +1,7 @@
-#include "engine/model/workload_document.h"
 
 #include <doctest/doctest.h>
 
-#include "engine/model/baseline_documents.h"
+#include "engine/model/documents.h"
 
 namespace nrd::workload_document_test {
 namespace {

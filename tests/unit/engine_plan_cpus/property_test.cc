@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "engine/plan/cpus/largest.h"
+#include "engine/plan/cpus/search.h"
 #include "engine/plan/cpus/placement.h"
 #include "tests/unit/engine_plan_cpus/machines.h"
 #include "tests/unit/engine_plan_cpus/random_machine.h"
