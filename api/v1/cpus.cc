@@ -10,7 +10,7 @@
 #include "engine/model/confinement.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/model/cpu_shares.h"
-#include "engine/model/pool_check.h"
+#include "engine/model/cpu_noise.h"
 #include "engine/model/workload_fields.h"
 #include "engine/plan/cpus/search.h"
 #include "engine/pool_check.h"

@@ -28,4 +28,9 @@ bool has_its_latency(const NodeState& state, const Workload& workload);
 // What is wrong with pools but no error, one sentence each: offline CPUs, keys without effect on this node.
 std::vector<std::string> cpu_warnings(const NodeState& state);
 
+// What a check of `pool` is about, as far as workloads and configuration tell.
+cpuset::CheckQuery check_query_of(const NodeState& state, const CpuPool& pool);
+// CPUs of the pool whose cores have threads that others use, or may use, at the same time.
+std::vector<cpuset::Disturbance> busy_siblings(const NodeState& state, const CpuPool& pool);
+
 }  // namespace nrd

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <future>
 
-#include "engine/model/pool_check.h"
+#include "engine/model/cpu_noise.h"
 #include "tests/unit/engine/cpu_pool_fixture.h"
 
 namespace nrd::pool_check_test {
