@@ -202,15 +202,12 @@ Result<std::map<CpuId, pstate::FrequencySetting>> plan_frequencies(const NodeSta
     const pstate::FrequencySetting before = known ? *known : pstate::FrequencySetting{cpu.min, cpu.max, "", ""};
     const Window window = TRY(window_of(request, id, cpu, {before.min, before.max}, reach(state.facts.pstate, cpu)));
     const pstate::FrequencySetting knobs{window.min, window.max, request.governor, request.epp};
-    const Result<void> checked =
-        check_way(cpu, id, window, request.threshold.has_value())
-            .and_then([&] { return check_choice("governor", request.governor, cpu.governors, id); })
-            .and_then([&] { return check_preference(request, id, cpu, before); })
-            .and_then([&] {
-              return keeps_threshold_only(request) ? Result<void>() : check_domain(state, workload, id, knobs);
-            });
-    if (!checked) return Failure(checked.error());
-    if (!keeps_threshold_only(request)) granted[id] = knobs;
+    TRY(check_way(cpu, id, window, request.threshold.has_value()));
+    TRY(check_choice("governor", request.governor, cpu.governors, id));
+    TRY(check_preference(request, id, cpu, before));
+    if (keeps_threshold_only(request)) continue;
+    TRY(check_domain(state, workload, id, knobs));
+    granted[id] = knobs;
   }
   return granted;
 }

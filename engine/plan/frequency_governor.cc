@@ -26,17 +26,9 @@ std::optional<Speed> asked_by(double percent, BranchMissThreshold threshold) {
 GovernorState next(GovernorState control, BranchMissThreshold threshold,
                    const std::optional<pstate::BranchCounts>& counted, GovernorState::Time now) {
   const std::optional<pstate::BranchCounts> before = std::exchange(control.counted, counted);
-  if (!before || !counted) {
-    control.samples_to_move = 0;
-    return control;
-  }
-  const std::optional<double> percent = percent_of(*before, *counted);
-  if (!percent) {
-    control.samples_to_move = 0;
-    return control;
-  }
-  control.percent = percent;
-  const std::optional<Speed> asked = asked_by(*percent, threshold);
+  const std::optional<double> percent = before && counted ? percent_of(*before, *counted) : std::nullopt;
+  if (percent) control.percent = percent;
+  const std::optional<Speed> asked = percent ? asked_by(*percent, threshold) : std::nullopt;
   if (!asked || *asked == control.speed) {
     control.samples_to_move = 0;
     return control;

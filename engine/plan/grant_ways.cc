@@ -166,13 +166,13 @@ Result<void> grant_shared(const NodeState& state, const Workloads& workloads, Wo
 }
 
 // The best-effort workloads on `cache` from the highest way down, new ones last.
-std::vector<WorkloadId> besteffort_on(const Workloads& workloads, CacheId cache, const std::set<WorkloadId>& touching) {
+std::vector<WorkloadId> besteffort_on(const Workloads& workloads, CacheId cache, std::optional<WorkloadId> newcomer) {
   std::vector<std::pair<unsigned, WorkloadId>> order;
   for (const auto& [id, workload] : workloads) {
     if (workload.grant.pool != Pool::BestEffort) continue;
     if (const WayMask* granted = find_in(workload.grant.ways, cache)) {
       order.emplace_back(WayMask::kMaxWays - granted->end(), id);
-    } else if (touching.contains(id)) {
+    } else if (id == newcomer) {
       order.emplace_back(WayMask::kMaxWays + 1, id);
     }
   }
@@ -187,9 +187,7 @@ std::vector<WorkloadId> besteffort_on(const Workloads& workloads, CacheId cache,
 Result<void> layout_besteffort(const NodeState& state, Workloads& workloads, CacheId cache,
                                std::optional<WorkloadId> newcomer) {
   const Shrink shrink = state.config->shrink ? Shrink::Yes : Shrink::No;
-  std::set<WorkloadId> touching;
-  if (newcomer) touching.insert(*newcomer);
-  const std::vector<WorkloadId> members = besteffort_on(workloads, cache, touching);
+  const std::vector<WorkloadId> members = besteffort_on(workloads, cache, newcomer);
   const std::set<WorkloadId> pool(members.begin(), members.end());
   const PoolPartition& layout = *main_layout(state);
   AvailableWays available = available_ways(state, cache, layout.besteffort, held(state, workloads, cache, pool));
@@ -276,9 +274,7 @@ std::set<CacheId> besteffort_caches(const NodeState& state, const Grant& grant) 
 
 Result<Workloads> grant_ways(const NodeState& state, Workloads workloads, Workload workload, const Grant& before) {
   const Pool pool = workload.spec.cache ? *pool_of(*workload.spec.cache) : Pool::Guarantee;
-  if (pool == Pool::Shared && before.pool != Pool::Shared) {
-    TRY(check_shared(state));
-  }
+  if (pool == Pool::Shared && before.pool != Pool::Shared) TRY(check_shared(state));
   const std::set<CacheId> touched = caches_of(state.facts.rdt, workload);
   workload.grant.pool = pool;
 
@@ -286,16 +282,11 @@ Result<Workloads> grant_ways(const NodeState& state, Workloads workloads, Worklo
   Workloads without = workloads;
   without.erase(workload.id);
   const bool keeps_class = before.has_class() && before.pool != Pool::Shared && pool != Pool::Shared;
-  const Result<ClosId> clos =
-      keeps_class ? Result<ClosId>(before.clos) : class_for(state, without, pool, workload.spec);
-  if (!clos) return Failure(clos.error());
-  workload.grant.clos = *clos;
+  workload.grant.clos = before.clos;
+  if (!keeps_class) workload.grant.clos = TRY(class_for(state, without, pool, workload.spec));
 
   TRY(check_root_is_whole(state, touched));
-  for (const CacheId cache : touched) {
-    if (const Result<void> granted = grant_on(state, without, workload, cache, before); !granted)
-      return Failure(granted.error());
-  }
+  for (const CacheId cache : touched) TRY(grant_on(state, without, workload, cache, before));
   workload.grant.bandwidth = plan_bandwidth(state, workload.spec, workload.grant.ways);
   const WorkloadId id = workload.id;
   workloads.put(std::move(workload));
