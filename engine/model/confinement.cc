@@ -16,12 +16,6 @@ constexpr std::array kSlices{"system.slice", "user.slice", "machine.slice", "ini
 const Target kPartition{.kind = Target::Kind::Partition, .name = "nrd.slice", .task = {}};
 constexpr const char* kKey = "cpu.confine";
 
-CpuSet pooled_cpus(const CpuPools& pools) {
-  CpuSet cpus;
-  for (const CpuPool& pool : pools) cpus |= pool.cpus;
-  return cpus;
-}
-
 // Of `of`, what the rest of the host keeps. Where cpusets overwrite the affinity that isolcpus= gave, it must not get
 // the isolated CPUs either.
 CpuSet left_for_others(const CpuSet& of, const NodeConfig& config, const NodeFacts& facts) {

@@ -69,12 +69,6 @@ std::set<Target> targets_with_memory(const NodeState& state) {
   return targets;
 }
 
-bool has_unobserved_memory(const NodeState& state) {
-  return std::ranges::any_of(targets_with_memory(state), [&state](const Target& target) {
-    return !observed_memory(state, target) && !is_gone(state, target);
-  });
-}
-
 void add_memory(cpuset::Setting& wanted, const NodeState& state) {
   const std::map<Target, MemoryNodes> bound = bound_memory(state);
   for (const auto& [target, nodes] : bound) {

@@ -20,8 +20,6 @@ std::optional<cpuset::MemoryNodes> memory_of(const Workload& workload);
 std::map<cpuset::Target, cpuset::MemoryNodes> bound_memory(const NodeState& state);
 // The targets whose memory matters: those of workloads, and those that nrd has to restore.
 std::set<cpuset::Target> targets_with_memory(const NodeState& state);
-// Those without an observation yet, so without a value to restore.
-bool has_unobserved_memory(const NodeState& state);
 // Adds the memory of workloads, and that to restore, to `wanted`. Not of targets whose processes got memory elsewhere.
 void add_memory(cpuset::Setting& wanted, const NodeState& state);
 // True if nrd has bound the memory of `target`, no workload does any more, and it has processes.

@@ -78,15 +78,13 @@ Result<CpuPools> resolve_cpu_pools(CpuPools pools, const ReservedCpus& reserved,
 }
 
 Result<void> check_cpu_pools(const CpuPools& pools, const ReservedCpus& reserved, const PoolSite& site) {
-  CpuSet pooled;
   for (const CpuPool& pool : pools) {
     TRY(check_exist(pools, pool, site.possible));
     TRY(check_not_reserved(pools, pool, reserved));
     TRY(check_disjoint(pools, pool));
     TRY(check_siblings(pools, pool, site.zones));
-    pooled |= pool.cpus;
   }
-  if (pools.empty() || !site.possible.is_subset_of(pooled)) return {};
+  if (pools.empty() || !site.possible.is_subset_of(pooled_cpus(pools))) return {};
   return refused(pools, pools.back(), "the pools have all CPUs, so the operating system would have none",
                  "at least one CPU in no pool");
 }

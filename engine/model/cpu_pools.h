@@ -78,6 +78,13 @@ inline const CpuPool* pool_with(const CpuPools& pools, CpuId cpu) {
   return nullptr;
 }
 
+// The CPUs of all of them.
+inline CpuSet pooled_cpus(const CpuPools& pools) {
+  CpuSet pooled;
+  for (const CpuPool& pool : pools) pooled |= pool.cpus;
+  return pooled;
+}
+
 // What a node has for pools.
 struct PoolSite {
   const CpuSet& possible;

@@ -137,12 +137,18 @@ cpuset::Query query_of(const NodeState& state) {
           .pinned = overwrites_unclaimed(state)};
 }
 
-std::set<Target> unobserved_targets(const NodeState& state) {
-  std::set<Target> targets = known_targets(state);
-  std::erase_if(targets, [&state](const Target& target) {
-    return state.observed.cpuset.targets.contains(target) && !is_absent_unit(state, target);
-  });
-  return targets;
+bool has_unobserved(const NodeState& state) {
+  const cpuset::Observed& observed = state.observed.cpuset;
+  const auto lacks_any = [&state](const std::set<Target>& targets, const auto& values) {
+    return std::ranges::any_of(
+        targets, [&](const Target& target) { return !values.contains(target) && !is_gone(state, target); });
+  };
+  const auto is_unknown = [&](const Target& target) {
+    return !observed.targets.contains(target) || is_absent_unit(state, target);
+  };
+  return std::ranges::any_of(known_targets(state), is_unknown) ||
+         lacks_any(targets_with_share(state), observed.shares) ||
+         lacks_any(targets_with_memory(state), observed.memory);
 }
 
 // The kernel keeps the lists of cgroups while their CPUs are offline, so that all is as before when one is back.
@@ -192,10 +198,10 @@ cpuset::Setting cpu_setting_of(const NodeState& state) {
 }
 
 cpuset::PoolUse pool_use_of(const NodeState& state) {
-  cpuset::PoolUse use{.is_confined = state.config->confinement != Confinement::None,
+  cpuset::PoolUse use{.pooled = pooled_cpus(state.config->cpu_pools),
+                      .is_confined = state.config->confinement != Confinement::None,
                       .unbalanced = state.facts.rdt.isolated | state.facts.cpuset.nohz_full};
   for (const CpuPool& pool : state.config->cpu_pools) {
-    use.pooled |= pool.cpus;
     if (pool.kind == CpuPool::Kind::Exclusive) use.exclusive |= pool.cpus;
   }
   for (const auto& [id, workload] : state.workloads) {

@@ -36,8 +36,9 @@ std::string name_of_scope(const Workload& workload);
 std::set<cpuset::Target> known_targets(const NodeState& state);
 // What to observe of CPUs and targets.
 cpuset::Query query_of(const NodeState& state);
-// Known targets without an observation yet, so without a value to restore, and units that may be back.
-std::set<cpuset::Target> unobserved_targets(const NodeState& state);
+// True if a target has no observation yet of what the query is about, so no value to restore, or is a unit that may be
+// back.
+bool has_unobserved(const NodeState& state);
 // Targets whose CPUs are all offline. They stay as they are, with their baselines, until one of these is back.
 std::set<cpuset::Target> waiting_targets(const NodeState& state);
 // Units of workloads that systemd does not know at the moment. Once they are back, what nrd has set may still hold.

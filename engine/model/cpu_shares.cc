@@ -30,16 +30,19 @@ uint32_t weight_of(uint32_t milli) {
 
 uint64_t milli_of(const Share& share) { return share.quota_us * kThousandths / share.period_us; }
 
-uint64_t requested_milli(const NodeState& state, const CpuPool& pool, std::optional<WorkloadId> self) {
+uint64_t requested_milli(const Workload& workload, const CpuPool& pool) {
   uint64_t milli = 0;
-  for (const auto& [id, workload] : state.workloads) {
-    if (id == self) continue;
-    const std::vector<const CpuRequest*> requests = cpu_requests_of(workload.spec);
-    const std::span<const CpuGrant> grants = cpu_grants_of(workload);
-    for (size_t i = 0; i < std::min(requests.size(), grants.size()); ++i) {
-      if (grants[i].pool == pool.name) milli += requests[i]->request_milli;
-    }
+  const std::vector<const CpuRequest*> requests = cpu_requests_of(workload.spec);
+  const std::span<const CpuGrant> grants = cpu_grants_of(workload);
+  for (size_t i = 0; i < std::min(requests.size(), grants.size()); ++i) {
+    if (grants[i].pool == pool.name) milli += requests[i]->request_milli;
   }
+  return milli;
+}
+
+uint64_t requested_milli(const NodeState& state, const CpuPool& pool) {
+  uint64_t milli = 0;
+  for (const auto& [id, workload] : state.workloads) milli += requested_milli(workload, pool);
   return milli;
 }
 
@@ -67,12 +70,6 @@ std::set<Target> targets_with_share(const NodeState& state) {
   for (const auto& [target, before] : state.baselines.cpu_shares) targets.insert(target);
   std::erase_if(targets, [](const Target& target) { return !can_have_share(target); });
   return targets;
-}
-
-bool has_unobserved_shares(const NodeState& state) {
-  return std::ranges::any_of(targets_with_share(state), [&state](const Target& target) {
-    return !state.observed.cpuset.shares.contains(target) && !is_gone(state, target);
-  });
 }
 
 void add_shares(cpuset::Setting& wanted, const NodeState& state) {

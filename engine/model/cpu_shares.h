@@ -17,14 +17,13 @@ inline constexpr uint64_t kThousandths = 1000;  // of a CPU
 uint32_t weight_of(uint32_t milli);
 // The limit in thousandths of a CPU.
 uint64_t milli_of(const cpuset::Share& share);
-// Thousandths of a CPU that workloads except `self` request in this pool.
-uint64_t requested_milli(const NodeState& state, const CpuPool& pool, std::optional<WorkloadId> self = {});
+// Thousandths of a CPU that `workload`, or all workloads, request in this pool.
+uint64_t requested_milli(const Workload& workload, const CpuPool& pool);
+uint64_t requested_milli(const NodeState& state, const CpuPool& pool);
 // What its tasks get; nullopt: nothing is requested, or it has no scope, unit or cgroup.
 std::optional<cpuset::Share> share_of(const Workload& workload);
 // The targets whose CPU time matters: those of workloads, and those that nrd has to restore.
 std::set<cpuset::Target> targets_with_share(const NodeState& state);
-// Those without an observation yet, so without a value to restore.
-bool has_unobserved_shares(const NodeState& state);
 // Adds the shares of workloads, and those to restore, to `wanted`.
 void add_shares(cpuset::Setting& wanted, const NodeState& state);
 // True if its tasks, as last observed, get what they should.

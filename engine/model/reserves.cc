@@ -1,7 +1,6 @@
 #include "engine/model/reserves.h"
 
 #include <algorithm>
-#include <span>
 
 #include "base/find_in.h"
 #include "engine/model/cpu_shares.h"
@@ -52,16 +51,6 @@ bool has_own_share(const NodeState& state, const std::string& origin) {
 std::string text_of(const CpuPool& pool, const Reserve::Cpus& cpus) {
   if (pool.kind == CpuPool::Kind::Exclusive) return cpus.listed.empty() ? "no CPU" : "CPU " + cpus.listed.to_string();
   return std::to_string(kThousandths * cpus.of_share) + " thousandths of a CPU";
-}
-
-uint64_t requested_in(const CpuPool& pool, const Workload& workload) {
-  uint64_t milli = 0;
-  const std::vector<const CpuRequest*> requests = cpu_requests_of(workload.spec);
-  const std::span<const CpuGrant> grants = cpu_grants_of(workload);
-  for (size_t i = 0; i < std::min(requests.size(), grants.size()); ++i) {
-    if (grants[i].pool == pool.name) milli += requests[i]->request_milli;
-  }
-  return milli;
 }
 
 Result<void> check_listed(const std::string& origin, const CpuPool& pool, const CpuSet& listed,
@@ -151,7 +140,7 @@ ShareLimit share_limit(const NodeState& state, const CpuPool& pool, const std::s
   }
   for (const auto& [id, workload] : state.workloads) {
     const bool counts = own ? workload.origin == origin : !has_own_share(state, workload.origin);
-    if (counts && id != self) limit.requested += requested_in(pool, workload);
+    if (counts && id != self) limit.requested += requested_milli(workload, pool);
   }
   return limit;
 }

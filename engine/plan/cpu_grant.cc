@@ -116,9 +116,9 @@ struct Planning {
 
 Result<CpuGrant> join(const Planning& planning, const CpuPool& pool, const CpuRequest& request) {
   const Spec& spec = planning.workload.spec;
-  const char* member = request.count > 0 ? "/cpu/count" : request.cores > 0 ? "/cpu/cores" : "/cpu/cpus";
   if (request.count > 0 || request.cores > 0 || !request.cpus.empty()) {
-    return fail_at(ErrorCode::BadRequest, member, "pool " + pool.name + " is shared: its members run on all its CPUs",
+    return fail_at(ErrorCode::BadRequest, number_field(request),
+                   "pool " + pool.name + " is shared: its members run on all its CPUs",
                    "no number of CPUs, or a pool of kind \"exclusive\"");
   }
   if (spec.tasks.empty() && !spec.has_group()) {
@@ -260,10 +260,9 @@ Result<CpuGrants> plan_all(const Planning& planning) {
   grants.all = sum_of(grants.by_pool);
   grants.all->has_scope = planning.has_scope;
   if (spec.further_cpus.empty()) grants.by_pool.clear();
-  return check_choice(*spec.cpu, *grants.all)
-      .and_then([&] { return check_memory(planning.state, planning.workload, *grants.all); })
-      .map_error(at_request(spec, 0))
-      .map([&] { return std::move(grants); });
+  TRY(check_choice(*spec.cpu, *grants.all).map_error(at_request(spec, 0)));
+  TRY(check_memory(planning.state, planning.workload, *grants.all).map_error(at_request(spec, 0)));
+  return grants;
 }
 
 bool runs_elsewhere(const Spec& before, const Spec& after) {

@@ -5,15 +5,10 @@
 
 #include "base/find_in.h"
 #include "base/joined.h"
+#include "engine/plan/cpus/placement.h"
 
 namespace nrd::plan {
 namespace {
-
-CpuSet pooled_cpus(const NodeState& state) {
-  CpuSet pooled;
-  for (const CpuPool& pool : state.config->cpu_pools) pooled |= pool.cpus;
-  return pooled;
-}
 
 // CPUs of pools that `workload` alone uses.
 size_t number_of(const CpuSet& pooled, const Workload& workload) {
@@ -21,12 +16,12 @@ size_t number_of(const CpuSet& pooled, const Workload& workload) {
 }
 
 size_t number_of(const NodeState& state, const Workload* workload) {
-  return workload ? number_of(pooled_cpus(state), *workload) : 0;
+  return workload ? number_of(pooled_cpus(state.config->cpu_pools), *workload) : 0;
 }
 
 // In all workloads that count for the user.
 size_t total_of(const NodeState& state, uid_t uid) {
-  const CpuSet pooled = pooled_cpus(state);
+  const CpuSet pooled = pooled_cpus(state.config->cpu_pools);
   size_t total = 0;
   for (const auto& [id, workload] : state.workloads) {
     if (workload.spec.quota_uid == uid) total += number_of(pooled, workload);
@@ -36,10 +31,6 @@ size_t total_of(const NodeState& state, uid_t uid) {
 
 std::string names_of(const std::set<std::string>& pools) {
   return pools.empty() ? "CPUs outside of pools" : joined(pools, ", ");
-}
-
-const char* field_of(const CpuRequest& request) {
-  return request.count > 0 ? "/cpu/count" : request.cores > 0 ? "/cpu/cores" : "/cpu/cpus";
 }
 
 Failure forbidden(const char* field, std::string message, std::string allowed) {
@@ -67,12 +58,12 @@ Result<void> CpuQuotaCheck::check(const CpuPool& pool, size_t others, const CpuR
                      name_of(*state_.config->cpu_quotas, *user_) + " may not take CPUs of pool " + pool.name,
                      names_of(permitted.pools));
   }
-  return check_number(permitted, others, field_of(request), cpus);
+  return check_number(permitted, others, number_field(request), cpus);
 }
 
 Result<void> CpuQuotaCheck::check_core_ids(const CpuSet& cpus) const {
   if (!user_ || !state_.config->cpu_quotas) return {};
-  const CpuSet taken = cpus & pooled_cpus(state_);
+  const CpuSet taken = cpus & pooled_cpus(state_.config->cpu_pools);
   const CpuSet added = before_ ? taken - cpus_of(*before_) : taken;
   if (added.empty()) return {};
   constexpr const char* kCoreIds = "/core_ids";

@@ -169,8 +169,7 @@ Result<Proposal> Transaction::plan_on_fresh_observation(const Command& command) 
   const NodeState wanted = with_workloads(state_, proposal.workloads);
   const Baselines added = unclaimed(wanted, proposal.setting);
   const CpuSet frequencies = cpus_of(added.frequencies) | unreadable(wanted, proposal.setting);
-  const bool has_observed_targets =
-      unobserved_targets(wanted).empty() && !has_unobserved_shares(wanted) && !has_unobserved_memory(wanted);
+  const bool has_observed_targets = !has_unobserved(wanted);
   // One that has started since has memory, which is not released on this thread.
   const bool releases_memory = !proposal.setting.cpuset.restored_memory.empty();
   if (added == Baselines{} && frequencies.empty() && has_observed_targets && !releases_memory) return proposal;

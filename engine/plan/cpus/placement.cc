@@ -17,9 +17,8 @@ Result<void> check_form(const CpuPool& pool, const CpuRequest& request) {
     return fail_at(ErrorCode::BadRequest, "/cpu", "needs exactly one of count, cores and cpus", "count, cores or cpus");
   }
   if (pool.kind == CpuPool::Kind::Shared) {
-    const char* field = request.count > 0 ? "/cpu/count" : request.cores > 0 ? "/cpu/cores" : "/cpu/cpus";
-    return fail_at(ErrorCode::BadRequest, field, "pool \"" + pool.name + "\" is shared and grants no CPUs of its own",
-                   "an exclusive pool");
+    return fail_at(ErrorCode::BadRequest, number_field(request),
+                   pool_text(pool) + " is shared and grants no CPUs of its own", "an exclusive pool");
   }
   return {};
 }

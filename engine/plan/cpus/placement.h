@@ -22,6 +22,11 @@ struct Apart {
 // For messages.
 inline std::string pool_text(const CpuPool& pool) { return "pool \"" + pool.name + "\""; }
 
+// The member of the request that says how many, or which.
+inline const char* number_field(const CpuRequest& request) {
+  return request.count > 0 ? "/cpu/count" : request.cores > 0 ? "/cpu/cores" : "/cpu/cpus";
+}
+
 struct Situation {
   const ZoneTree& tree;
   const CpuPool& pool;
