@@ -27,15 +27,15 @@ bool is_right(const std::set<std::string>& places, ClosId wanted) {
   return std::ranges::none_of(places, [](const std::string& place) { return place.starts_with("COS"); });
 }
 
+std::string text_of(const Task& task) { return (task.is_process() ? "process " : "thread ") + std::to_string(task.id); }
+
 void add_task_changes(std::vector<KnobChange>& found, const rdt::Setting& setting, const rdt::Observed& observed) {
   for (const auto& [task, wanted] : setting.tasks) {
     const auto* places = find_in(observed.tasks, task);
     if (!places && wanted == kRootClass) continue;
     if (places && (places->empty() || is_right(*places, wanted))) continue;
     found.push_back(
-        {.knob = std::string("class of ") + (task.is_process() ? "process " : "thread ") + std::to_string(task.id),
-         .from = places ? text_of(*places) : "COS0",
-         .to = text_of(wanted)});
+        {.knob = "class of " + text_of(task), .from = places ? text_of(*places) : "COS0", .to = text_of(wanted)});
   }
   for (const ClosId clos : setting.without_tasks) {
     const rdt::Class* group = find_in(observed.classes, clos);
@@ -45,8 +45,7 @@ void add_task_changes(std::vector<KnobChange>& found, const rdt::Setting& settin
 }
 
 std::string text_of(const cpuset::Target& target) {
-  if (target.kind != cpuset::Target::Kind::Task) return target.name;
-  return std::string(target.task.is_process() ? "process " : "thread ") + std::to_string(target.task.id);
+  return target.kind == cpuset::Target::Kind::Task ? text_of(target.task) : target.name;
 }
 
 std::string text_of(const cpuset::Masks& masks) {
@@ -83,15 +82,15 @@ std::string text_of(const cpuset::Share& share) {
   return weight + ", " + std::to_string(share.quota_us) + " us of each " + std::to_string(share.period_us) + " us";
 }
 
-// Not of targets that are gone.
-void add_share_changes(std::vector<KnobChange>& found, const cpuset::Setting& setting,
-                       const cpuset::Observed& observed) {
-  for (const auto* shares : {&setting.shares, &setting.restored_shares}) {
-    for (const auto& [target, wanted] : *shares) {
-      const cpuset::Share* share = find_in(observed.shares, target);
-      if (!share || *share == wanted) continue;
-      found.push_back({.knob = "CPU time of " + text_of(target), .from = text_of(*share), .to = text_of(wanted)});
-    }
+std::string text_of(const CpuSet& cpus) { return cpus.to_string(); }
+std::string text_of(const cpuset::LatencyLimit& limit) { return limit; }
+
+// Not of targets, CPUs and sources that are gone.
+void add_changes(std::vector<KnobChange>& found, const auto& wanted, const auto& observed, const auto& name_of) {
+  for (const auto& [key, value] : wanted) {
+    const auto* present = find_in(observed, key);
+    if (!present || *present == value) continue;
+    found.push_back({.knob = name_of(key), .from = text_of(*present), .to = text_of(value)});
   }
 }
 
@@ -113,34 +112,18 @@ void add_memory_changes(std::vector<KnobChange>& found, const cpuset::Setting& s
   }
 }
 
-// Not of CPUs that have been removed.
-void add_latency_changes(std::vector<KnobChange>& found, const cpuset::Setting& setting,
-                         const cpuset::Observed& observed) {
-  for (const auto* limits : {&setting.latency, &setting.restored_latency}) {
-    for (const auto& [cpu, wanted] : *limits) {
-      const cpuset::LatencyLimit* limit = find_in(observed.latency, cpu);
-      if (!limit || *limit == wanted) continue;
-      found.push_back({.knob = "idle latency limit of CPU " + std::to_string(cpu.value), .from = *limit, .to = wanted});
-    }
-  }
-}
-
-// Not of what refuses to move back: it is where nrd has put it.
-void add_noise_changes(std::vector<KnobChange>& found, const cpuset::Setting& setting,
-                       const cpuset::Observed& observed) {
-  for (const auto& [source, wanted] : setting.noise) {
-    const CpuSet* cpus = find_in(observed.noise, source);
-    if (!cpus || *cpus == wanted) continue;
-    found.push_back({.knob = "CPUs of " + text_of(source), .from = cpus->to_string(), .to = wanted.to_string()});
-  }
-}
-
 void add_cpu_changes(std::vector<KnobChange>& found, const cpuset::Setting& setting, const cpuset::Observed& observed) {
+  const auto time_of = [](const cpuset::Target& target) { return "CPU time of " + text_of(target); };
+  const auto latency_of = [](CpuId cpu) { return "idle latency limit of CPU " + std::to_string(cpu.value); };
+  const auto noise_of = [](const cpuset::NoiseSource& source) { return "CPUs of " + text_of(source); };
   add_cpu_set_changes(found, setting, observed);
-  add_share_changes(found, setting, observed);
+  add_changes(found, setting.shares, observed.shares, time_of);
+  add_changes(found, setting.restored_shares, observed.shares, time_of);
   add_memory_changes(found, setting, observed);
-  add_latency_changes(found, setting, observed);
-  add_noise_changes(found, setting, observed);
+  add_changes(found, setting.latency, observed.latency, latency_of);
+  add_changes(found, setting.restored_latency, observed.latency, latency_of);
+  // Not of what refuses to move back: it is where nrd has put it.
+  add_changes(found, setting.noise, observed.noise, noise_of);
 }
 
 std::string text_of(WayMask ways, const std::optional<rdt::Split>& split) {
