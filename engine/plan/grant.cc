@@ -11,9 +11,9 @@
 #include "engine/plan/cpu_quota.h"
 #include "engine/plan/frequencies.h"
 #include "engine/plan/grant_ways.h"
-#include "engine/plan/group_target.h"
 #include "engine/plan/policy.h"
 #include "engine/plan/spec.h"
+#include "engine/plan/targets.h"
 
 namespace nrd::plan {
 namespace {

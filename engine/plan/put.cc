@@ -4,9 +4,9 @@
 
 #include "engine/plan/cpu_grant.h"
 #include "engine/plan/grant.h"
-#include "engine/plan/group_target.h"
 #include "engine/plan/policy.h"
 #include "engine/plan/spec.h"
+#include "engine/plan/targets.h"
 
 namespace nrd::plan {
 

@@ -7,8 +7,7 @@
 #include "base/joined.h"
 #include "engine/model/core_ids.h"
 #include "engine/plan/bandwidth.h"
-#include "engine/plan/group_target.h"
-#include "engine/plan/tasks.h"
+#include "engine/plan/targets.h"
 
 namespace nrd::plan {
 namespace {

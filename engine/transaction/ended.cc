@@ -7,7 +7,8 @@
 
 #include "base/log.h"
 #include "engine/model/cpu_sets.h"
-#include "engine/plan/group_target.h"
+#include "engine/plan/grant.h"
+#include "engine/plan/targets.h"
 
 namespace nrd {
 namespace {
