@@ -250,18 +250,18 @@ CpuGrant sum_of(const std::vector<CpuGrant>& grants) {
   return sum;
 }
 
-Result<CpuGrants> plan_all(const Planning& planning) {
+Result<Grant> plan_all(const Planning& planning) {
   const Spec& spec = planning.workload.spec;
-  CpuGrants grants;
+  Grant grants;
   for (const CpuRequest* request : cpu_requests_of(spec)) {
-    grants.by_pool.push_back(
-        TRY(plan_one(planning, *request, grants.by_pool).map_error(at_request(spec, grants.by_pool.size()))));
+    grants.cpu_by_pool.push_back(
+        TRY(plan_one(planning, *request, grants.cpu_by_pool).map_error(at_request(spec, grants.cpu_by_pool.size()))));
   }
-  grants.all = sum_of(grants.by_pool);
-  grants.all->has_scope = planning.has_scope;
-  if (spec.further_cpus.empty()) grants.by_pool.clear();
-  TRY(check_choice(*spec.cpu, *grants.all).map_error(at_request(spec, 0)));
-  TRY(check_memory(planning.state, planning.workload, *grants.all).map_error(at_request(spec, 0)));
+  grants.cpu = sum_of(grants.cpu_by_pool);
+  grants.cpu->has_scope = planning.has_scope;
+  if (spec.further_cpus.empty()) grants.cpu_by_pool.clear();
+  TRY(check_choice(*spec.cpu, *grants.cpu).map_error(at_request(spec, 0)));
+  TRY(check_memory(planning.state, planning.workload, *grants.cpu).map_error(at_request(spec, 0)));
   return grants;
 }
 
@@ -271,7 +271,7 @@ bool runs_elsewhere(const Spec& before, const Spec& after) {
 }
 
 // The same CPUs for what runs elsewhere than before.
-Result<void> check_place(const Planning& planning, const CpuGrants& kept) {
+Result<void> check_place(const Planning& planning, const Grant& kept) {
   const Spec& spec = planning.workload.spec;
   const std::vector<const CpuRequest*> requests = cpu_requests_of(spec);
   for (size_t i = 0; i < requests.size(); ++i) {
@@ -279,7 +279,7 @@ Result<void> check_place(const Planning& planning, const CpuGrants& kept) {
     if (pool->kind != CpuPool::Kind::Shared) continue;
     TRY(join(planning, *pool, *requests[i]).map_error(at_request(spec, i)));
   }
-  return check_memory(planning.state, planning.workload, *kept.all).map_error(at_request(spec, 0));
+  return check_memory(planning.state, planning.workload, *kept.cpu).map_error(at_request(spec, 0));
 }
 
 // The exclusive pool that has all of `cpus`, if any.
@@ -291,16 +291,16 @@ const CpuPool* exclusive_pool_with(const NodeState& state, const CpuSet& cpus) {
 }
 
 // core_ids inside an exclusive pool request its `cpus`; elsewhere no pool has a part in them.
-Result<CpuGrants> plan_core_ids(const NodeState& state, const Workload& workload, const Workload* before,
-                                const CpuQuotaCheck& quota) {
+Result<Grant> plan_core_ids(const NodeState& state, const Workload& workload, const Workload* before,
+                            const CpuQuotaCheck& quota) {
   const CpuSet& cpus = workload.spec.cpus;
   if (before && before->grant.cpu && !before->spec.cpu && before->spec.cpus == cpus)
-    return CpuGrants{.all = before->grant.cpu};
+    return Grant{.cpu = before->grant.cpu};
   TRY(quota.check_core_ids(cpus));
   TRY(check_core_ids(state, workload, before));
   const CpuPool* pool = exclusive_pool_with(state, cpus);
   // check() refuses CPUs of others, or offline ones, in the words for core_ids.
-  if (!pool || !cpus.is_subset_of(free_cpus_of(state, *pool, workload.id))) return CpuGrants();
+  if (!pool || !cpus.is_subset_of(free_cpus_of(state, *pool, workload.id))) return Grant();
   Workload as_request = workload;
   const CpuRequest& request = as_request.spec.cpu.emplace(CpuRequest{.pool = pool->name, .cpus = cpus});
   const Planning planning{.state = state, .workload = as_request, .before = before, .quota = quota, .has_scope = false};
@@ -308,7 +308,7 @@ Result<CpuGrants> plan_core_ids(const NodeState& state, const Workload& workload
     error.field = "/core_ids";
     return error;
   }));
-  return CpuGrants{.all = std::move(grant)};
+  return Grant{.cpu = std::move(grant)};
 }
 
 }  // namespace
@@ -321,8 +321,7 @@ Spec with_default_pool(const NodeState& state, Spec spec, const std::string& ori
   return spec;
 }
 
-Result<CpuGrants> plan_cpus(const NodeState& state, const Workload& workload,
-                            const std::optional<LocalUser>& quota_user) {
+Result<Grant> plan_cpus(const NodeState& state, const Workload& workload, const std::optional<LocalUser>& quota_user) {
   const Spec& spec = workload.spec;
   const Workload* before = find_in(state.workloads, workload.id);
   const CpuQuotaCheck quota(state, before, quota_user);
@@ -334,8 +333,8 @@ Result<CpuGrants> plan_cpus(const NodeState& state, const Workload& workload,
                           .quota = quota,
                           .has_scope = has_scope(state, before, spec)};
   if (before && before->grant.cpu && before->spec.cpu == spec.cpu && before->spec.further_cpus == spec.further_cpus) {
-    CpuGrants kept{.all = before->grant.cpu, .by_pool = before->grant.cpu_by_pool};
-    kept.all->has_scope = planning.has_scope;
+    Grant kept{.cpu = before->grant.cpu, .cpu_by_pool = before->grant.cpu_by_pool};
+    kept.cpu->has_scope = planning.has_scope;
     if (runs_elsewhere(before->spec, spec)) TRY(check_place(planning, kept));
     return kept;
   }

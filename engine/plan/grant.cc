@@ -23,9 +23,7 @@ Result<Workloads> grant(const NodeState& state, Workload workload, const Grant& 
                         const std::optional<LocalUser>& quota_user) {
   // CPUs first: they decide which caches and which frequencies.
   workload.grant = {};
-  CpuGrants cpus = TRY(plan_cpus(state, workload, quota_user));
-  workload.grant.cpu = std::move(cpus.all);
-  workload.grant.cpu_by_pool = std::move(cpus.by_pool);
+  workload.grant = TRY(plan_cpus(state, workload, quota_user));
   if (quota_user && takes_cpus(state, workload)) workload.spec.quota_uid = quota_user->uid;
   TRY(check(state, workload, self));
   workload.grant.frequencies = TRY(plan_frequencies(state, workload));
