@@ -51,7 +51,7 @@ struct Answer {
 };
 
 Response plain(int status, const std::string& line) {
-  return {.status = status, .content_type = "text/plain", .body = line + "\n", .headers = {}};
+  return {.status = status, .content_type = "text/plain", .body = line + "\n"};
 }
 
 // Runs `act` and logs any exception; false if it threw.

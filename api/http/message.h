@@ -70,10 +70,10 @@ struct Request {
 
 struct Response {
   int status = 200;
-  std::string content_type;  // empty: no body
-  std::string body;
-  std::vector<std::pair<std::string, std::string>> headers;  // "Allow", ...
-  std::shared_ptr<const Error> cause{};                      // of a failure, for the journal; never sent
+  std::string content_type{};  // empty: no body
+  std::string body{};
+  std::vector<std::pair<std::string, std::string>> headers{};  // "Allow", ...
+  std::shared_ptr<const Error> cause{};                        // of a failure, for the journal; never sent
   // What a change did, for its audit line; never sent: {"NAME", "feed"}.
   std::vector<std::pair<std::string, std::string>> audit{};
 };
@@ -84,7 +84,7 @@ class Reply {
   Reply(Reply&& other) noexcept : send_(std::exchange(other.send_, nullptr)) {}
   Reply& operator=(Reply&&) = delete;
   ~Reply() {
-    if (send_) send_({.status = 500, .content_type = "text/plain", .body = "Internal error.\n", .headers = {}});
+    if (send_) send_({.status = 500, .content_type = "text/plain", .body = "Internal error.\n"});
   }
 
   void send(Response response) {

@@ -9,7 +9,7 @@
 namespace nrd::routing {
 
 inline http::Response json_answer(int status, std::string body) {
-  return {.status = status, .content_type = "application/json", .body = std::move(body), .headers = {}};
+  return {.status = status, .content_type = "application/json", .body = std::move(body)};
 }
 
 }  // namespace nrd::routing

@@ -130,9 +130,7 @@ http::Response refuse(const http::Request& request, const auth::AuthFailure& fai
                 {.status = is_known ? 403 : 401,
                  .code = is_known ? "Forbidden" : "Unauthorized",
                  .line = line_for(failure, *request.peer),
-                 .detail = failure.reason,
-                 .field = {},
-                 .allowed = {}},
+                 .detail = failure.reason},
                 failure.name, refusals);
 }
 
@@ -177,7 +175,6 @@ http::Response refuse(const http::Request& request, const auth::Identity& identi
                  .code = "Forbidden",
                  .line = rmd::not_authorized(is_listed ? rmd::kListedUser : std::string_view(identity.name)),
                  .detail = "\"" + identity.name + "\"" + limit.detail,
-                 .field = {},
                  .allowed = limit.allowed},
                 identity.name, refusals);
 }
@@ -204,15 +201,6 @@ http::Reply audited(const http::Request& request, const auth::Identity& identity
                audit_line(user, *peer, method, path, response.status) + detail_of(response.audit), fields);
     inner->send(std::move(response));
   });
-}
-
-Problem without_field(int status, const char* code, std::string_view line, std::string detail) {
-  return {.status = status,
-          .code = code,
-          .line = std::string(line),
-          .detail = std::move(detail),
-          .field = {},
-          .allowed = {}};
 }
 
 // A request that waits for the PAM result.
@@ -287,15 +275,19 @@ class Authorization : public std::enable_shared_from_this<Authorization> {
 
   http::Response refuse_malformed(const http::Request& request) {
     return refuse(request,
-                  without_field(400, "MalformedCredentials", rmd::kMalformedCredentials,
-                                "no client certificate and no valid \"Authorization: Basic\" credentials"),
+                  {.status = 400,
+                   .code = "MalformedCredentials",
+                   .line = std::string(rmd::kMalformedCredentials),
+                   .detail = "no client certificate and no valid \"Authorization: Basic\" credentials"},
                   "", *refusals_);
   }
 
   http::Response refuse_too_many(const http::Request& request, const std::string& user) {
     http::Response response = refuse(request,
-                                     without_field(429, "TooManyLogins", "Too many failed logins; try again later.",
-                                                   "too many failed logins from this host or for this user"),
+                                     {.status = 429,
+                                      .code = "TooManyLogins",
+                                      .line = "Too many failed logins; try again later.",
+                                      .detail = "too many failed logins from this host or for this user"},
                                      user, *refusals_);
     response.headers.emplace_back("Retry-After", std::to_string(auth::kHostRegains.count()));
     return response;
@@ -306,7 +298,8 @@ class Authorization : public std::enable_shared_from_this<Authorization> {
       log::warning("LOGIN_UNCHECKED", error.message,
                    {{"USER", echoed(login.user)}, {"FROM", login.request.peer->address}, {"DETAIL", error.detail}});
     }
-    return render(without_field(503, "LoginUnchecked", error.message, error.message), style_of(login.request));
+    return render({.status = 503, .code = "LoginUnchecked", .line = error.message, .detail = error.message},
+                  style_of(login.request));
   }
 
   http::Response refuse_failed(const Login& login, const std::string& pam_message) {
@@ -314,8 +307,8 @@ class Authorization : public std::enable_shared_from_this<Authorization> {
       log::notice("LOGIN_FAILED", echoed(login.user) + " from " + login.request.peer->address + ": " + pam_message,
                   {{"USER", echoed(login.user)}, {"FROM", login.request.peer->address}, {"REASON", pam_message}});
     }
-    http::Response response =
-        render(without_field(401, "Unauthorized", pam_message, pam_message), style_of(login.request));
+    http::Response response = render(
+        {.status = 401, .code = "Unauthorized", .line = pam_message, .detail = pam_message}, style_of(login.request));
     response.headers.emplace_back("WWW-Authenticate", rmd::kChallenge);
     return response;
   }

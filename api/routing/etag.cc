@@ -30,7 +30,7 @@ http::Response with_etag(http::Response response, const std::string& etag, uint6
                          std::string_view if_none_match) {
   constexpr int kNotModified = 304;
   if (has_already(if_none_match, etag)) {
-    response = {.status = kNotModified, .content_type = {}, .body = {}, .headers = {}};
+    response = {.status = kNotModified};
   }
   response.headers.emplace_back("ETag", etag);
   response.headers.emplace_back("X-Nrd-Revision", std::to_string(revision));

@@ -114,8 +114,7 @@ Problem problem_of_request(const Error& error) { return problem_of(error, rmd::r
 Problem problem_of_body(const Error& error) { return problem_of(error, rmd::unreadable(error)); }
 
 http::Response render(const Problem& problem, ErrorStyle style) {
-  http::Response response{
-      .status = problem.status, .content_type = {}, .body = {}, .headers = {}, .cause = problem.cause};
+  http::Response response{.status = problem.status, .cause = problem.cause};
   if (style == ErrorStyle::Text) {
     response.content_type = "text/plain";
     response.body = one_line(problem.line) + "\n";

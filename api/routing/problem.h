@@ -18,11 +18,11 @@ int status_of(ErrorCode code);
 
 struct Problem {
   int status = 500;
-  std::string code;                      // "CpuTaken": stable, for programs; also the end of the problem's type
-  std::string line;                      // the text/plain response, without line end
-  std::string detail;                    // the same for problem+json, without RMD's phrases
-  std::string field;                     // JSON pointer into the request, empty if no single field is at fault
-  std::string allowed;                   // accepted values, empty if they do not fit on a line
+  std::string code{};                    // "CpuTaken": stable, for programs; also the end of the problem's type
+  std::string line{};                    // the text/plain response, without line end
+  std::string detail{};                  // the same for problem+json, without RMD's phrases
+  std::string field{};                   // JSON pointer into the request, empty if no single field is at fault
+  std::string allowed{};                 // accepted values, empty if they do not fit on a line
   std::shared_ptr<const Error> cause{};  // with a detail; null: none
 };
 

@@ -37,8 +37,7 @@ std::optional<Parts> match(std::string_view pattern, std::string_view path) {
 std::string_view handled_as(std::string_view method) { return method == "HEAD" ? "GET" : method; }
 
 http::Response refuse(int status, const char* code, std::string_view line, const char* detail, ErrorStyle style) {
-  return render(
-      {.status = status, .code = code, .line = std::string(line), .detail = detail, .field = {}, .allowed = {}}, style);
+  return render({.status = status, .code = code, .line = std::string(line), .detail = detail}, style);
 }
 
 // A body needs Content-Type: application/json. Without a body the header may be absent; RMD's clients send it on DELETE

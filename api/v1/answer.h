@@ -17,8 +17,12 @@ inline http::Response refuse(const Error& error, routing::ErrorStyle style) {
   return render(routing::problem_of_request(error), style);
 }
 
+inline http::Response refuse(const Failure& failure, routing::ErrorStyle style) {
+  return refuse(failure.value(), style);
+}
+
 inline http::Response not_found(const routing::Call& call, const char* what) {
-  return refuse({ErrorCode::NotFound, {}, std::string(what) + " not found", {}, {}, {}}, call.error_style);
+  return refuse(fail(ErrorCode::NotFound, std::string(what) + " not found"), call.error_style);
 }
 
 // The value of `result`; nullopt: it failed, and `reply` has refused the request.
@@ -55,7 +59,7 @@ Callback<T> answer_with(const routing::Call& call, http::Reply reply, Show show)
 }
 
 inline Callback<void> answer_when_done(const routing::Call& call, http::Reply reply) {
-  const auto empty = [] { return http::Response{.status = 200, .content_type = {}, .body = {}, .headers = {}}; };
+  const auto empty = [] { return http::Response{.status = 200}; };
   return answer_with<void>(call, std::move(reply), empty);
 }
 

@@ -2,8 +2,6 @@
 
 #include <string>
 
-#include "api/routing/answer.h"
-#include "api/routing/problem.h"
 #include "api/v1/answer.h"
 #include "base/json/fields.h"
 #include "base/json/writer.h"
@@ -182,8 +180,7 @@ http::Response report_of(const Checked& checked, const PoolCheck::Disturbances& 
 const CpuPool* find_pool(const NodeState& state, const routing::Call& call, http::Reply& reply) {
   const CpuPool* pool = find_pool(state.config->cpu_pools, call.id);
   if (pool) return pool;
-  const Failure missing = fail(ErrorCode::NotFound, "there is no such CPU pool");
-  reply.send(routing::render(routing::problem_of_request(missing.value()), call.error_style));
+  reply.send(refuse(fail(ErrorCode::NotFound, "there is no such CPU pool"), call.error_style));
   return nullptr;
 }
 

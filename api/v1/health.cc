@@ -1,5 +1,6 @@
 #include "api/v1/health.h"
 
+#include "api/routing/answer.h"
 #include "base/json/writer.h"
 #include "engine/model/cpu_noise.h"
 #include "engine/transaction/engine.h"
@@ -44,7 +45,7 @@ void show_health(const routing::Call& call, http::Reply reply) {
   w.key("drift_repairs").number(health.drift_repairs);
   w.key("workloads").number(state->workloads.size());
   w.end_object();
-  reply.send({.status = 200, .content_type = "application/json", .body = w.take(), .headers = {}});
+  reply.send(routing::json_answer(200, w.take()));
 }
 
 }  // namespace nrd::v1

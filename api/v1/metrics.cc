@@ -220,8 +220,7 @@ void show_metrics(const routing::Call& call, http::Reply reply) {
   add_requests(families, *call.service.counters);
   add_launch_metrics(families, call);
   add_process(families, call.service.counters->start_time());
-  reply.send(
-      {.status = 200, .content_type = metrics::kContentType, .body = metrics::exposition(families), .headers = {}});
+  reply.send({.status = 200, .content_type = metrics::kContentType, .body = metrics::exposition(families)});
 }
 
 }  // namespace nrd::v1

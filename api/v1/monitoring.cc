@@ -6,8 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "api/routing/answer.h"
-#include "api/routing/problem.h"
+#include "api/v1/answer.h"
 #include "api/v1/workload_json.h"
 #include "base/json/writer.h"
 #include "engine/transaction/engine.h"
@@ -142,14 +141,14 @@ void show_monitoring(const routing::Call& call, http::Reply reply) {
   const routing::ErrorStyle style = call.error_style;
   const Result<void> counted = found == nullptr ? Result<void>(fail(ErrorCode::NotFound, "there is no such workload"))
                                                 : check_counted(*state, *found);
-  if (!counted) return reply.send(render(routing::problem_of_request(counted.error()), style));
+  if (!counted) return reply.send(refuse(counted.error(), style));
   // A std::function must be copyable, a Reply is not.
   const auto waiting = std::make_shared<http::Reply>(std::move(reply));
   const ClosId clos = found->grant.clos;
   call.engine.sample_usage(clos,
                            [waiting, state, found, style](const Result<std::shared_ptr<const UsageSample>>& sample) {
                              waiting->send(sample ? routing::json_answer(200, render_usage(*state, *found, **sample))
-                                                  : render(routing::problem_of_request(sample.error()), style));
+                                                  : refuse(sample.error(), style));
                            });
 }
 

@@ -5,9 +5,8 @@
 #include <set>
 #include <utility>
 
-#include "api/routing/answer.h"
-#include "api/routing/problem.h"
 #include "api/routing/query.h"
+#include "api/v1/answer.h"
 #include "api/v1/workload_json.h"
 #include "base/json/fields.h"
 #include "base/json/writer.h"
@@ -330,7 +329,7 @@ std::string render_node(const NodeState& state) {
 
 void show_node(const routing::Call& call, http::Reply reply) {
   const Result<routing::Wait> wait = routing::wait_in_query(call.request.query);
-  if (!wait) return reply.send(render(routing::problem_of_request(wait.error()), call.error_style));
+  if (!wait) return reply.send(refuse(wait.error(), call.error_style));
   const auto state = call.engine.state();
   if (wait->longest.count() == 0 || wait->since != state->capacity_revision) return reply.send(shown(*state));
   // A std::function must be copyable, a Reply is not.

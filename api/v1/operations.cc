@@ -6,9 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "api/routing/answer.h"
-#include "api/routing/problem.h"
 #include "api/routing/query.h"
+#include "api/v1/answer.h"
 #include "api/v1/cpu_json.h"
 #include "api/v1/requester.h"
 #include "api/v1/workload_json.h"
@@ -48,10 +47,7 @@ const MemoryMove* find(const NodeState& state, const WorkloadService& workloads,
 }
 
 http::Response shown(const MemoryMove* move, std::optional<uint64_t> id, routing::ErrorStyle style) {
-  if (!move) {
-    const Error error{ErrorCode::NotFound, {}, "there is no such operation since nrd has started", {}, {}, {}};
-    return render(routing::problem_of_request(error), style);
-  }
+  if (!move) return refuse(fail(ErrorCode::NotFound, "there is no such operation since nrd has started"), style);
   json::Writer w;
   render_operation(w, *id, *move);
   return routing::json_answer(200, w.take());
@@ -69,7 +65,7 @@ void list_operations(const routing::Call& call, http::Reply reply) {
 
 void show_operation(const routing::Call& call, http::Reply reply) {
   const auto wait = routing::number_in_query(call.request.query, "wait", routing::kLongestWait);
-  if (!wait) return reply.send(render(routing::problem_of_request(wait.error()), call.error_style));
+  if (!wait) return reply.send(refuse(wait.error(), call.error_style));
   const std::optional<uint64_t> id = parse_number<uint64_t>(call.id);
   const auto find_own = [id, &workloads = call.workloads, who = requester_of(call.request)](const NodeState& state) {
     return find(state, workloads, who, id);

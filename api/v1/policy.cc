@@ -27,9 +27,7 @@ void list_policies(const routing::Call& call, http::Reply reply) {
     return reply.send(render({.status = 404,
                               .code = "NotFound",
                               .line = std::string(rmd::kNoPolicies),
-                              .detail = "there is no file of policies, or it has none for this kind of CPU",
-                              .field = {},
-                              .allowed = {}},
+                              .detail = "there is no file of policies, or it has none for this kind of CPU"},
                              call.error_style));
   }
   json::Writer w;

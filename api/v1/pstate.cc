@@ -113,9 +113,7 @@ void show_pstate(const routing::Call& call, http::Reply reply) {
   const auto found = state->facts.pstate.cpus.find(CpuId{number.value_or(0)});
   if (!number || found == state->facts.pstate.cpus.end()) {
     const char* text = "no such CPU, or its frequency cannot be set";
-    return reply.send(
-        render({.status = 404, .code = "NotFound", .line = text, .detail = text, .field = {}, .allowed = {}},
-               call.error_style));
+    return reply.send(render({.status = 404, .code = "NotFound", .line = text, .detail = text}, call.error_style));
   }
   json::Writer w;
   render_cpu_frequency(w, *state, found->first, found->second);

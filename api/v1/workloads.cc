@@ -12,10 +12,9 @@
 #include "api/rmd/case_insensitive_keys.h"
 #include "api/rmd/texts.h"
 #include "api/rmd/wire_shape.h"
-#include "api/routing/answer.h"
 #include "api/routing/etag.h"
-#include "api/routing/problem.h"
 #include "api/routing/query.h"
+#include "api/v1/answer.h"
 #include "api/v1/parse_workload.h"
 #include "api/v1/requester.h"
 #include "api/v1/response_cache.h"
@@ -35,7 +34,7 @@ http::Response refused(const Error& error, routing::ErrorStyle style) {
 }
 
 http::Response no_such_workload(routing::ErrorStyle style) {
-  return refused({ErrorCode::NotFound, {}, "there is no such workload", {}, {}, {}}, style);
+  return refused(fail(ErrorCode::NotFound, "there is no such workload").value(), style);
 }
 
 // RMD answers 200 with a line of text here. Clients that accept JSON, or have an origin of their own, get a 403
@@ -43,16 +42,14 @@ http::Response no_such_workload(routing::ErrorStyle style) {
 http::Response refuse_foreign_origin(const routing::Call& call, const Workload& workload, std::string_view line) {
   const std::string& origin = call.request.origin;
   if (call.error_style == routing::ErrorStyle::Text && origin == kOriginRest) {
-    return {.status = 200, .content_type = "text/plain", .body = std::string(line) + "\n", .headers = {}};
+    return {.status = 200, .content_type = "text/plain", .body = std::string(line) + "\n"};
   }
   const std::string reason =
       "the workload has origin " + workload.origin + "; this client changes only workloads of origin " + origin;
   return render({.status = 403,
                  .code = "Forbidden",
                  .line = origin == kOriginRest ? std::string(line) : reason,
-                 .detail = reason,
-                 .field = {},
-                 .allowed = {}},
+                 .detail = reason},
                 call.error_style);
 }
 
@@ -133,7 +130,7 @@ http::Response patched(const Changed& made, bool is_forced) {
 
 // 200, not 204: clients of RMD treat any other status as a failure and retry forever.
 http::Response deleted(const Changed& made, bool is_forced) {
-  return with_audit({.status = kOk, .content_type = {}, .body = {}, .headers = {}}, made.done.workload, is_forced);
+  return with_audit({.status = kOk}, made.done.workload, is_forced);
 }
 
 // ?force=true: change a workload of another origin.
@@ -247,7 +244,7 @@ tl::expected<Target, http::Response> target_of(const routing::Call& call, const 
 
 void list_workloads(const routing::Call& call, http::Reply reply) {
   const Result<ListQuery> query = parse_list_query(call.request.query);
-  if (!query) return reply.send(render(routing::problem_of_request(query.error()), call.error_style));
+  if (!query) return reply.send(refuse(query.error(), call.error_style));
   const auto state = call.engine.state();
   const std::string& known = call.request.if_none_match;
   const auto& [since, longest] = query->wait;

@@ -158,12 +158,7 @@ std::string render_level(const NodeState& state, const std::map<CacheId, CpuSet>
 }
 
 http::Response refuse(const routing::Call& call, int status, const char* code, std::string_view line) {
-  return render({.status = status,
-                 .code = code,
-                 .line = std::string(line),
-                 .detail = std::string(line),
-                 .field = {},
-                 .allowed = {}},
+  return render({.status = status, .code = code, .line = std::string(line), .detail = std::string(line)},
                 call.error_style);
 }
 

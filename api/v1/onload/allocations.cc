@@ -111,12 +111,9 @@ void delete_allocation(const routing::Call& call, http::Reply reply) {
   }
   const std::string& origin = call.request.origin;
   if (origin != kOriginRest && found->origin != origin) {
-    const Error error{.code = ErrorCode::Forbidden,
-                      .field = {},
-                      .message = "the allocation has origin " + found->origin +
-                                 "; this client releases only those of origin " + origin,
-                      .detail = {}};
-    return reply.send(render(routing::problem_of_request(error), call.error_style));
+    const std::string reason =
+        "the allocation has origin " + found->origin + "; this client releases only those of origin " + origin;
+    return reply.send(refuse(fail(ErrorCode::Forbidden, reason), call.error_style));
   }
   call.launch->allocations.release(*id, answer_when_done(call, std::move(reply)));
 }

@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "api/routing/problem.h"
 #include "api/routing/query.h"
 #include "api/v1/onload/answer.h"
 #include "api/v1/onload/parse.h"
@@ -41,7 +40,7 @@ http::Response shown(const Status& view) {
 http::Response shown_operation(const Status& view, uint64_t id, routing::ErrorStyle style) {
   const auto found = std::ranges::find(view.operations, id, &Operation::id);
   if (found == view.operations.end()) {
-    return refuse({ErrorCode::NotFound, {}, "the operation is no longer stored", {}, {}, {}}, style);
+    return refuse(fail(ErrorCode::NotFound, "the operation is no longer stored"), style);
   }
   json::Writer w;
   render(w, *found, view.revision);
@@ -57,7 +56,7 @@ void show_when_changed(const routing::Call& call, http::Reply reply, Show show) 
   if (!wait) return;
   if (*wait && !*since) {
     return reply.send(
-        refuse({ErrorCode::BadRequest, "?since", "is missing", {}, "the revision of an answer", {}}, call.error_style));
+        refuse(fail_at(ErrorCode::BadRequest, "?since", "is missing", "the revision of an answer"), call.error_style));
   }
   if (!*since) return reply.send(show(*call.launch->controller.status()));
   const auto answer = [show](const std::shared_ptr<const Status>& view) { return show(*view); };

@@ -1,7 +1,6 @@
 #include <string>
 #include <utility>
 
-#include "api/routing/problem.h"
 #include "api/routing/query.h"
 #include "api/v1/onload/answer.h"
 #include "api/v1/onload/onload.h"
@@ -71,8 +70,8 @@ void show_onload_module(const routing::Call& call, http::Reply reply) {
   const auto view = call.launch->controller.status();
   const auto module = view->observed.modules.find(std::string(call.id));
   if (module != view->observed.modules.end()) return reply.send(rendered(module->second));
-  reply.send(refuse({ErrorCode::NotFound, {}, "this module is not an Onload module or is not loaded", {}, {}, {}},
-                    call.error_style));
+  reply.send(
+      refuse(fail(ErrorCode::NotFound, "this module is not an Onload module or is not loaded"), call.error_style));
 }
 
 void patch_onload_parameters(const routing::Call& call, http::Reply reply) {

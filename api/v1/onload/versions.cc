@@ -63,7 +63,7 @@ void delete_onload_version(const routing::Call& call, http::Reply reply) {
   if (!is_version(call.id)) return reply.send(not_found(call, "version"));
   if (const std::string holders = holders_of(call, std::string(call.id)); !holders.empty()) {
     const std::string message = "files of version " + std::string(call.id) + " are in use by " + holders;
-    return reply.send(refuse({ErrorCode::Conflict, {}, message, {}, {}, {}}, call.error_style));
+    return reply.send(refuse(fail(ErrorCode::Conflict, message), call.error_style));
   }
   call.launch->controller.remove_version(std::string(call.id), answer_when_done(call, std::move(reply)));
 }
