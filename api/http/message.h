@@ -1,7 +1,8 @@
 // Requests and responses. Handlers use these types only, not those of the HTTP library.
 //
 // A handler receives a complete request of bounded size. A Reply is sent exactly once: any thread may call send(), also
-// after the handler returned. A Reply destroyed without send() sends a 500, so that no client waits forever.
+// after the handler returned. Copies are the same Reply, so that a std::function can hold one; if all are destroyed
+// without send(), it sends a 500, so that no client waits forever.
 #pragma once
 
 #include <sys/types.h>
@@ -80,19 +81,23 @@ struct Response {
 
 class Reply {
  public:
-  explicit Reply(std::function<void(Response)> send) : send_(std::move(send)) {}
-  Reply(Reply&& other) noexcept : send_(std::exchange(other.send_, nullptr)) {}
-  Reply& operator=(Reply&&) = delete;
-  ~Reply() {
-    if (send_) send_({.status = 500, .content_type = "text/plain", .body = "Internal error.\n"});
-  }
+  explicit Reply(std::function<void(Response)> send) : pending_(std::make_shared<Pending>(std::move(send))) {}
 
-  void send(Response response) {
-    if (auto send = std::exchange(send_, nullptr)) send(std::move(response));
+  void send(Response response) const {
+    if (!pending_) return;
+    if (auto send = std::exchange(pending_->send, nullptr)) send(std::move(response));
   }
 
  private:
-  std::function<void(Response)> send_;
+  struct Pending {
+    explicit Pending(std::function<void(Response)> its_send) : send(std::move(its_send)) {}
+    Pending(const Pending&) = delete;
+    ~Pending() {
+      if (send) send({.status = 500, .content_type = "text/plain", .body = "Internal error.\n"});
+    }
+    std::function<void(Response)> send;
+  };
+  std::shared_ptr<Pending> pending_;  // null: moved from
 };
 
 // Must not throw.

@@ -183,13 +183,12 @@ http::Response refuse(const http::Request& request, const auth::Identity& identi
 // limited to what it owns must not flood the journal with denied attempts. Successful changes are always logged.
 http::Reply audited(const http::Request& request, const auth::Identity& identity, std::shared_ptr<RefusalLog> refusals,
                     http::Reply reply) {
-  // A std::function must be copyable, a Reply is not.
-  const auto inner = std::make_shared<http::Reply>(std::move(reply));
-  return http::Reply([inner, user = identity.name, peer = request.peer, method = request.method, path = request.path,
-                      client_key = request.client.client_key, refusals = std::move(refusals)](http::Response response) {
+  return http::Reply([reply = std::move(reply), user = identity.name, peer = request.peer, method = request.method,
+                      path = request.path, client_key = request.client.client_key,
+                      refusals = std::move(refusals)](http::Response response) {
     constexpr int kFirstRefusal = 400;
     if (refusals && response.status >= kFirstRefusal && !refusals->admits(client_key)) {
-      return inner->send(std::move(response));
+      return reply.send(std::move(response));
     }
     std::vector<log::Field> fields{{"USER", echoed(user)},
                                    {"FROM", peer->address},
@@ -199,7 +198,7 @@ http::Reply audited(const http::Request& request, const auth::Identity& identity
     fields.insert(fields.end(), response.audit.begin(), response.audit.end());
     log::write(log::Priority::Notice, "AUDIT_CHANGE",
                audit_line(user, *peer, method, path, response.status) + detail_of(response.audit), fields);
-    inner->send(std::move(response));
+    reply.send(std::move(response));
   });
 }
 

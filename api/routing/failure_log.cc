@@ -37,11 +37,9 @@ class FailureLog {
 
 http::Handler log_failures(http::Handler next) {
   return [log = std::make_shared<FailureLog>(), next = std::move(next)](http::Request request, http::Reply reply) {
-    // A std::function must be copyable, a Reply is not.
-    const auto inner = std::make_shared<http::Reply>(std::move(reply));
-    next(std::move(request), http::Reply([log, inner](http::Response response) {
+    next(std::move(request), http::Reply([log, reply](http::Response response) {
            if (response.cause) log->add(*response.cause);
-           inner->send(std::move(response));
+           reply.send(std::move(response));
          }));
   };
 }

@@ -42,11 +42,9 @@ std::vector<RequestCounters::Count> RequestCounters::counts() const {
 
 http::Handler counted(std::shared_ptr<RequestCounters> counters, http::Handler inside) {
   return [counters = std::move(counters), inside = std::move(inside)](http::Request request, http::Reply reply) {
-    // A std::function must be copyable, a Reply is not.
-    const auto inner = std::make_shared<http::Reply>(std::move(reply));
-    http::Reply counting([counters, inner, method = request.method, path = request.path](http::Response response) {
+    http::Reply counting([counters, reply, method = request.method, path = request.path](http::Response response) {
       counters->count(method, path, response.status);
-      inner->send(std::move(response));
+      reply.send(std::move(response));
     });
     inside(std::move(request), std::move(counting));
   };

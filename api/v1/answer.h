@@ -27,7 +27,7 @@ inline http::Response not_found(const routing::Call& call, const char* what) {
 
 // The value of `result`; nullopt: it failed, and `reply` has refused the request.
 template <typename T>
-std::optional<T> accept(const routing::Call& call, http::Reply& reply, Result<T> result) {
+std::optional<T> accept(const routing::Call& call, const http::Reply& reply, Result<T> result) {
   if (result) return *std::move(result);
   reply.send(refuse(result.error(), call.error_style));
   return std::nullopt;
@@ -35,7 +35,7 @@ std::optional<T> accept(const routing::Call& call, http::Reply& reply, Result<T>
 
 // Likewise, the body as `parse` reads it. `absent`: what an empty body counts as.
 template <typename Parse>
-auto accept_body(const routing::Call& call, http::Reply& reply, Parse parse, const std::string& absent = {}) {
+auto accept_body(const routing::Call& call, const http::Reply& reply, Parse parse, const std::string& absent = {}) {
   using Parsed = typename std::invoke_result_t<Parse, const json::Value&>::value_type;
   const Result<json::Value> body = json::parse(call.request.body.empty() ? absent : call.request.body);
   if (body) return accept(call, reply, Result<Parsed>(parse(*body)));
@@ -43,16 +43,14 @@ auto accept_body(const routing::Call& call, http::Reply& reply, Parse parse, con
   return std::optional<Parsed>();
 }
 
-// A std::function must be copyable, a Reply is not.
 template <typename T, typename Show>
 Callback<T> answer_with(const routing::Call& call, http::Reply reply, Show show) {
-  const auto pending = std::make_shared<http::Reply>(std::move(reply));
-  const auto answer = [pending, show, style = call.error_style](const Result<T>& done) {
-    if (!done) return pending->send(refuse(done.error(), style));
+  const auto answer = [reply = std::move(reply), show, style = call.error_style](const Result<T>& done) {
+    if (!done) return reply.send(refuse(done.error(), style));
     if constexpr (std::is_void_v<T>) {
-      pending->send(show());
+      reply.send(show());
     } else {
-      pending->send(show(*done));
+      reply.send(show(*done));
     }
   };
   return Callback<T>(answer, call.request.client);

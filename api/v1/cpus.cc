@@ -177,7 +177,7 @@ http::Response report_of(const Checked& checked, const PoolCheck::Disturbances& 
 }
 
 // Null: there is none, which was the answer.
-const CpuPool* find_pool(const NodeState& state, const routing::Call& call, http::Reply& reply) {
+const CpuPool* find_pool(const NodeState& state, const routing::Call& call, const http::Reply& reply) {
   const CpuPool* pool = find_pool(state.config->cpu_pools, call.id);
   if (pool) return pool;
   reply.send(refuse(fail(ErrorCode::NotFound, "there is no such CPU pool"), call.error_style));

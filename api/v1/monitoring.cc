@@ -142,13 +142,11 @@ void show_monitoring(const routing::Call& call, http::Reply reply) {
   const Result<void> counted = found == nullptr ? Result<void>(fail(ErrorCode::NotFound, "there is no such workload"))
                                                 : check_counted(*state, *found);
   if (!counted) return reply.send(refuse(counted.error(), style));
-  // A std::function must be copyable, a Reply is not.
-  const auto waiting = std::make_shared<http::Reply>(std::move(reply));
   const ClosId clos = found->grant.clos;
   call.engine.sample_usage(clos,
-                           [waiting, state, found, style](const Result<std::shared_ptr<const UsageSample>>& sample) {
-                             waiting->send(sample ? routing::json_answer(200, render_usage(*state, *found, **sample))
-                                                  : refuse(sample.error(), style));
+                           [reply, state, found, style](const Result<std::shared_ptr<const UsageSample>>& sample) {
+                             reply.send(sample ? routing::json_answer(200, render_usage(*state, *found, **sample))
+                                               : refuse(sample.error(), style));
                            });
 }
 

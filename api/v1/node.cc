@@ -332,11 +332,9 @@ void show_node(const routing::Call& call, http::Reply reply) {
   if (!wait) return reply.send(refuse(wait.error(), call.error_style));
   const auto state = call.engine.state();
   if (wait->longest.count() == 0 || wait->since != state->capacity_revision) return reply.send(shown(*state));
-  // A std::function must be copyable, a Reply is not.
-  const auto waiting = std::make_shared<http::Reply>(std::move(reply));
   const auto has_changed = [seen = *wait->since](const NodeState& now) { return now.capacity_revision != seen; };
   call.watchers.wait_until(call.request.client, call.engine, has_changed, wait->longest,
-                           [waiting](const std::shared_ptr<const NodeState>& now) { waiting->send(shown(*now)); });
+                           [reply](const std::shared_ptr<const NodeState>& now) { reply.send(shown(*now)); });
 }
 
 }  // namespace nrd::v1

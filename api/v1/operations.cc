@@ -74,12 +74,10 @@ void show_operation(const routing::Call& call, http::Reply reply) {
     const MemoryMove* move = find_own(state);
     return !move || !move->is_open();
   };
-  // A std::function must be copyable, a Reply is not.
-  const auto waiting = std::make_shared<http::Reply>(std::move(reply));
   call.watchers.wait_until(
       call.request.client, call.engine, has_ended, std::chrono::seconds(wait->value_or(0)),
-      [waiting, find_own, id, style = call.error_style](const std::shared_ptr<const NodeState>& now) {
-        waiting->send(shown(find_own(*now), id, style));
+      [reply, find_own, id, style = call.error_style](const std::shared_ptr<const NodeState>& now) {
+        reply.send(shown(find_own(*now), id, style));
       });
 }
 

@@ -55,19 +55,19 @@ http::Response refuse_foreign_origin(const routing::Call& call, const Workload& 
 
 // How to answer a write, which outlives the request.
 struct Pending {
-  std::shared_ptr<http::Reply> reply;  // shared, because a std::function must be copyable
+  http::Reply reply;
   routing::ErrorStyle style;
   rmd::Shape shape{};
   std::string uuid{};
 
   void refuse(const Error& error) const {
-    reply->send(render(routing::problem_of_workload(rmd::pointing_into(shape, error), uuid), style));
+    reply.send(render(routing::problem_of_workload(rmd::pointing_into(shape, error), uuid), style));
   }
   // Answers with `show` of the result, or refuses.
   template <typename T, typename Show>
   WorkloadService::Answer<T> with(Show show) const {
     return [pending = *this, show](const Result<T>& result) {
-      result ? pending.reply->send(show(*result)) : pending.refuse(result.error());
+      result ? pending.reply.send(show(*result)) : pending.refuse(result.error());
     };
   }
 };
@@ -251,12 +251,10 @@ void list_workloads(const routing::Call& call, http::Reply reply) {
   if (longest.count() == 0 || since != state->revision) {
     return reply.send(listed(call.bodies, state, *query, known));
   }
-  // A std::function must be copyable, a Reply is not.
-  const auto waiting = std::make_shared<http::Reply>(std::move(reply));
   call.watchers.wait(
       call.request.client, call.engine, state, longest,
-      [waiting, &bodies = call.bodies, query = *query, known](const std::shared_ptr<const NodeState>& now) {
-        waiting->send(listed(bodies, now, query, known));
+      [reply, &bodies = call.bodies, query = *query, known](const std::shared_ptr<const NodeState>& now) {
+        reply.send(listed(bodies, now, query, known));
       });
 }
 
@@ -270,13 +268,13 @@ void show_workload(const routing::Call& call, http::Reply reply) {
 }
 
 void create_workload(const routing::Call& call, http::Reply reply) {
-  Pending pending{std::make_shared<http::Reply>(std::move(reply)), call.error_style};
+  Pending pending{std::move(reply), call.error_style};
   const Result<bool> is_dry = routing::flag_in_query(call.request.query, "dry_run");
   if (!is_dry) return pending.refuse(is_dry.error());
   Result<std::optional<IdempotencyKey>> key = parse_key(call.request);
   if (!key) return pending.refuse(key.error());
   const auto body = body_of(call);
-  if (!body) return pending.reply->send(body.error());
+  if (!body) return pending.reply.send(body.error());
   const auto state = call.engine.state();
   Result<NewWorkload> workload = parse_workload(*body, *state);
   if (!workload) return pending.refuse(workload.error());
@@ -294,11 +292,11 @@ void patch_workload(const routing::Call& call, http::Reply reply) {
   const Requester who = requester_of(call.request);
   const auto target = target_of(call, *state, who, rmd::kMayNotModify);
   if (!target) return reply.send(target.error());
-  Pending pending{std::make_shared<http::Reply>(std::move(reply)), call.error_style};
+  Pending pending{std::move(reply), call.error_style};
   const Result<bool> is_dry = routing::flag_in_query(call.request.query, "dry_run");
   if (!is_dry) return pending.refuse(is_dry.error());
   const auto body = body_of(call);
-  if (!body) return pending.reply->send(body.error());
+  if (!body) return pending.reply.send(body.error());
   Result<WorkloadPatch> patch = parse_workload_patch(*body, *state);
   if (!patch) return pending.refuse(patch.error());
   patch->id = target->id;
@@ -310,14 +308,14 @@ void patch_workload(const routing::Call& call, http::Reply reply) {
 }
 
 void put_workload(const routing::Call& call, http::Reply reply) {
-  Pending pending{std::make_shared<http::Reply>(std::move(reply)), call.error_style};
+  Pending pending{std::move(reply), call.error_style};
   const auto state = call.engine.state();
   const Result<WorkloadReplacement> conditions = parse_conditions(call.request, *state, call.id);
   if (!conditions) return pending.refuse(conditions.error());
   const Result<bool> is_dry = routing::flag_in_query(call.request.query, "dry_run");
   if (!is_dry) return pending.refuse(is_dry.error());
   const auto body = body_of(call);
-  if (!body) return pending.reply->send(body.error());
+  if (!body) return pending.reply.send(body.error());
   WorkloadReplacement replacement = *conditions;
   Result<NewWorkload> workload = parse_replacement(*body, *state, std::string(call.id));
   if (!workload) return pending.refuse(workload.error());
@@ -337,7 +335,7 @@ void delete_workload(const routing::Call& call, http::Reply reply) {
   const Requester who = requester_of(call.request);
   const auto target = target_of(call, *state, who, rmd::kMayNotDelete);
   if (!target) return reply.send(target.error());
-  const Pending pending{std::make_shared<http::Reply>(std::move(reply)), call.error_style};
+  const Pending pending{std::move(reply), call.error_style};
   const auto show = [forced = target->is_forced](const Changed& made) { return deleted(made, forced); };
   call.workloads.remove(who, {.id = target->id, .if_revision = revisions_of(call.request.if_match, target->id)},
                         pending.with<Changed>(show));
