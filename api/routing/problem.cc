@@ -36,59 +36,44 @@ std::string one_line(std::string_view text) {
   return out;
 }
 
+struct Answer {
+  const char* name;
+  int status;
+};
+
+Answer answer_to(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::BadRequest: return {"BadRequest", 400};
+    case ErrorCode::Forbidden: return {"Forbidden", 403};
+    case ErrorCode::NotFound: return {"NotFound", 404};
+    // Not 409: RMD's clients expect 400.
+    case ErrorCode::CpuTaken: return {"CpuTaken", 400};
+    case ErrorCode::UuidTaken: return {"UuidTaken", 400};
+    case ErrorCode::IdTaken: return {"IdTaken", 400};
+    case ErrorCode::NoSuchPolicy: return {"NoSuchPolicy", 400};
+    case ErrorCode::NameTaken: return {"NameTaken", 409};
+    case ErrorCode::NotEnough: return {"NotEnough", 409};
+    case ErrorCode::NoClass: return {"NoClass", 409};
+    case ErrorCode::Conflict: return {"Conflict", 409};
+    case ErrorCode::Stale: return {"Stale", 412};
+    case ErrorCode::Unsupported: return {"Unsupported", 422};
+    case ErrorCode::KeyReused: return {"KeyReused", 422};
+    case ErrorCode::Locked: return {"Locked", 423};
+    // The same request may succeed later.
+    case ErrorCode::Busy: return {"Busy", 503};
+    case ErrorCode::Frozen: return {"Frozen", 503};
+    case ErrorCode::Store: return {"Store", 503};
+    case ErrorCode::Hardware: return {"Hardware", 500};
+    case ErrorCode::Internal: break;
+  }
+  return {"Internal", 500};
+}
+
 }  // namespace
 
-const char* name_of(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::BadRequest: return "BadRequest";
-    case ErrorCode::Forbidden: return "Forbidden";
-    case ErrorCode::NotFound: return "NotFound";
-    case ErrorCode::CpuTaken: return "CpuTaken";
-    case ErrorCode::NoSuchPolicy: return "NoSuchPolicy";
-    case ErrorCode::NameTaken: return "NameTaken";
-    case ErrorCode::UuidTaken: return "UuidTaken";
-    case ErrorCode::IdTaken: return "IdTaken";
-    case ErrorCode::NotEnough: return "NotEnough";
-    case ErrorCode::NoClass: return "NoClass";
-    case ErrorCode::Unsupported: return "Unsupported";
-    case ErrorCode::Busy: return "Busy";
-    case ErrorCode::Conflict: return "Conflict";
-    case ErrorCode::Stale: return "Stale";
-    case ErrorCode::KeyReused: return "KeyReused";
-    case ErrorCode::Locked: return "Locked";
-    case ErrorCode::Frozen: return "Frozen";
-    case ErrorCode::Hardware: return "Hardware";
-    case ErrorCode::Store: return "Store";
-    case ErrorCode::Internal: return "Internal";
-  }
-  return "Internal";
-}
+const char* name_of(ErrorCode code) { return answer_to(code).name; }
 
-int status_of(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::BadRequest:
-    case ErrorCode::NoSuchPolicy: return 400;
-    case ErrorCode::Forbidden: return 403;
-    case ErrorCode::NotFound: return 404;
-    case ErrorCode::CpuTaken:
-    case ErrorCode::IdTaken:
-    case ErrorCode::UuidTaken: return 400;  // not 409: RMD's clients expect 400
-    case ErrorCode::NotEnough:
-    case ErrorCode::NoClass:
-    case ErrorCode::NameTaken:
-    case ErrorCode::Conflict: return 409;
-    case ErrorCode::Stale: return 412;
-    case ErrorCode::Locked: return 423;
-    case ErrorCode::KeyReused:
-    case ErrorCode::Unsupported: return 422;
-    case ErrorCode::Busy:
-    case ErrorCode::Frozen:
-    case ErrorCode::Store: return 503;  // the same request may succeed later
-    case ErrorCode::Hardware:
-    case ErrorCode::Internal: return 500;
-  }
-  return 500;
-}
+int status_of(ErrorCode code) { return answer_to(code).status; }
 
 Problem problem_of(const Error& error, std::string line) {
   return {.status = status_of(error.code),
