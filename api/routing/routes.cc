@@ -4,23 +4,13 @@
 #include <vector>
 
 #include "api/rmd/views/cache.h"
-#include "api/rmd/views/hospitality.h"
-#include "api/rmd/views/mba.h"
-#include "api/rmd/views/pstate.h"
+#include "api/rmd/views/handlers.h"
 #include "api/routing/index.h"
 #include "api/v1/config.h"
-#include "api/v1/cpus.h"
-#include "api/v1/health.h"
+#include "api/v1/handlers.h"
 #include "api/v1/launch.h"
-#include "api/v1/metrics.h"
-#include "api/v1/monitoring.h"
-#include "api/v1/node.h"
-#include "api/v1/operations.h"
-#include "api/v1/policy.h"
-#include "api/v1/pstate.h"
 #include "api/v1/response_cache.h"
 #include "api/v1/workload_json.h"
-#include "api/v1/workloads.h"
 
 namespace nrd::routing {
 namespace {

@@ -1,8 +1,7 @@
-#include "api/v1/cpus.h"
-
 #include <string>
 
 #include "api/v1/answer.h"
+#include "api/v1/handlers.h"
 #include "base/json/fields.h"
 #include "base/json/writer.h"
 #include "engine/model/confinement.h"

@@ -1,6 +1,5 @@
-#include "api/v1/health.h"
-
 #include "api/routing/answer.h"
+#include "api/v1/handlers.h"
 #include "base/json/writer.h"
 #include "engine/model/cpu_noise.h"
 #include "engine/transaction/engine.h"

@@ -1,5 +1,3 @@
-#include "api/v1/metrics.h"
-
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -11,6 +9,7 @@
 
 #include "api/metrics/exposition.h"
 #include "api/routing/request_counters.h"
+#include "api/v1/handlers.h"
 #include "api/v1/launch.h"
 #include "api/v1/monitoring.h"
 #include "api/v1/node_metrics.h"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "api/v1/answer.h"
+#include "api/v1/handlers.h"
 #include "api/v1/workload_json.h"
 #include "base/json/writer.h"
 #include "engine/transaction/engine.h"

@@ -1,4 +1,4 @@
-// /v1/workloads/{id}/monitoring: cache occupancy and memory bandwidth of a workload, by cache.
+// Cache occupancy and memory bandwidth of a workload, by cache.
 //
 // The kernel counts per class. A workload with its own ways has its own class; workloads of the shared pool share one,
 // and the response states how many. Values that the kernel does not report are null.
@@ -7,8 +7,6 @@
 #include <optional>
 #include <string>
 
-#include "api/http/message.h"
-#include "api/routing/call.h"
 #include "engine/usage.h"
 
 namespace nrd::v1 {
@@ -21,7 +19,5 @@ size_t workloads_in_class(const NodeState& state, ClosId clos);
 
 // {"id": "1", "cos_name": "COS2", "workloads_in_class": 1, "sampled": "…", "interval_seconds": 1.000, "caches": […]}
 std::string render_usage(const NodeState& state, const Workload& workload, const UsageSample& sample);
-
-void show_monitoring(const routing::Call& call, http::Reply reply);
 
 }  // namespace nrd::v1

@@ -1,10 +1,8 @@
-// /v1/node: capabilities of the node, the partition of its caches, and the current owner of each way.
+// JSON of the node: capabilities, the partition of its caches, and the current owner of each way.
 #pragma once
 
 #include <string>
 
-#include "api/http/message.h"
-#include "api/routing/call.h"
 #include "base/ids.h"
 #include "base/json/writer.h"
 
@@ -17,8 +15,6 @@ struct Node;
 }  // namespace nrd
 
 namespace nrd::v1 {
-
-void show_node(const routing::Call& call, http::Reply reply);
 
 std::string render_node(const NodeState& state);
 

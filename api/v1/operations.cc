@@ -1,5 +1,3 @@
-#include "api/v1/operations.h"
-
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -9,6 +7,7 @@
 #include "api/routing/query.h"
 #include "api/v1/answer.h"
 #include "api/v1/cpu_json.h"
+#include "api/v1/handlers.h"
 #include "api/v1/requester.h"
 #include "api/v1/workload_json.h"
 #include "base/json/writer.h"

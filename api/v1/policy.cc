@@ -1,9 +1,8 @@
-#include "api/v1/policy.h"
-
 #include "api/rmd/texts.h"
 #include "api/routing/answer.h"
 #include "api/routing/problem.h"
 #include "api/v1/frequency_json.h"
+#include "api/v1/handlers.h"
 #include "base/json/members.h"
 #include "engine/model/workload_fields.h"
 #include "engine/transaction/engine.h"

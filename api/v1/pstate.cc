@@ -1,11 +1,10 @@
-#include "api/v1/pstate.h"
-
 #include <optional>
 #include <string>
 
 #include "api/routing/answer.h"
 #include "api/routing/problem.h"
 #include "api/v1/frequency_json.h"
+#include "api/v1/handlers.h"
 #include "base/json/fields.h"
 #include "base/json/writer.h"
 #include "base/number.h"

@@ -1,5 +1,3 @@
-#include "api/v1/workloads.h"
-
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -15,6 +13,7 @@
 #include "api/routing/etag.h"
 #include "api/routing/query.h"
 #include "api/v1/answer.h"
+#include "api/v1/handlers.h"
 #include "api/v1/parse_workload.h"
 #include "api/v1/requester.h"
 #include "api/v1/response_cache.h"

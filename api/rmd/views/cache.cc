@@ -7,6 +7,7 @@
 #include <string>
 
 #include "api/rmd/texts.h"
+#include "api/rmd/views/handlers.h"
 #include "api/rmd/views/hospitality_score.h"
 #include "api/routing/answer.h"
 #include "api/routing/problem.h"

@@ -1,5 +1,3 @@
-#include "api/rmd/views/hospitality.h"
-
 #include <limits>
 #include <optional>
 #include <string>
@@ -7,6 +5,7 @@
 #include "api/rmd/case_insensitive_keys.h"
 #include "api/rmd/texts.h"
 #include "api/rmd/views/cache.h"
+#include "api/rmd/views/handlers.h"
 #include "api/rmd/views/hospitality_score.h"
 #include "api/routing/answer.h"
 #include "api/routing/problem.h"

@@ -1,5 +1,4 @@
-#include "api/rmd/views/mba.h"
-
+#include "api/rmd/views/handlers.h"
 #include "api/routing/answer.h"
 #include "api/v1/node.h"
 #include "engine/transaction/engine.h"

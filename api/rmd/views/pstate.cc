@@ -1,10 +1,9 @@
-#include "api/rmd/views/pstate.h"
-
 #include <utility>
 
+#include "api/rmd/views/handlers.h"
 #include "api/routing/answer.h"
 #include "api/routing/query.h"
-#include "api/v1/pstate.h"
+#include "api/v1/handlers.h"
 #include "base/json/writer.h"
 #include "engine/model/workload_fields.h"
 #include "engine/transaction/engine.h"
