@@ -4,73 +4,29 @@
 
 #include "api/v1/answer.h"
 #include "base/json/members.h"
-#include "base/json/writer.h"
+#include "base/json/object.h"
 
 namespace nrd::v1 {
 namespace {
 
-void write(json::Writer& w, const json::Value& value) {
-  using Kind = json::Value::Kind;
-  switch (value.kind()) {
-    case Kind::Null: w.null(); break;
-    case Kind::Bool: w.boolean(*value.as_bool()); break;
-    case Kind::Number: w.raw(*value.literal()); break;
-    case Kind::String: w.string(*value.as_string()); break;
-    case Kind::Array:
-      w.begin_array();
-      for (const json::Value& item : value.items()) write(w, item);
-      w.end_array();
-      break;
-    case Kind::Object:
-      w.begin_object();
-      for (const auto& [key, member] : value.members()) write(w.key(key), member);
-      w.end_object();
-      break;
-  }
-}
-
 void render_setting(json::Writer& w, const ConfigSetting& setting) {
-  w.begin_object();
-  w.key("key").string(setting.key);
-  write(w.key("value"), setting.value);
-  w.key("source").string(setting.source);
-  w.key("file").string_or_null(setting.file);
-  w.key("line").number_or_null(setting.line == 0 ? std::nullopt : std::optional<uint64_t>(setting.line));
-  w.key("reload").boolean(setting.reload);
-  w.end_object();
+  json::write_object(w, {{"key", setting.key},
+                         {"value", setting.value},
+                         {"source", setting.source},
+                         {"file", json::or_null(setting.file)},
+                         {"line", setting.line == 0 ? std::nullopt : std::optional(setting.line)},
+                         {"reload", setting.reload}});
 }
 
-void render_view(json::Writer& w, const ConfigView& view) {
-  w.begin_object();
-  w.key("files").begin_array();
-  for (const std::string& file : view.files) w.string(file);
-  w.end_array();
-  w.key("settings").begin_array();
-  for (const ConfigSetting& setting : view.settings) render_setting(w, setting);
-  w.end_array();
-  w.end_object();
-}
-
-void render_changes(json::Writer& w, const std::vector<ConfigChange>& changes) {
-  w.begin_array();
-  for (const ConfigChange& change : changes) {
-    w.begin_object();
-    w.key("key").string(change.key);
-    write(w.key("from"), change.from);
-    write(w.key("to"), change.to);
-    w.end_object();
-  }
-  w.end_array();
+void render_change(json::Writer& w, const ConfigChange& change) {
+  json::write_object(w, {{"key", change.key}, {"from", change.from}, {"to", change.to}});
 }
 
 http::Response report_of(const ReloadReport& report) {
-  json::Writer w;
-  w.begin_object();
-  w.key("dry_run").boolean(report.mode == ReloadMode::Check);
-  render_changes(w.key("changed"), report.changed);
-  render_changes(w.key("restart_required"), report.restart_required);
-  w.end_object();
-  return routing::json_answer(200, w.take());
+  return routing::json_answer(
+      200, json::text_of({{"dry_run", report.mode == ReloadMode::Check},
+                          {"changed", json::array(report.changed, render_change)},
+                          {"restart_required", json::array(report.restart_required, render_change)}}));
 }
 
 Result<ReloadMode> parse_mode(const json::Value& body) {
@@ -83,9 +39,9 @@ Result<ReloadMode> parse_mode(const json::Value& body) {
 }  // namespace
 
 void show_config(const routing::Call& call, http::Reply reply) {
-  json::Writer w;
-  render_view(w, *call.config.view());
-  reply.send(routing::json_answer(200, w.take()));
+  const auto view = call.config.view();
+  reply.send(routing::json_answer(
+      200, json::text_of({{"files", view->files}, {"settings", json::array(view->settings, render_setting)}})));
 }
 
 void reload_config(const routing::Call& call, http::Reply reply) {

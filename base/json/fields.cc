@@ -63,6 +63,25 @@ Result<WayMask> Codec<WayMask>::read(const Value& value) {
   return fail(ErrorCode::BadRequest, quoted(*text, 64) + " is not a mask of ways");
 }
 
+void Codec<Value>::write(Writer& writer, const Value& value) {
+  switch (value.kind()) {
+    case Value::Kind::Null: writer.null(); break;
+    case Value::Kind::Bool: writer.boolean(*value.as_bool()); break;
+    case Value::Kind::Number: writer.raw(*value.literal()); break;
+    case Value::Kind::String: writer.string(*value.as_string()); break;
+    case Value::Kind::Array:
+      writer.begin_array();
+      for (const Value& item : value.items()) write(writer, item);
+      writer.end_array();
+      break;
+    case Value::Kind::Object:
+      writer.begin_object();
+      for (const auto& [key, member] : value.members()) write(writer.key(key), member);
+      writer.end_object();
+      break;
+  }
+}
+
 Result<CacheId> Codec<CacheId>::read(const Value& value) {
   const std::string* text = value.as_string();
   if (text == nullptr) return mismatch("a string", value);

@@ -228,6 +228,12 @@ struct Codec<CacheId> {
   static void write(Writer& writer, CacheId cache);
 };
 
+// As it is.
+template <>
+struct Codec<Value> {
+  static void write(Writer& writer, const Value& value);
+};
+
 template <std::integral T>
 struct Codec<T> {
   static Result<T> read(const Value& value) {

@@ -25,25 +25,6 @@ std::string word(const Value& workload, std::string_view key) {
   return text != nullptr ? *text : std::string();
 }
 
-void write(json::Writer& w, const Value& value) {
-  switch (value.kind()) {
-    case Value::Kind::Null: w.null(); return;
-    case Value::Kind::Bool: w.boolean(value.as_bool().value_or(false)); return;
-    case Value::Kind::Number: w.raw(*value.literal()); return;
-    case Value::Kind::String: w.string(*value.as_string()); return;
-    case Value::Kind::Array:
-      w.begin_array();
-      for (const Value& item : value.items()) write(w, item);
-      w.end_array();
-      return;
-    case Value::Kind::Object:
-      w.begin_object();
-      for (const json::Member& member : value.members()) write(w.key(member.key), member.value);
-      w.end_object();
-      return;
-  }
-}
-
 bool is_empty(const Value& value) {
   return value.is_null() || (value.items().empty() && value.members().empty() && value.literal() == nullptr &&
                              value.as_string() == nullptr && !value.as_bool());
@@ -116,7 +97,7 @@ std::string DumpedWorkload::request(Id with) const {
   json::Writer w;
   w.begin_object();
   if (with == Id::Keep) json::write_members(w, {{"id", json::given(id)}});
-  for (const json::Member& member : body.members()) write(w.key(member.key), member.value);
+  for (const json::Member& member : body.members()) json::write(w.key(member.key), member.value);
   json::write_members(w, {{"uuid", json::given(uuid)}, {"origin", json::given(origin)}});
   w.end_object();
   return w.take();
