@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/json/members.h"
+#include "base/json/object.h"
 #include "engine/model/cpu_memory.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/model/cpu_shares.h"
@@ -83,11 +84,9 @@ void render_memory(json::Writer& w, const NodeState& state, const Workload& work
 void render_enforced(json::Writer& w, const NodeState& state, const Workload& workload) {
   const CpuSet effective = effective_cpus(state, workload);
   if (effective.empty()) return;
-  w.key("enforced").begin_object();
   const auto [by, name] = enforcement_of(workload);
-  w.key("by").string(by);
-  if (!name.empty()) w.key("name").string(name);
-  w.key("effective").string(effective.to_string());
+  w.key("enforced").begin_object();
+  json::write_members(w, {{"by", by}, {"name", json::given(name)}, {"effective", effective}});
   render_share(w, state, workload);
   render_memory(w, state, workload);
   w.end_object();
@@ -139,14 +138,14 @@ void render_cpu(json::Writer& w, const NodeState& state, const Workload& workloa
   for (const CpuGrant& grant : grants) {
     const CpuSet allowed = allowed_cpus(state, grant);
     w.begin_object();
-    w.key("pool").string(grant.pool);
-    w.key("cpus").string((grant.exclusive | allowed).to_string());
-    w.key("exclusive").string(grant.exclusive.to_string());
-    w.key("shared").string((allowed - grant.exclusive).to_string());
-    w.key("idle_siblings").string(grant.idle_siblings.to_string());
-    if (!grant.memory_nodes.empty()) w.key("mems").string(grant.memory_nodes.to_string());
-    w.key("zone").string(grant.zone);
-    w.key("reason").string(grant.reason);
+    json::write_members(w, {{"pool", grant.pool},
+                            {"cpus", grant.exclusive | allowed},
+                            {"exclusive", grant.exclusive},
+                            {"shared", allowed - grant.exclusive},
+                            {"idle_siblings", grant.idle_siblings},
+                            {"mems", json::given(grant.memory_nodes)},
+                            {"zone", grant.zone},
+                            {"reason", grant.reason}});
     if (&grant == &grants.front()) render_enforced(w, state, workload);
     w.end_object();
   }

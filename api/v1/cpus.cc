@@ -2,8 +2,7 @@
 
 #include "api/v1/answer.h"
 #include "api/v1/handlers.h"
-#include "base/json/fields.h"
-#include "base/json/writer.h"
+#include "base/json/object.h"
 #include "engine/model/confinement.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/model/cpu_shares.h"
@@ -41,72 +40,41 @@ std::string kind_of(const NodeState& state, CpuId cpu) {
   return {};
 }
 
-void render_cpus(json::Writer& w, const NodeState& state) {
-  w.begin_array();
-  for (const CpuId cpu : state.facts.rdt.possible.members()) {
-    const CpuPool* pool = pool_with(state.config->cpu_pools, cpu);
-    const Workload* owner = owner_of(state, cpu);
-    w.begin_object();
-    w.key("cpu").number(cpu.value);
-    w.key("use").string(use_of(state, cpu, pool));
-    w.key("pool");
-    pool ? w.string(pool->name) : w.null();
-    w.key("workload");
-    owner ? w.string(id_text(*owner)) : w.null();
-    if (const std::string kind = kind_of(state, cpu); !kind.empty()) w.key("core_kind").string(kind);
-    w.end_object();
-  }
-  w.end_array();
+void render_logical_cpu(json::Writer& w, const NodeState& state, CpuId cpu) {
+  const CpuPool* pool = pool_with(state.config->cpu_pools, cpu);
+  const Workload* owner = owner_of(state, cpu);
+  json::write_object(w, {{"cpu", cpu},
+                         {"use", use_of(state, cpu, pool)},
+                         {"pool", json::or_null(pool ? pool->name : "")},
+                         {"workload", json::or_null(owner ? id_text(*owner) : "")},
+                         {"core_kind", json::given(kind_of(state, cpu))}});
 }
 
 void render_zones(json::Writer& w, const NodeState& state) {
   w.begin_array();
   for (const cpuset::Zone& zone : state.facts.cpuset.zones) {
     const CpuSet online = zone.cpus & state.facts.rdt.online;
-    if (online.empty()) continue;
-    w.begin_object();
-    w.key("level").string(json::name_of(zone.level));
-    w.key("id").number(zone.id);
-    w.key("cpus").string(online.to_string());
-    w.end_object();
+    if (!online.empty()) json::write_object(w, {{"level", zone.level}, {"id", zone.id}, {"cpus", online}});
   }
   w.end_array();
 }
 
-void render_huge_pages(json::Writer& w, const NodeState& state) {
-  w.begin_array();
-  for (const auto& [pages, free] : state.facts.cpuset.free_huge_pages) {
-    w.begin_object();
-    w.key("node").number(pages.node);
-    w.key("bytes").number(pages.bytes);
-    w.key("free").number(free);
-    w.end_object();
-  }
-  w.end_array();
+void render_huge_pages(json::Writer& w, const std::pair<const cpuset::HugePages, uint64_t>& pages) {
+  json::write_object(w, {{"node", pages.first.node}, {"bytes", pages.first.bytes}, {"free", pages.second}});
 }
 
-void render_conflicts(json::Writer& w, const NodeState& state) {
-  w.begin_array();
-  for (const cpuset::Conflict& conflict : state.cpu_conflicts) {
-    w.begin_object();
-    w.key("source").string(json::name_of(conflict.source));
-    w.key("name").string(conflict.name);
-    w.key("cpus").string(conflict.cpus.to_string());
-    w.key("text").string(conflict.text);
-    w.key("remedy").string(conflict.remedy);
-    w.end_object();
-  }
-  w.end_array();
+void render_conflict(json::Writer& w, const cpuset::Conflict& conflict) {
+  json::write_object(w, {{"source", conflict.source},
+                         {"name", conflict.name},
+                         {"cpus", conflict.cpus},
+                         {"text", conflict.text},
+                         {"remedy", conflict.remedy}});
 }
 
 void render_confinement(json::Writer& w, const NodeState& state) {
-  const std::string problem = confinement_problem(state);
-  w.begin_object();
-  w.key("kind").string(json::name_of(state.config->confinement));
-  w.key("others").string(cpus_of_others(state).to_string());
-  w.key("problem");
-  problem.empty() ? w.null() : w.string(problem);
-  w.end_object();
+  json::write_object(w, {{"kind", state.config->confinement},
+                         {"others", cpus_of_others(state)},
+                         {"problem", json::or_null(confinement_problem(state))}});
 }
 
 void render_members(json::Writer& w, const NodeState& state, const CpuPool& pool) {
@@ -131,15 +99,15 @@ void render_largest(json::Writer& w, const NodeState& state, const CpuPool& pool
 void render_pool(json::Writer& w, const NodeState& state, const CpuPool& pool) {
   const CpuSet free = free_cpus_of(state, pool);
   w.begin_object();
-  w.key("name").string(pool.name);
-  w.key("kind").string(json::name_of(pool.kind));
-  w.key("cpus").string(pool.cpus.to_string());
-  w.key("threads").string(json::name_of(pool.threads));
-  w.key("order").string(json::name_of(pool.order));
-  w.key("within").string((pool.never_crosses ? "!" : "") + std::string(json::name_of(pool.within)));
-  w.key("latency_us").number_or_null(pool.latency_us);
-  w.key("low_noise").boolean(pool.low_noise);
-  w.key("free").string(free.to_string());
+  json::write_members(w, {{"name", pool.name},
+                          {"kind", pool.kind},
+                          {"cpus", pool.cpus},
+                          {"threads", pool.threads},
+                          {"order", pool.order},
+                          {"within", (pool.never_crosses ? "!" : "") + std::string(json::name_of(pool.within))},
+                          {"latency_us", pool.latency_us},
+                          {"low_noise", pool.low_noise},
+                          {"free", free}});
   if (pool.kind == CpuPool::Kind::Exclusive) render_largest(w.key("largest"), state, pool, free);
   if (pool.kind == CpuPool::Kind::Shared) w.key("requested_milli").number(requested_milli(state, pool));
   render_members(w.key("workloads"), state, pool);
@@ -147,13 +115,11 @@ void render_pool(json::Writer& w, const NodeState& state, const CpuPool& pool) {
 }
 
 void render_disturbance(json::Writer& w, const cpuset::Disturbance& disturbance) {
-  w.begin_object();
-  w.key("source").string(json::name_of(disturbance.source));
-  w.key("name").string_or_null(disturbance.name);
-  w.key("cpus").string(disturbance.cpus.to_string());
-  w.key("text").string(disturbance.text);
-  w.key("remedy").string(disturbance.remedy);
-  w.end_object();
+  json::write_object(w, {{"source", disturbance.source},
+                         {"name", json::or_null(disturbance.name)},
+                         {"cpus", disturbance.cpus},
+                         {"text", disturbance.text},
+                         {"remedy", disturbance.remedy}});
 }
 
 struct Checked {
@@ -163,16 +129,11 @@ struct Checked {
 };
 
 http::Response report_of(const Checked& checked, const PoolCheck::Disturbances& found) {
-  json::Writer w;
-  w.begin_object();
-  w.key("pool").string(checked.pool);
-  w.key("cpus").string(checked.query.cpus.to_string());
-  w.key("disturbances").begin_array();
-  for (const cpuset::Disturbance& disturbance : checked.siblings) render_disturbance(w, disturbance);
-  for (const cpuset::Disturbance& disturbance : found) render_disturbance(w, disturbance);
-  w.end_array();
-  w.end_object();
-  return routing::json_answer(200, w.take());
+  PoolCheck::Disturbances all = checked.siblings;
+  all.insert(all.end(), found.begin(), found.end());
+  return routing::json_answer(200, json::text_of({{"pool", checked.pool},
+                                                  {"cpus", checked.query.cpus},
+                                                  {"disturbances", json::array(all, render_disturbance)}}));
 }
 
 // Null: there is none, which was the answer.
@@ -187,19 +148,20 @@ const CpuPool* find_pool(const NodeState& state, const routing::Call& call, cons
 
 void show_cpus(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
-  json::Writer w;
-  w.begin_object();
-  w.key("possible").string(state->facts.rdt.possible.to_string());
-  w.key("online").string(state->facts.rdt.online.to_string());
-  w.key("isolated").string(state->facts.rdt.isolated.to_string());
-  w.key("nohz_full").string(state->facts.cpuset.nohz_full.to_string());
-  render_zones(w.key("zones"), *state);
-  render_cpus(w.key("cpus"), *state);
-  render_huge_pages(w.key("huge_pages"), *state);
-  render_confinement(w.key("confine"), *state);
-  render_conflicts(w.key("conflicts"), *state);
-  w.end_object();
-  reply.send(routing::json_answer(200, w.take()));
+  const rdt::Node& node = state->facts.rdt;
+  const std::vector<CpuId> possible = node.possible.members();
+  const auto of_state = [&state](auto part) { return [&state, part](json::Writer& w) { part(w, *state); }; };
+  const auto render_each = [&state](json::Writer& w, CpuId cpu) { render_logical_cpu(w, *state, cpu); };
+  reply.send(routing::json_answer(
+      200, json::text_of({{"possible", node.possible},
+                          {"online", node.online},
+                          {"isolated", node.isolated},
+                          {"nohz_full", state->facts.cpuset.nohz_full},
+                          {"zones", of_state(render_zones)},
+                          {"cpus", json::array(possible, render_each)},
+                          {"huge_pages", json::array(state->facts.cpuset.free_huge_pages, render_huge_pages)},
+                          {"confine", of_state(render_confinement)},
+                          {"conflicts", json::array(state->cpu_conflicts, render_conflict)}})));
 }
 
 void list_cpu_pools(const routing::Call& call, http::Reply reply) {

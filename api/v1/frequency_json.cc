@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/json/members.h"
+#include "base/json/object.h"
 #include "engine/model/workload_fields.h"
 
 namespace nrd::v1 {
@@ -38,10 +39,8 @@ void render(json::Writer& w, const FrequencyRequest& request, const std::string&
 }
 
 void render_window(json::Writer& w, KHz min, KHz max) {
-  w.key("min_khz").number(min.value);
-  w.key("max_khz").number(max.value);
-  w.key("min_ratio").number(ratio_of(min).value);
-  w.key("max_ratio").number(ratio_of(max).value);
+  json::write_members(w,
+                      {{"min_khz", min}, {"max_khz", max}, {"min_ratio", ratio_of(min)}, {"max_ratio", ratio_of(max)}});
 }
 
 void render_granted_frequencies(json::Writer& w, const Grant& grant) {

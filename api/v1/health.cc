@@ -1,6 +1,6 @@
 #include "api/routing/answer.h"
 #include "api/v1/handlers.h"
-#include "base/json/writer.h"
+#include "base/json/object.h"
 #include "engine/model/cpu_noise.h"
 #include "engine/transaction/engine.h"
 
@@ -8,7 +8,7 @@ namespace nrd::v1 {
 namespace {
 
 void render_warnings(json::Writer& w, const NodeState& state, const routing::ServiceInfo& service) {
-  w.key("warnings").begin_array();
+  w.begin_array();
   if (service.debug_port_open) {
     w.string("plain HTTP without authentication is open: every local user can change workloads (--debug)");
   }
@@ -32,19 +32,15 @@ void render_warnings(json::Writer& w, const NodeState& state, const routing::Ser
 
 void show_health(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
-  const Health& health = state->health;
-  json::Writer w;
-  w.begin_object();
-  w.key("status").string(is_ok(*state) ? "ok" : "degraded");
-  w.key("writes_frozen").boolean(health.writes_frozen);
-  w.key("hardware_problem").string(problem_of(*state));
-  render_warnings(w, *state, call.service);
-  w.key("version").string(call.service.version);
-  w.key("revision").number(state->revision);
-  w.key("drift_repairs").number(health.drift_repairs);
-  w.key("workloads").number(state->workloads.size());
-  w.end_object();
-  reply.send(routing::json_answer(200, w.take()));
+  const auto warnings = [&](json::Writer& w) { render_warnings(w, *state, call.service); };
+  reply.send(routing::json_answer(200, json::text_of({{"status", is_ok(*state) ? "ok" : "degraded"},
+                                                      {"writes_frozen", state->health.writes_frozen},
+                                                      {"hardware_problem", problem_of(*state)},
+                                                      {"warnings", warnings},
+                                                      {"version", call.service.version},
+                                                      {"revision", state->revision},
+                                                      {"drift_repairs", state->health.drift_repairs},
+                                                      {"workloads", state->workloads.size()}})));
 }
 
 }  // namespace nrd::v1

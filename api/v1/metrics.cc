@@ -174,7 +174,7 @@ void add_classes(UsageFamilies& caches, UsageFamilies& nodes, const NodeState& s
     if (owner == owners.end()) continue;  // its workloads were deleted after the sample
     const Workload* alone = owner->second;
     for (const auto& [domain, usage] : domains) {
-      metrics::Labels labels{{"class", cos_name(clos)},
+      metrics::Labels labels{{"class", text_of(clos)},
                              {"workload", alone == nullptr ? "" : id_text(*alone)},
                              {"cache", std::to_string(domain.cache.value)}};
       if (domain.numa_node) labels.emplace_back("numa_node", std::to_string(*domain.numa_node));

@@ -8,8 +8,9 @@
 
 #include "api/v1/answer.h"
 #include "api/v1/handlers.h"
+#include "api/v1/node.h"
 #include "api/v1/workload_json.h"
-#include "base/json/writer.h"
+#include "base/json/object.h"
 #include "engine/transaction/engine.h"
 
 namespace nrd::v1 {
@@ -18,28 +19,18 @@ namespace {
 constexpr double kBytesOfMb = 1e6;
 
 // With three decimals.
-void render_number(json::Writer& w, const char* key, std::optional<double> value) {
-  w.key(key);
-  if (!value) {
-    w.null();
-    return;
-  }
-  constexpr int kDigits = 3;
-  std::array<char, 400> text;  // the largest double takes 309 digits
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), *value, std::chars_format::fixed, kDigits);
-  w.raw(std::string_view(text.data(), end.ptr));
+auto rounded(std::optional<double> value) {
+  return [value](json::Writer& w) {
+    constexpr int kDigits = 3;
+    if (!value) return void(w.null());
+    std::array<char, 400> text;  // the largest double takes 309 digits
+    const auto end = std::to_chars(text.data(), text.data() + text.size(), *value, std::chars_format::fixed, kDigits);
+    w.raw(std::string_view(text.data(), end.ptr));
+  };
 }
 
 std::optional<double> in_mb(std::optional<double> bytes) {
   return bytes ? std::optional(*bytes / kBytesOfMb) : std::nullopt;
-}
-
-// The size of `ways`; nullopt if the kernel does not report the cache size.
-std::optional<uint64_t> bytes_of(const rdt::Node& node, CacheId cache, WayMask ways) {
-  const auto geometry = node.geometry.find(cache);
-  const std::optional<rdt::Cat>& cat = node.cat_of(cache);
-  if (geometry == node.geometry.end() || geometry->second.bytes == 0 || !cat) return std::nullopt;
-  return geometry->second.bytes / cat->ways * ways.count();
 }
 
 // Fails with the reason if the workload has no usage counters.
@@ -57,12 +48,12 @@ Result<void> check_counted(const NodeState& state, const Workload& workload) {
 
 void render_usage_of(json::Writer& w, const std::optional<CacheUsage>& usage) {
   const CacheUsage known = usage.value_or(CacheUsage{});
-  w.key("occupancy_bytes").number_or_null(known.counted.occupancy_bytes);
-  w.key("total_bytes").number_or_null(known.counted.total_bytes);
-  w.key("local_bytes").number_or_null(known.counted.local_bytes);
-  render_number(w, "total_mb_per_second", in_mb(known.total_bytes_per_second));
-  render_number(w, "local_mb_per_second", in_mb(known.local_bytes_per_second));
-  w.key("not_counted").string_or_null(known.counted.not_counted);
+  json::write_members(w, {{"occupancy_bytes", known.counted.occupancy_bytes},
+                          {"total_bytes", known.counted.total_bytes},
+                          {"local_bytes", known.counted.local_bytes},
+                          {"total_mb_per_second", rounded(in_mb(known.total_bytes_per_second))},
+                          {"local_mb_per_second", rounded(in_mb(known.local_bytes_per_second))},
+                          {"not_counted", json::or_null(known.counted.not_counted)}});
 }
 
 // The NUMA nodes that the kernel counts separately.
@@ -81,20 +72,19 @@ void render_cache(json::Writer& w, const NodeState& state, const Workload& workl
   // A workload may have L2 ways only.
   const auto found = workload.grant.ways.find(cache);
   const WayMask ways = found == workload.grant.ways.end() ? WayMask() : found->second;
+  const auto way = ways.empty() ? std::nullopt : way_bytes(state.facts.rdt, cache);
   w.begin_object();
-  w.key("id").number(cache.value);
-  w.key("ways").number_or_null(ways.empty() ? std::nullopt : std::optional<uint64_t>(ways.count()));
-  w.key("ways_bytes").number_or_null(ways.empty() ? std::nullopt : bytes_of(state.facts.rdt, cache, ways));
+  json::write_members(w, {{"id", cache.value},
+                          {"ways", ways.empty() ? std::nullopt : std::optional(ways.count())},
+                          {"ways_bytes", way ? std::optional(*way * ways.count()) : std::nullopt}});
   render_usage_of(w, usage_of(sample, workload, {cache}));
   w.key("numa_nodes").begin_array();
   for (const uint32_t node : counted_nodes_of(sample, workload.grant.clos, cache)) {
-    w.begin_object();
-    w.key("id").number(node);
+    w.begin_object().key("id").number(node);
     render_usage_of(w, usage_of(sample, workload, {cache, node}));
     w.end_object();
   }
-  w.end_array();
-  w.end_object();
+  w.end_array().end_object();
 }
 
 }  // namespace
@@ -120,20 +110,17 @@ std::optional<CacheUsage> usage_of(const UsageSample& sample, const Workload& wo
 }
 
 std::string render_usage(const NodeState& state, const Workload& workload, const UsageSample& sample) {
-  json::Writer w;
-  w.begin_object();
-  w.key("id").string(id_text(workload));
-  w.key("cos_name").string(cos_name(workload.grant.clos));
-  w.key("workloads_in_class").number(workloads_in_class(state, workload.grant.clos));
-  w.key("sampled").string(render(sample.at));
-  render_number(w, "interval_seconds",
-                sample.since ? std::optional(std::chrono::duration<double>(*sample.since).count()) : std::nullopt);
-  w.key("caches").begin_array();
-  for (const CacheId cache : counted_caches(state, workload)) {
-    render_cache(w, state, workload, cache, sample);
-  }
-  w.end_array().end_object();
-  return w.take();
+  const ClosId clos = workload.grant.clos;
+  const auto interval =
+      sample.since ? std::optional(std::chrono::duration<double>(*sample.since).count()) : std::nullopt;
+  const std::set<CacheId> caches = counted_caches(state, workload);
+  const auto render_each = [&](json::Writer& w, CacheId cache) { render_cache(w, state, workload, cache, sample); };
+  return json::text_of({{"id", id_text(workload)},
+                        {"cos_name", text_of(clos)},
+                        {"workloads_in_class", workloads_in_class(state, clos)},
+                        {"sampled", render(sample.at)},
+                        {"interval_seconds", rounded(interval)},
+                        {"caches", json::array(caches, render_each)}});
 }
 
 void show_monitoring(const routing::Call& call, http::Reply reply) {

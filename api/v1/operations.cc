@@ -10,7 +10,7 @@
 #include "api/v1/handlers.h"
 #include "api/v1/requester.h"
 #include "api/v1/workload_json.h"
-#include "base/json/writer.h"
+#include "base/json/object.h"
 #include "base/number.h"
 #include "engine/requester.h"
 #include "engine/transaction/engine.h"
@@ -21,19 +21,16 @@ namespace nrd::v1 {
 namespace {
 
 void render_operation(json::Writer& w, uint64_t id, const MemoryMove& move) {
-  w.begin_object();
-  w.key("id").number(id);
-  w.key("workload").string(move.workload_text);
-  w.key("target").string(move.target.name);
-  w.key("from").string(move.from.to_string());
-  w.key("to").string(move.to.to_string());
-  w.key("bytes").number(move.bytes);
-  w.key("state").string(to_string(move.state));
-  w.key("started").string(render(move.started));
-  w.key("finished");
-  move.finished ? w.string(render(*move.finished)) : w.null();
-  w.key("message").string(move.message);
-  w.end_object();
+  json::write_object(w, {{"id", id},
+                         {"workload", move.workload_text},
+                         {"target", move.target.name},
+                         {"from", move.from},
+                         {"to", move.to},
+                         {"bytes", move.bytes},
+                         {"state", to_string(move.state)},
+                         {"started", render(move.started)},
+                         {"finished", json::or_null(move.finished ? render(*move.finished) : "")},
+                         {"message", move.message}});
 }
 
 // nullptr: there is none, or the client may not see its workload.

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/json/members.h"
+#include "base/json/object.h"
 #include "base/task.h"
 
 namespace nrd::v1 {
@@ -76,17 +77,11 @@ Result<std::optional<OwnerRequest>> parse_owner(const Value& body) {
 }
 
 void render(json::Writer& w, const Owner& owner) {
-  w.begin_object();
-  w.key("pid").number(static_cast<uint64_t>(owner.pid));
-  w.key("start").number(owner.start);
-  w.end_object();
+  json::write_object(w, {{"pid", owner.pid}, {"start", owner.start}});
 }
 
 void render(json::Writer& w, const CgroupOwner& owner) {
-  w.begin_object();
-  w.key("cgroup").boolean(true);
-  w.key("within_seconds").number(owner.within_seconds);
-  w.end_object();
+  json::write_object(w, {{"cgroup", true}, {"within_seconds", owner.within_seconds}});
 }
 
 }  // namespace nrd::v1

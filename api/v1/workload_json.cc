@@ -39,11 +39,10 @@ void render_granted_bandwidth(json::Writer& w, const std::map<CacheId, rdt::Band
   constexpr uint64_t kMbpsOfEighth = 125;  // an eighth of a GB/s
   w.begin_object();
   for (const auto& [cache, limit] : granted) {
-    w.key(std::to_string(cache.value)).begin_object();
     const bool is_percent = limit.unit == rdt::MbaUnit::Percent;
     const uint64_t factor = limit.unit == rdt::MbaUnit::EighthsOfGbps ? kMbpsOfEighth : 1;
-    w.key(is_percent ? "percentage" : "mbps").number(factor * limit.value);
-    w.end_object();
+    json::write_object(w.key(std::to_string(cache.value)),
+                       {{is_percent ? "percentage" : "mbps", factor * limit.value}});
   }
   w.end_object();
 }
@@ -59,25 +58,26 @@ void render_exclusive(json::Writer& w, const NodeState& state, const Workload& w
 void render_as_rmd(json::Writer& w, const NodeState& state, const Workload& workload, const RenderOptions& options) {
   const Spec& spec = workload.spec;
   const bool is_new = options.is_dry_run && !state.workloads.contains(workload.id);
-  w.key("id").string(is_new ? spec.given_id : id_text(workload));
-  if (!spec.core_ids.empty()) json::write(w.key("core_ids"), spec.core_ids);
-  if (!spec.tasks.empty()) {
-    w.key("task_ids").begin_array();
-    for (const Task& task : spec.tasks) w.string(std::to_string(task.id));
-    w.end_array();
-  }
-  if (!spec.unit.empty()) w.key("unit").string(spec.unit);
-  if (!spec.cgroup.empty()) w.key("cgroup").string(spec.cgroup);
-  if (!spec.policy.empty()) w.key("policy").string(spec.policy);
+  const auto render_task = [](json::Writer& of, const Task& task) { of.string(std::to_string(task.id)); };
+  const auto render_rdt = [&spec](json::Writer& of) {
+    of.begin_object();
+    render_part(of.key("cache"), spec.cache);
+    render_part(of.key("mba"), spec.mba);
+    of.end_object();
+  };
+  json::write_members(w,
+                      {{"id", is_new ? spec.given_id : id_text(workload)}, {"core_ids", json::given(spec.core_ids)}});
+  if (!spec.tasks.empty()) json::array(spec.tasks, render_task)(w.key("task_ids"));
   // "Failed": the hardware setting differs from the grant, after an external change or a failed write at startup.
-  w.key("status").string(options.is_dry_run ? "None" : is_applied(state, workload) ? "Successful" : "Failed");
-  w.key("cos_name").string(workload.grant.has_class() ? cos_name(workload.grant.clos) : "");
-  w.key("rdt").begin_object();
-  render_part(w.key("cache"), spec.cache);
-  render_part(w.key("mba"), spec.mba);
-  w.end_object();
-  if (!spec.uuid.empty()) w.key("uuid").string(spec.uuid);
-  w.key("origin").string(workload.origin);
+  const char* status = options.is_dry_run ? "None" : is_applied(state, workload) ? "Successful" : "Failed";
+  json::write_members(w, {{"unit", json::given(spec.unit)},
+                          {"cgroup", json::given(spec.cgroup)},
+                          {"policy", json::given(spec.policy)},
+                          {"status", status},
+                          {"cos_name", workload.grant.has_class() ? text_of(workload.grant.clos) : ""},
+                          {"rdt", render_rdt},
+                          {"uuid", json::given(spec.uuid)},
+                          {"origin", workload.origin}});
   if (!spec.frequency) return;
   w.key("plugins").begin_object();
   render(w.key("pstate"), *spec.frequency, options.ratio);
@@ -107,26 +107,20 @@ void render_operation(json::Writer& w, const NodeState& state, const Workload& w
   const std::optional<uint64_t> id = options.operation ? options.operation : open_operation_of(state, workload);
   if (!id) return;
   const MemoryMove& move = state.memory_moves.at(*id);
-  w.key("operation").begin_object();
-  w.key("id").number(*id);
-  w.key("state").string(to_string(move.state));
-  w.key("from").string(move.from.to_string());
-  w.key("to").string(move.to.to_string());
-  w.end_object();
+  json::write_object(w.key("operation"),
+                     {{"id", *id}, {"state", to_string(move.state)}, {"from", move.from}, {"to", move.to}});
+}
+
+void render_knob_change(json::Writer& w, const KnobChange& change) {
+  json::write_object(w, {{"knob", change.knob}, {"from", change.from}, {"to", change.to}});
 }
 
 }  // namespace
 
-std::string cos_name(ClosId clos) { return "COS" + std::to_string(clos.value); }
-
 void render(json::Writer& w, WayMask ways, const std::optional<rdt::Split>& split) {
   w.begin_object();
-  w.key("mask").string(ways.hex());
-  w.key("ways").number(ways.count());
-  if (split) {
-    w.key("code").string(split->code.hex());
-    w.key("data").string(split->data.hex());
-  }
+  json::write_members(w, {{"mask", ways.hex()}, {"ways", ways.count()}});
+  if (split) json::write_members(w, {{"code", split->code}, {"data", split->data}});
   w.end_object();
 }
 
@@ -168,21 +162,10 @@ std::string render_workload(const NodeState& state, const Workload& workload, co
 }
 
 std::string render_dry_run(const Done& dry_run) {
-  json::Writer w;
-  w.begin_object();
-  w.key("workload");
-  render(w, *dry_run.state, dry_run.workload, {.is_dry_run = true});
-  w.key("changes").begin_array();
-  for (const KnobChange& change : dry_run.changes) {
-    w.begin_object();
-    w.key("knob").string(change.knob);
-    w.key("from").string(change.from);
-    w.key("to").string(change.to);
-    w.end_object();
-  }
-  w.end_array();
-  w.end_object();
-  return w.take();
+  const auto render_granted = [&dry_run](json::Writer& w) {
+    render(w, *dry_run.state, dry_run.workload, {.is_dry_run = true});
+  };
+  return json::text_of({{"workload", render_granted}, {"changes", json::array(dry_run.changes, render_knob_change)}});
 }
 
 bool Selection::matches(const Workload& workload) const {

@@ -41,8 +41,6 @@ struct Selection {
 std::string render_chosen(const NodeState& state, const Selection& selection);
 std::string render_workloads(const NodeState& state);  // an array, in the order of ids
 
-// "COS2": the name of the resctrl directory.
-std::string cos_name(ClosId clos);
 // {"mask": "600", "ways": 2}: the mask in hexadecimal as resctrl writes it; with CDP also the "code" and "data" masks.
 void render(json::Writer& w, WayMask ways, const std::optional<rdt::Split>& split = {});
 // "2026-07-01T12:00:00.000Z" (RFC 3339).

@@ -82,7 +82,7 @@ http::Response with_workload(int status, const NodeState& state, const Workload&
 // "COS2, CPUs 4-5 of pool fast, cache 0: 600, cache 1: 3, frequency of CPUs 4-5"
 std::string grant_text(const Workload& workload) {
   const Grant& grant = workload.grant;
-  std::string text = grant.has_class() ? cos_name(grant.clos) : "no class";
+  std::string text = grant.has_class() ? text_of(grant.clos) : "no class";
   for (const CpuGrant& cpu : cpu_grants_of(workload))
     text += (cpu.exclusive.empty() ? ", in pool " : ", CPUs " + cpu.exclusive.to_string() + " of pool ") + cpu.pool;
   for (const auto& [cache, ways] : grant.ways) {

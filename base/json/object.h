@@ -114,6 +114,12 @@ auto by_key(const Map& map, Each each = {}) {
   };
 }
 
+// What a std::optional or a pointer has; null if it has nothing.
+template <typename Maybe, typename Each>
+auto or_null(const Maybe& value, Each each) {
+  return [&value, each](Writer& writer) { value ? void(each(writer, *value)) : void(writer.null()); };
+}
+
 // null for an empty text.
 inline std::optional<std::string> or_null(std::string text) {
   return text.empty() ? std::nullopt : std::optional(std::move(text));

@@ -13,6 +13,7 @@
 #include "api/routing/problem.h"
 #include "api/v1/node.h"
 #include "api/v1/response_cache.h"
+#include "base/json/object.h"
 #include "base/number.h"
 #include "engine/plan/bandwidth.h"
 #include "engine/transaction/engine.h"
@@ -25,28 +26,25 @@ uint64_t in_32_bits(uint64_t value) { return std::min<uint64_t>(value, std::nume
 
 void render_ids(json::Writer& w, std::string_view level, const std::map<CacheId, CpuSet>& caches) {
   if (caches.empty()) return;
-  w.key(level).begin_object();
-  w.key("number").number(caches.size());
-  w.key("caches_id").begin_array();
-  for (const auto& [id, cpus] : caches) w.string(std::to_string(id.value));
-  w.end_array().end_object();
+  const auto render_id = [](json::Writer& of, const auto& cache) { of.string(std::to_string(cache.first.value)); };
+  json::write_object(w.key(level), {{"number", caches.size()}, {"caches_id", json::array(caches, render_id)}});
 }
 
 std::string render_summary(const rdt::Node& node) {
   const rdt::Capabilities& has = node.capabilities;
-  json::Writer w;
-  w.begin_object();
-  w.key("rdt").boolean(has.rdt);
-  w.key("cqm").boolean(has.monitoring);
-  w.key("cdp").boolean(has.l3_cdp || has.l2_cdp);
-  w.key("cdp_enable").boolean(has.is_mounted_with_cdp);
-  w.key("cat").boolean(has.l3_cat || has.l2_cat);
-  w.key("cat_enable").boolean(has.is_mounted && !has.is_mounted_with_cdp);
-  w.key("caches").begin_object();
-  render_ids(w, "l2", node.level_of(2).caches);
-  render_ids(w, "l3", node.level_of(3).caches);
-  w.end_object().end_object();
-  return w.take();
+  const auto render_caches = [&node](json::Writer& w) {
+    w.begin_object();
+    render_ids(w, "l2", node.level_of(2).caches);
+    render_ids(w, "l3", node.level_of(3).caches);
+    w.end_object();
+  };
+  return json::text_of({{"rdt", has.rdt},
+                        {"cqm", has.monitoring},
+                        {"cdp", has.l3_cdp || has.l2_cdp},
+                        {"cdp_enable", has.is_mounted_with_cdp},
+                        {"cat", has.l3_cat || has.l2_cat},
+                        {"cat_enable", has.is_mounted && !has.is_mounted_with_cdp},
+                        {"caches", render_caches}});
 }
 
 struct PoolView {
@@ -75,33 +73,33 @@ void render_geometry(json::Writer& w, const rdt::Node& node, CacheId id) {
   const auto found = node.geometry.find(id);
   const rdt::Geometry geometry = found == node.geometry.end() ? rdt::Geometry{} : found->second;
   const uint64_t partitions = std::max(geometry.partitions, 1U);
-  w.key("cache_id").number(id.value);
-  w.key("NumWays").number(geometry.ways);
-  w.key("NumSets").number(geometry.sets);
-  w.key("NumPartitions").number(geometry.partitions);
-  w.key("LineSize").number(geometry.line_bytes);
-  w.key("total_size").number(in_32_bits(geometry.bytes));
-  w.key("WaySize").number(in_32_bits(partitions * geometry.line_bytes * geometry.sets));
   const rdt::Cat cat = node.cat_of(id).value_or(rdt::Cat{});
-  w.key("NumClasses").number(cat.classes);
-  // libpqos's name for the mask of ways shared with I/O.
-  w.key("WayContention").number(cat.shareable.bits());
-  w.key("CacheLevel").number(id.level);
+  json::write_members(w, {{"cache_id", id.value},
+                          {"NumWays", geometry.ways},
+                          {"NumSets", geometry.sets},
+                          {"NumPartitions", geometry.partitions},
+                          {"LineSize", geometry.line_bytes},
+                          {"total_size", in_32_bits(geometry.bytes)},
+                          {"WaySize", in_32_bits(partitions * geometry.line_bytes * geometry.sets)},
+                          {"NumClasses", cat.classes},
+                          // libpqos's name for the mask of ways shared with I/O.
+                          {"WayContention", cat.shareable.bits()},
+                          {"CacheLevel", id.level}});
 }
 
 // Location and available resources.
 void render_place(json::Writer& w, const NodeState& state, CacheId id, const CpuSet& cpus) {
   const rdt::Node& node = state.facts.rdt;
   const auto socket = node.sockets.find(id);
-  w.key("location_on_socket").string(socket == node.sockets.end() ? "" : std::to_string(socket->second));
   // Without NUMA support the kernel reports no nodes; report node 0, because clients expect a number.
   const std::string numa_nodes = v1::numa_nodes_of(node, id);
-  w.key("location_on_node").string(numa_nodes.empty() ? "0" : numa_nodes);
-  w.key("share_cpu_list").string(cpus.to_string());
-  w.key("available_ways").string(free_ways(state, id).hex());
   const CpuSet free = cpus & free_cpus(state);
-  w.key("available_cpus").string(free.to_string());
-  w.key("available_isolated_cpus").string((free & node.isolated).to_string());
+  json::write_members(w, {{"location_on_socket", socket == node.sockets.end() ? "" : std::to_string(socket->second)},
+                          {"location_on_node", numa_nodes.empty() ? "0" : numa_nodes},
+                          {"share_cpu_list", cpus},
+                          {"available_ways", free_ways(state, id).hex()},
+                          {"available_cpus", free},
+                          {"available_isolated_cpus", free & node.isolated}});
 }
 
 Spec spec_of(const Policy& policy) {
@@ -137,25 +135,18 @@ void render_cache(json::Writer& w, const NodeState& state, CacheId id, const Cpu
   w.key("available_ways_count").number(free_ways(state, id).count());
   w.key("pool_counts").begin_object();
   for (const PoolView& pool : pools) {
-    w.key(pool.name).begin_object();
-    w.key("ways").number(pool.ways.count());
-    w.key("free").number(pool.free.count());
-    w.end_object();
+    json::write_object(w.key(pool.name), {{"ways", pool.ways.count()}, {"free", pool.free.count()}});
   }
   w.end_object().end_object();
 }
 
 std::string render_level(const NodeState& state, const std::map<CacheId, CpuSet>& caches) {
-  json::Writer w;
-  w.begin_object();
-  w.key("number").number(caches.size());
-  w.key("Caches").begin_object();
-  for (const auto& [id, cpus] : caches) {
-    w.key(std::to_string(id.value));
-    render_cache(w, state, id, cpus);
-  }
-  w.end_object().end_object();
-  return w.take();
+  const auto render_caches = [&](json::Writer& w) {
+    w.begin_object();
+    for (const auto& [id, cpus] : caches) render_cache(w.key(std::to_string(id.value)), state, id, cpus);
+    w.end_object();
+  };
+  return json::text_of({{"number", caches.size()}, {"Caches", render_caches}});
 }
 
 http::Response refuse(const routing::Call& call, int status, const char* code, std::string_view line) {
