@@ -4,17 +4,13 @@
 #include <exception>
 #include <utility>
 
-#include "api/http/event_loop.h"
 #include "api/http/listening_socket.h"
 
 namespace nrd::http {
 namespace {
 
 bool has_kind(const std::vector<ListeningSocket>& listeners, Peer::Transport kind) {
-  for (const ListeningSocket& listener : listeners) {
-    if (listener.kind == kind) return true;
-  }
-  return false;
+  return std::ranges::find(listeners, kind, &ListeningSocket::kind) != listeners.end();
 }
 
 bool has_socket(const std::vector<ListeningSocket>& listeners, size_t socket) {
@@ -78,52 +74,33 @@ Result<std::vector<ListeningSocket>> open_doors(ServerOptions& options, std::vec
 }
 
 uint16_t port_of_kind(const std::vector<ListeningSocket>& listeners, Peer::Transport kind) {
-  for (const ListeningSocket& listener : listeners) {
-    if (listener.kind == kind) return port_of(listener);
-  }
-  return 0;
+  const auto listener = std::ranges::find(listeners, kind, &ListeningSocket::kind);
+  return listener == listeners.end() ? 0 : port_of(*listener);
 }
 
-class HouseServer final : public Server {
- public:
-  HouseServer(std::vector<ListeningSocket> listeners, std::vector<size_t> own, std::unique_ptr<TlsContext> tls,
-              Handler handler)
-      : plain_port_(port_of_kind(listeners, Peer::Transport::Plain)),
-        tls_port_(port_of_kind(listeners, Peer::Transport::Tls)),
-        own_(std::move(own)),
-        tls_(std::move(tls)),
-        event_loop_(EventLoop::start(std::move(listeners), tls_.get(), std::move(handler))) {}
-
-  void drain(std::chrono::milliseconds deadline) override { event_loop_->drain(deadline); }
-  uint16_t plain_port() const override { return plain_port_; }
-  uint16_t tls_port() const override { return tls_port_; }
-  Result<void> reload_tls() override { return tls_ ? tls_->reload() : Result<void>(); }
-  bool have_tls_files_changed() const override { return tls_ && tls_->have_files_changed(); }
-  void use_tls(TlsContext::Prepared prepared) override {
-    if (tls_) tls_->use(std::move(prepared));
-  }
-  Result<void> set_permissions(const std::vector<UnixEndpoint>& unix_at) override {
-    Result<void> all;
-    for (const size_t index : own_) {
-      if (index >= unix_at.size()) continue;
-      const Result<void> set = permit(unix_at[index]);
-      if (all && !set) all = set;
-    }
-    return all;
-  }
-  int64_t certificate_expiry() const override { return tls_ ? tls_->certificate_expiry() : 0; }
-  void ask_for_beat() override { event_loop_->ask_for_beat(); }
-  std::chrono::steady_clock::time_point last_beat() const override { return event_loop_->last_beat(); }
-
- private:
-  const uint16_t plain_port_;
-  const uint16_t tls_port_;
-  const std::vector<size_t> own_;
-  const std::unique_ptr<TlsContext> tls_;
-  const std::unique_ptr<EventLoop> event_loop_;  // declared after what it uses
-};
-
 }  // namespace
+
+Server::Server(std::vector<ListeningSocket> listeners, std::vector<size_t> own, std::unique_ptr<TlsContext> tls,
+               Handler handler)
+    : plain_port_(port_of_kind(listeners, Peer::Transport::Plain)),
+      tls_port_(port_of_kind(listeners, Peer::Transport::Tls)),
+      own_(std::move(own)),
+      tls_(std::move(tls)),
+      event_loop_(EventLoop::start(std::move(listeners), tls_.get(), std::move(handler))) {}
+
+void Server::use_tls(TlsContext::Prepared prepared) {
+  if (tls_) tls_->use(std::move(prepared));
+}
+
+Result<void> Server::set_permissions(const std::vector<UnixEndpoint>& unix_at) {
+  Result<void> all;
+  for (const size_t index : own_) {
+    if (index >= unix_at.size()) continue;
+    const Result<void> set = permit(unix_at[index]);
+    if (all && !set) all = set;
+  }
+  return all;
+}
 
 Result<std::unique_ptr<Server>> Server::start(ServerOptions options, Handler handler) {
   std::unique_ptr<TlsContext> tls;
@@ -133,7 +110,8 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options, Handler han
   std::vector<size_t> own;
   std::vector<ListeningSocket> listeners = TRY(open_doors(options, own));
   try {
-    return std::make_unique<HouseServer>(std::move(listeners), std::move(own), std::move(tls), std::move(handler));
+    return std::unique_ptr<Server>(
+        new Server(std::move(listeners), std::move(own), std::move(tls), std::move(handler)));
   } catch (const std::exception& thrown) {
     return fail(ErrorCode::Internal, "cannot start the HTTP server", thrown.what());
   }
