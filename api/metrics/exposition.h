@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,12 @@ struct Distribution {
 };
 
 struct Family {
+  // To a counter or gauge.
+  template <typename Number>
+  void add(Number value, Labels labels = {}) {
+    samples.push_back({.value = static_cast<double>(value), .labels = std::move(labels)});
+  }
+
   std::string name;  // with its unit: "nrd_commit_seconds"
   std::string help;
   Kind kind = Kind::Gauge;
@@ -35,13 +42,16 @@ struct Family {
   Distribution distribution{};    // of a histogram
 };
 
-// 1 or 0.
-inline double bool_value(bool is_so) { return is_so ? 1 : 0; }
-
-// A counter or gauge without labels.
+// A counter or gauge without labels; true is 1. Without a sample if there is no value.
+template <typename Number>
+Family one(Kind kind, const char* name, const char* help, std::optional<Number> value) {
+  Family family{.name = name, .help = help, .kind = kind};
+  if (value) family.add(*value);
+  return family;
+}
 template <typename Number>
 Family one(Kind kind, const char* name, const char* help, Number value) {
-  return {.name = name, .help = help, .kind = kind, .samples = {{.value = static_cast<double>(value)}}};
+  return one(kind, name, help, std::optional(value));
 }
 
 std::string exposition(const std::vector<Family>& families);

@@ -21,7 +21,6 @@
 namespace nrd::v1 {
 namespace {
 
-using metrics::bool_value;
 using metrics::Family;
 using metrics::Kind;
 using metrics::one;
@@ -35,19 +34,17 @@ void add_service(Families& families, const NodeState& state, const routing::Serv
                       .samples = {{.value = 1, .labels = {{"version", service.version}}}}});
   families.push_back(one(Kind::Gauge, "nrd_uptime_seconds", "Time since the daemon started",
                          seconds(std::chrono::steady_clock::now() - service.counters->start())));
-  families.push_back(one(Kind::Gauge, "nrd_ok", "1 while GET /v1/health reports ok", bool_value(is_ok(state))));
+  families.push_back(one(Kind::Gauge, "nrd_ok", "1 while GET /v1/health reports ok", is_ok(state)));
   families.push_back(one(Kind::Gauge, "nrd_hardware_ok", "1 while GET /v1/health reports no hardware_problem",
-                         bool_value(problem_of(state).empty())));
-  families.push_back(one(Kind::Gauge, "nrd_writes_frozen", "1 while the outcome of a commit is unknown",
-                         bool_value(state.health.writes_frozen)));
+                         problem_of(state).empty()));
+  families.push_back(
+      one(Kind::Gauge, "nrd_writes_frozen", "1 while the outcome of a commit is unknown", state.health.writes_frozen));
   families.push_back(one(Kind::Counter, "nrd_drift_repairs_total", "Hardware settings restored after external changes",
                          state.health.drift_repairs));
-  Family expiry{.name = "nrd_tls_certificate_expiry_timestamp_seconds",
-                .help = "End of the server certificate's validity in seconds since the epoch"};
-  if (const int64_t end = service.certificate_expiry ? service.certificate_expiry->load() : 0; end != 0) {
-    expiry.samples.push_back({.value = static_cast<double>(end)});
-  }
-  families.push_back(std::move(expiry));
+  const int64_t expiry = service.certificate_expiry ? service.certificate_expiry->load() : 0;
+  families.push_back(one(Kind::Gauge, "nrd_tls_certificate_expiry_timestamp_seconds",
+                         "End of the server certificate's validity in seconds since the epoch",
+                         expiry != 0 ? std::optional(expiry) : std::nullopt));
   const auto shared = std::ranges::count_if(
       state.workloads, [&state](const auto& entry) { return !sharing_groups(state, entry.second).empty(); });
   families.push_back(one(Kind::Gauge, "nrd_workloads_with_shared_ways",
@@ -58,8 +55,7 @@ void add_requests(Families& families, const routing::RequestCounters& counters) 
   Family requests{
       .name = "nrd_http_requests_total", .help = "HTTP responses by route and status code", .kind = Kind::Counter};
   for (const routing::RequestCounters::Count& count : counters.counts()) {
-    requests.samples.push_back({.value = static_cast<double>(count.answers),
-                                .labels = {{"method", count.method}, {"route", count.route}, {"code", count.status}}});
+    requests.add(count.answers, {{"method", count.method}, {"route", count.route}, {"code", count.status}});
   }
   families.push_back(std::move(requests));
 }
@@ -86,7 +82,7 @@ void add_workloads(Families& families, const NodeState& state) {
   for (const Pool pool : {Pool::None, Pool::Guarantee, Pool::BestEffort, Pool::Shared}) {
     const auto count =
         std::ranges::count_if(state.workloads, [pool](const auto& entry) { return entry.second.grant.pool == pool; });
-    workloads.samples.push_back({.value = static_cast<double>(count), .labels = {{"pool", to_string(pool)}}});
+    workloads.add(count, {{"pool", to_string(pool)}});
   }
   families.push_back(std::move(workloads));
   const auto failed =
@@ -104,10 +100,10 @@ void add_ways(Families& families, const NodeState& state) {
     if (!level.cat) continue;
     for (const auto& [cache, cpus] : level.caches) {
       const metrics::Labels labels{{"level", std::to_string(number)}, {"cache", std::to_string(cache.value)}};
-      all.samples.push_back({.value = static_cast<double>(level.cat->ways), .labels = labels});
-      free.samples.push_back({.value = static_cast<double>(free_ways(state, cache).count()), .labels = labels});
-      used.samples.push_back({.value = static_cast<double>(granted_ways(state, cache).count()), .labels = labels});
-      idle.samples.push_back({.value = static_cast<double>(idle_ways(state, cache).count()), .labels = labels});
+      all.add(level.cat->ways, labels);
+      free.add(free_ways(state, cache).count(), labels);
+      used.add(granted_ways(state, cache).count(), labels);
+      idle.add(idle_ways(state, cache).count(), labels);
     }
   }
   families.insert(families.end(), {std::move(all), std::move(free), std::move(used), std::move(idle)});
@@ -122,10 +118,6 @@ std::map<ClosId, const Workload*> owners_of_classes(const NodeState& state) {
     if (!is_first) found->second = nullptr;
   }
   return owners;
-}
-
-void add(Family& family, const std::optional<uint64_t>& value, const metrics::Labels& labels) {
-  if (value) family.samples.push_back({.value = static_cast<double>(*value), .labels = labels});
 }
 
 // Usage of classes per cache, or per NUMA node of a cache where the kernel counts these separately.
@@ -160,11 +152,13 @@ UsageFamilies families_of_numa_nodes() {
 }
 
 void add(UsageFamilies& families, const CacheUsage& usage, const metrics::Labels& labels) {
-  add(families.occupancy, usage.counted.occupancy_bytes, labels);
-  add(families.total, usage.counted.total_bytes, labels);
-  add(families.local, usage.counted.local_bytes, labels);
-  const std::optional<double>& rate = usage.total_bytes_per_second;
-  if (rate) families.rate.samples.push_back({.value = *rate, .labels = labels});
+  const auto add_known = [&labels](Family& family, const auto& value) {
+    if (value) family.add(*value, labels);
+  };
+  add_known(families.occupancy, usage.counted.occupancy_bytes);
+  add_known(families.total, usage.counted.total_bytes);
+  add_known(families.local, usage.counted.local_bytes);
+  add_known(families.rate, usage.total_bytes_per_second);
 }
 
 void add_classes(UsageFamilies& caches, UsageFamilies& nodes, const NodeState& state, const UsageSample& sample) {
@@ -192,7 +186,7 @@ void add_usage(Families& families, const routing::Call& call, const NodeState& s
   Family age{.name = "nrd_usage_age_seconds", .help = "Age of the sample behind the nrd_class_* metrics"};
   const auto sample = state.facts.rdt.monitoring ? call.engine.last_usage() : nullptr;
   if (sample) {
-    age.samples.push_back({.value = seconds(std::chrono::steady_clock::now() - sample->taken)});
+    age.add(seconds(std::chrono::steady_clock::now() - sample->taken));
     add_classes(caches, nodes, state, *sample);
   }
   for (UsageFamilies* its : {&caches, &nodes})

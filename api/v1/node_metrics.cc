@@ -24,27 +24,19 @@ struct SizeFamilies {
   Family free{.name = "nrd_pool_ways_free", .help = "Ways of the pool that no workload or foreign group holds"};
 };
 
-metrics::Labels with(metrics::Labels labels, const char* name, std::string value) {
-  labels.emplace_back(name, std::move(value));
-  return labels;
-}
-
-void add(Family& family, double value, metrics::Labels labels) {
-  family.samples.push_back({.value = value, .labels = std::move(labels)});
-}
-
 void add_pools(SizeFamilies& sizes, const NodeState& state, CacheId cache, const metrics::Labels& labels) {
   const PoolPartition* layout = layout_of(state, cache.level);
   if (!layout) return;
   const WayMask unassigned = unassigned_ways(state, cache);
   const WayMask granted = granted_ways(state, cache);
-  for (const auto& [name, ways] : {std::pair{"os", layout->os}, std::pair{"guarantee", layout->guarantee},
-                                   std::pair{"besteffort", layout->besteffort}, std::pair{"shared", layout->shared},
-                                   std::pair{"infra", layout->infra}}) {
+  for (const NamedPool& pool : kNamedPools) {
+    const WayMask ways = (*layout).*pool.ways;
     if (ways.empty()) continue;
-    add(sizes.pool, ways.count(), with(labels, "pool", name));
-    add(sizes.used, (ways & granted).count(), with(labels, "pool", name));
-    add(sizes.free, (ways & unassigned).count(), with(labels, "pool", name));
+    metrics::Labels of_pool = labels;
+    of_pool.emplace_back("pool", pool.name);
+    sizes.pool.add(ways.count(), of_pool);
+    sizes.used.add((ways & granted).count(), of_pool);
+    sizes.free.add((ways & unassigned).count(), of_pool);
   }
 }
 
@@ -55,8 +47,8 @@ void add_level(SizeFamilies& sizes, const NodeState& state, const rdt::CacheLeve
     const auto geometry = state.facts.rdt.geometry.find(cache);
     if (geometry != state.facts.rdt.geometry.end() && geometry->second.bytes > 0) {
       const auto bytes = static_cast<double>(geometry->second.bytes);
-      add(sizes.cache, bytes, labels);
-      if (cat && cat->ways > 0) add(sizes.way, bytes / cat->ways, labels);
+      sizes.cache.add(bytes, labels);
+      if (cat && cat->ways > 0) sizes.way.add(bytes / cat->ways, labels);
     }
     // An L2 cache has one pool besides that of the OS, as nrd_cache_ways shows, and there are many of them.
     if (cat && state.facts.rdt.is_main(cache)) add_pools(sizes, state, cache, labels);
@@ -77,13 +69,12 @@ void add_workload_info(std::vector<Family>& families, const NodeState& state) {
   Family info{.name = "nrd_workload_info", .help = "What a workload is; the value is always 1"};
   info.samples.reserve(state.workloads.size());
   for (const auto& [id, workload] : state.workloads) {
-    add(info, 1,
-        {{"id", id_text(workload)},
-         {"name", as_label(workload.spec.name)},
-         {"uuid", as_label(workload.spec.uuid, kLongestList)},
-         {"origin", as_label(workload.origin)},
-         {"cpus", as_label(cpus_of(workload).to_string(), kLongestList)},
-         {"pool", to_string(workload.grant.pool)}});
+    info.add(1, {{"id", id_text(workload)},
+                 {"name", as_label(workload.spec.name)},
+                 {"uuid", as_label(workload.spec.uuid, kLongestList)},
+                 {"origin", as_label(workload.origin)},
+                 {"cpus", as_label(cpus_of(workload).to_string(), kLongestList)},
+                 {"pool", to_string(workload.grant.pool)}});
   }
   families.push_back(std::move(info));
 }
@@ -111,7 +102,7 @@ void add_cpu_pools(std::vector<Family>& families, const NodeState& state) {
     for (const auto& [name, members] :
          {std::pair{"free", (pool.cpus & online) - granted - idle}, std::pair{"granted", pool.cpus & online & granted},
           std::pair{"idle_sibling", pool.cpus & online & idle}, std::pair{"offline", pool.cpus - online}}) {
-      add(cpus, static_cast<double>(members.size()), {{"pool", pool.name}, {"state", name}});
+      cpus.add(members.size(), {{"pool", pool.name}, {"state", name}});
     }
   }
   families.push_back(std::move(cpus));
@@ -122,7 +113,7 @@ void add_cpu_conflicts(std::vector<Family>& families, const NodeState& state) {
   for (const auto& [source, name] : json::kNames<cpuset::Conflict::Source>) {
     if (state.config->cpu_pools.empty()) break;
     const auto of_source = std::ranges::count(state.cpu_conflicts, source, &cpuset::Conflict::source);
-    add(conflicts, static_cast<double>(of_source), {{"source", name}});
+    conflicts.add(of_source, {{"source", name}});
   }
   families.push_back(std::move(conflicts));
 }
@@ -134,10 +125,10 @@ void add_frequencies(std::vector<Family>& families, const NodeState& state) {
   for (const auto& [id, workload] : state.workloads) {
     for (const auto& [cpu, setting] : workload.grant.frequencies) {
       const metrics::Labels labels{{"cpu", std::to_string(cpu.value)}, {"workload", id_text(workload)}};
-      add(lowest, hertz(setting.min), labels);
-      add(highest, hertz(setting.max), labels);
+      lowest.add(hertz(setting.min), labels);
+      highest.add(hertz(setting.max), labels);
       const auto current = state.current.find(cpu);
-      if (current != state.current.end()) add(now, hertz(current->second), labels);
+      if (current != state.current.end()) now.add(hertz(current->second), labels);
     }
   }
   families.insert(families.end(), {std::move(lowest), std::move(highest), std::move(now)});

@@ -15,6 +15,7 @@ namespace {
 
 using metrics::Family;
 using metrics::Kind;
+using metrics::one;
 
 // Without the descriptor of the listing itself. nullopt if the folder cannot be read.
 std::optional<double> open_descriptors() {
@@ -36,12 +37,6 @@ std::optional<ProcessStat> own_stat() {
   if (!text || !*text) return std::nullopt;
   return parse_process_stat(**text, static_cast<double>(::sysconf(_SC_CLK_TCK)),
                             static_cast<double>(::sysconf(_SC_PAGESIZE)));
-}
-
-Family family(Kind kind, const char* name, const char* help, std::optional<double> value) {
-  Family family{.name = name, .help = help, .kind = kind};
-  if (value) family.samples.push_back({.value = *value});
-  return family;
 }
 
 }  // namespace
@@ -73,18 +68,17 @@ void add_process(std::vector<Family>& families, double start_time) {
   const auto of_stat = [&stat](double ProcessStat::*member) {
     return stat ? std::optional<double>((*stat).*member) : std::nullopt;
   };
-  families.push_back(family(Kind::Counter, "process_cpu_seconds_total", "CPU time of nrd in user and kernel mode",
-                            of_stat(&ProcessStat::cpu_seconds)));
-  families.push_back(family(Kind::Gauge, "process_resident_memory_bytes", "Resident memory of nrd",
-                            of_stat(&ProcessStat::resident_bytes)));
-  families.push_back(family(Kind::Gauge, "process_virtual_memory_bytes", "Virtual memory of nrd",
-                            of_stat(&ProcessStat::virtual_bytes)));
-  families.push_back(family(Kind::Gauge, "process_threads", "Threads of nrd", of_stat(&ProcessStat::threads)));
-  families.push_back(family(Kind::Gauge, "process_open_fds", "Open file descriptors of nrd", open_descriptors()));
+  families.push_back(one(Kind::Counter, "process_cpu_seconds_total", "CPU time of nrd in user and kernel mode",
+                         of_stat(&ProcessStat::cpu_seconds)));
+  families.push_back(one(Kind::Gauge, "process_resident_memory_bytes", "Resident memory of nrd",
+                         of_stat(&ProcessStat::resident_bytes)));
   families.push_back(
-      family(Kind::Gauge, "process_max_fds", "Limit of open file descriptors of nrd", most_descriptors()));
+      one(Kind::Gauge, "process_virtual_memory_bytes", "Virtual memory of nrd", of_stat(&ProcessStat::virtual_bytes)));
+  families.push_back(one(Kind::Gauge, "process_threads", "Threads of nrd", of_stat(&ProcessStat::threads)));
+  families.push_back(one(Kind::Gauge, "process_open_fds", "Open file descriptors of nrd", open_descriptors()));
+  families.push_back(one(Kind::Gauge, "process_max_fds", "Limit of open file descriptors of nrd", most_descriptors()));
   families.push_back(
-      family(Kind::Gauge, "process_start_time_seconds", "Start of nrd in seconds since the epoch", start_time));
+      one(Kind::Gauge, "process_start_time_seconds", "Start of nrd in seconds since the epoch", start_time));
 }
 
 }  // namespace nrd::v1

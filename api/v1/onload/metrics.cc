@@ -15,7 +15,6 @@
 namespace nrd::v1 {
 namespace {
 
-using metrics::bool_value;
 using metrics::Family;
 using metrics::Kind;
 using metrics::one;
@@ -35,9 +34,9 @@ void add_users(Families& families, const routing::Call& call, bool is_loaded) {
   const auto last =
       is_loaded ? call.launch->usage->last(call.launch->controller) : std::make_shared<const UsageCache::Count>();
   if (last) {
-    users.samples.push_back({.value = static_cast<double>(last->users)});
-    stacks.samples.push_back({.value = static_cast<double>(last->stacks), .labels = {{"kind", "live"}}});
-    stacks.samples.push_back({.value = static_cast<double>(last->orphans), .labels = {{"kind", "orphan"}}});
+    users.add(last->users);
+    stacks.add(last->stacks, {{"kind", "live"}});
+    stacks.add(last->orphans, {{"kind", "orphan"}});
   }
   families.insert(families.end(), {std::move(users), std::move(stacks)});
 }
@@ -48,8 +47,7 @@ void add_operation(Families& families, const onload::Status& status) {
   const onload::Operation* operation = onload::running(status);
   for (const OperationKind kind :
        {OperationKind::Change, OperationKind::Drain, OperationKind::Undrain, OperationKind::RestartControlPlane}) {
-    running.samples.push_back({.value = bool_value(operation != nullptr && operation->kind == kind),
-                               .labels = {{"errand", std::string(json::name_of(kind))}}});
+    running.add(operation != nullptr && operation->kind == kind, {{"errand", std::string(json::name_of(kind))}});
   }
   families.push_back(std::move(running));
   const auto& all = status.operations;
@@ -57,7 +55,7 @@ void add_operation(Families& families, const onload::Status& status) {
       all.rbegin(), all.rend(), [](const onload::Operation& each) { return each.outcome != onload::Outcome::Running; });
   families.push_back(one(Kind::Gauge, "nrd_onload_last_operation_failed",
                          "1 if the last finished operation failed or was rolled back",
-                         bool_value(last != all.rend() && last->outcome != onload::Outcome::Succeeded)));
+                         last != all.rend() && last->outcome != onload::Outcome::Succeeded));
 }
 
 }  // namespace
@@ -65,13 +63,12 @@ void add_operation(Families& families, const onload::Status& status) {
 void add_launch_metrics(std::vector<metrics::Family>& families, const routing::Call& call) {
   const auto status = call.launch->controller.status();
   const onload::Module* module = running_module(*status);
-  families.push_back(
-      one(Kind::Gauge, "nrd_onload_loaded", "1 while the onload module is loaded", bool_value(module != nullptr)));
+  families.push_back(one(Kind::Gauge, "nrd_onload_loaded", "1 while the onload module is loaded", module != nullptr));
   Family info{.name = "nrd_onload_info", .help = "Version of the loaded onload module; the value is always 1"};
-  if (module != nullptr) info.samples.push_back({.value = 1, .labels = {{"version", as_label(module->version)}}});
+  if (module != nullptr) info.add(1, {{"version", as_label(module->version)}});
   families.push_back(std::move(info));
-  families.push_back(one(Kind::Gauge, "nrd_onload_door_open", "1 while new processes may use Onload",
-                         bool_value(status->device_access_open)));
+  families.push_back(
+      one(Kind::Gauge, "nrd_onload_door_open", "1 while new processes may use Onload", status->device_access_open));
   add_users(families, call, module != nullptr);
   size_t allocations = call.launch->allocations.allocations()->size();
   for (const auto& [origin, count] : onload::workloads_with_onload(*call.engine.state())) allocations += count;
