@@ -16,6 +16,7 @@ using json::Value;
 constexpr size_t kMaxUuid = 256;
 constexpr size_t kMaxId = 320;
 constexpr size_t kMaxName = 63;
+constexpr size_t kMaxPolicy = 64;
 constexpr size_t kMaxLabelKey = 253;
 constexpr size_t kMaxLabelValue = 63;
 
@@ -38,20 +39,14 @@ bool is_uuid(const std::string& text) {
 
 constexpr std::string_view kIds = "a string of at most 320 letters, digits and -_.~:@+";
 constexpr std::string_view kNames = "at most 63 letters, digits and -_. in between";
-constexpr std::string_view kUnits = "the name of a service or scope of systemd, such as \"feed.service\"";
-constexpr std::string_view kCgroups = "a path below /sys/fs/cgroup, such as \"/x/y\"";
 constexpr std::string_view kLabels = "an object such as {\"team\": \"trading\"}";
+constexpr const char* kWrongName = "is too long or has invalid characters";
 
-// Empty if the body has none.
-Result<std::string> parse_text(const Value& body, const char* key, std::string_view allowed,
-                               bool (*is_valid)(const std::string&), const char* complaint) {
-  const Value* value = body.find(key);
-  if (!value || value->is_null()) return std::string();
-  const std::string* text = value->as_string();
-  if (!text) return json::wrong_type(json::pointer("", key), *value, allowed);
-  if (is_valid(*text)) return *text;
-  return fail_at(ErrorCode::BadRequest, json::pointer("", key), complaint, std::string(allowed));
-}
+constexpr TextMember kName{
+    .key = "name",
+    .allowed = kNames,
+    .is_valid = [](const std::string& text) { return text.empty() || is_name(text, kMaxName, "-_."); },
+    .complaint = kWrongName};
 
 Result<std::optional<std::string>> parse_label(const json::Member& label) {
   const std::string at = json::pointer("/labels", label.key.substr(0, json::kQuoted));
@@ -69,34 +64,42 @@ Result<std::optional<std::string>> parse_label(const json::Member& label) {
 
 }  // namespace
 
-Result<std::string> parse_uuid(const Value& body) {
-  return parse_text(body, "uuid", "a string of at most 256 bytes without control characters", is_uuid,
-                    "is too long or has control characters");
-}
+const TextMember kUuid{.key = "uuid",
+                       .allowed = "a string of at most 256 bytes without control characters",
+                       .is_valid = is_uuid,
+                       .complaint = "is too long or has control characters"};
+const TextMember kGivenId{.key = "id", .allowed = kIds, .is_valid = is_id, .complaint = kWrongName};
+const TextMember kUnit{.key = "unit",
+                       .allowed = "the name of a service or scope of systemd, such as \"feed.service\"",
+                       .is_valid = [](const std::string& text) { return cpuset::is_unit_name(text); },
+                       .complaint = "is no name of a service or scope"};
+const TextMember kCgroup{.key = "cgroup",
+                         .allowed = "a path below /sys/fs/cgroup, such as \"/x/y\"",
+                         .is_valid = [](const std::string& text) { return cpuset::is_cgroup_path(text); },
+                         .complaint = "is no path of a cgroup"};
+const TextMember kPolicy{.key = "policy",
+                         .allowed = "the name of a policy, of at most 64 bytes",
+                         .is_valid = [](const std::string& text) { return text.size() <= kMaxPolicy; },
+                         .complaint = "is too long"};
 
-Result<std::string> parse_given_id(const Value& body) {
-  return parse_text(body, "id", kIds, is_id, "is too long or has invalid characters");
+Result<std::string> parse_text(const Value& body, const TextMember& member) {
+  const Value* value = body.find(member.key);
+  if (!value || value->is_null()) return std::string();
+  const std::string at = json::pointer("", member.key);
+  const std::string* text = value->as_string();
+  if (!text) return json::wrong_type(at, *value, member.allowed);
+  if (member.is_valid(*text)) return *text;
+  return fail_at(ErrorCode::BadRequest, at, member.complaint, std::string(member.allowed));
 }
 
 Result<void> check_given_id(const std::string& id) {
   if (!id.empty() && is_id(id)) return {};
-  return fail_at(ErrorCode::BadRequest, "/id", "is too long or has invalid characters", std::string(kIds));
-}
-
-Result<std::string> parse_unit(const Value& body) {
-  const auto is_valid = [](const std::string& text) { return cpuset::is_unit_name(text); };
-  return parse_text(body, "unit", kUnits, is_valid, "is no name of a service or scope");
-}
-
-Result<std::string> parse_cgroup(const Value& body) {
-  const auto is_valid = [](const std::string& text) { return cpuset::is_cgroup_path(text); };
-  return parse_text(body, "cgroup", kCgroups, is_valid, "is no path of a cgroup");
+  return fail_at(ErrorCode::BadRequest, "/id", kWrongName, std::string(kIds));
 }
 
 Result<std::optional<std::string>> parse_name(const Value& body) {
   if (!body.find("name")) return std::optional<std::string>();
-  const auto is_valid = [](const std::string& text) { return text.empty() || is_name(text, kMaxName, "-_."); };
-  return std::optional(TRY(parse_text(body, "name", kNames, is_valid, "is too long or has invalid characters")));
+  return std::optional(TRY(parse_text(body, kName)));
 }
 
 Result<Change<std::map<std::string, std::optional<std::string>>>> parse_labels(const Value& body) {

@@ -1,9 +1,11 @@
-// What identifies a workload in a request: id, uuid, name and labels, which clients choose.
+// What identifies a workload in a request: id, uuid, name and labels, which clients choose, and the names that it
+// refers to.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/json/value.h"
 #include "base/result.h"
@@ -11,11 +13,16 @@
 
 namespace nrd::v1 {
 
+// A member that is a text.
+struct TextMember {
+  std::string_view key;
+  std::string_view allowed;
+  bool (*is_valid)(const std::string&);
+  const char* complaint;
+};
+extern const TextMember kUuid, kGivenId, kUnit, kCgroup, kPolicy;
 // Empty if the body has none.
-Result<std::string> parse_uuid(const json::Value& body);
-Result<std::string> parse_given_id(const json::Value& body);
-Result<std::string> parse_unit(const json::Value& body);
-Result<std::string> parse_cgroup(const json::Value& body);
+Result<std::string> parse_text(const json::Value& body, const TextMember& member);
 // BadRequest at /id.
 Result<void> check_given_id(const std::string& id);
 

@@ -29,7 +29,6 @@ using json::Value;
 
 constexpr size_t kMaxCoreIds = CpuSet::kMaxCpus;
 constexpr size_t kMaxTasks = 1024;
-constexpr size_t kMaxPolicy = 64;
 constexpr std::string_view kCoresExample = "a list of CPUs such as [\"0\", \"1-3\"]";
 constexpr std::string_view kTasksExample = "a list of processes and threads such as [\"4711\", \"4712\"]";
 
@@ -176,16 +175,6 @@ Result<std::optional<std::vector<pid_t>>> parse_task_ids(const Value& body, Null
   return Tasks(std::move(ids));
 }
 
-Result<std::string> parse_policy(const Value& body) {
-  constexpr std::string_view kAllowed = "the name of a policy, of at most 64 bytes";
-  const Value* value = body.find("policy");
-  if (!value || value->is_null()) return std::string();
-  const std::string* name = value->as_string();
-  if (!name) return wrong_type("/policy", *value, kAllowed);
-  if (name->size() <= kMaxPolicy) return *name;
-  return fail_at(ErrorCode::BadRequest, "/policy", "is too long", std::string(kAllowed));
-}
-
 template <typename T>
 Result<Change<json::Partial<T>>> parse_some(const Value& object, const std::string& at) {
   const json::Partial<T> members = TRY(json::parse_members<T>(object, at));
@@ -263,7 +252,7 @@ Result<WorkloadPatch> parse_common(const Value& body, const NodeState& state, Nu
     parsed.patch.cpus = std::move(cores.cpus);
   }
   TRY(parse_parts(body, state, null, parsed.patch));
-  parsed.patch.policy = TRY(parse_policy(body));
+  parsed.patch.policy = TRY(parse_text(body, kPolicy));
   parsed.patch.name = TRY(parse_name(body));
   parsed.patch.labels = TRY(parse_labels(body));
   parsed.launch = TRY(parse_launch(body, parsed.patch));
@@ -291,11 +280,11 @@ Result<NewWorkload> parse_whole(const Value& body, const NodeState& state, Use K
   WorkloadPatch parsed = TRY(parse_common(body, state, Null::IsAbsent));
   Spec spec = patched({}, parsed.patch);
   spec.policy = parsed.patch.policy;
-  spec.unit = TRY(parse_unit(body));
-  spec.cgroup = TRY(parse_cgroup(body));
+  spec.unit = TRY(parse_text(body, kUnit));
+  spec.cgroup = TRY(parse_text(body, kCgroup));
   TRY(check_is_whole(parsed, spec, state));
-  spec.uuid = TRY(parse_uuid(body));
-  spec.given_id = TRY(parse_given_id(body));
+  spec.uuid = TRY(parse_text(body, kUuid));
+  spec.given_id = TRY(parse_text(body, kGivenId));
   const std::optional<OwnerRequest> owner = TRY(parse_owner(body));
   return NewWorkload{.spec = std::move(spec),
                      .task_ids = std::move(parsed.task_ids),
