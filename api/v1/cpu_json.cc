@@ -24,6 +24,7 @@ constexpr std::array<std::string_view, 7> kReadOnly{"exclusive", "shared", "idle
                                                     "zone",      "reason", "enforced"};
 
 Value without_read_only(const Value& object) {
+  if (!object.is_object()) return object;
   std::vector<json::Member> members;
   for (const json::Member& member : object.members()) {
     if (std::ranges::find(kReadOnly, member.key) == kReadOnly.end()) members.push_back(member);
@@ -58,43 +59,34 @@ std::pair<const char*, std::string> enforcement_of(const Workload& workload) {
   return {"affinity", ""};
 }
 
-// As last read.
-void render_share(json::Writer& w, const NodeState& state, const Workload& workload) {
-  if (!share_of(workload)) return;
+// As last read, of the first target that has one; null: none has.
+template <typename Observed>
+const Observed* first_of(const std::map<cpuset::Target, Observed>& observed, const Workload& workload) {
   for (const cpuset::Target& target : targets_of(workload)) {
-    const auto found = state.observed.cpuset.shares.find(target);
-    if (found == state.observed.cpuset.shares.end()) continue;
-    w.key("weight").number(found->second.weight);
-    if (found->second.quota_us > 0) w.key("limit_milli").number(milli_of(found->second));
-    return;
+    if (const auto found = observed.find(target); found != observed.end()) return &found->second;
   }
-}
-
-// As last read.
-void render_memory(json::Writer& w, const NodeState& state, const Workload& workload) {
-  if (!memory_of(workload)) return;
-  for (const cpuset::Target& target : targets_of(workload)) {
-    const auto found = state.observed.cpuset.memory.find(target);
-    if (found == state.observed.cpuset.memory.end()) continue;
-    w.key("mems").string(found->second.nodes.to_string());
-    return;
-  }
+  return nullptr;
 }
 
 void render_enforced(json::Writer& w, const NodeState& state, const Workload& workload) {
   const CpuSet effective = effective_cpus(state, workload);
   if (effective.empty()) return;
+  const cpuset::Observed& observed = state.observed.cpuset;
   const auto [by, name] = enforcement_of(workload);
   w.key("enforced").begin_object();
   json::write_members(w, {{"by", by}, {"name", json::given(name)}, {"effective", effective}});
-  render_share(w, state, workload);
-  render_memory(w, state, workload);
+  if (const auto* share = share_of(workload) ? first_of(observed.shares, workload) : nullptr) {
+    w.key("weight").number(share->weight);
+    if (share->quota_us > 0) w.key("limit_milli").number(milli_of(*share));
+  }
+  if (const auto* memory = memory_of(workload) ? first_of(observed.memory, workload) : nullptr)
+    json::write(w.key("mems"), memory->nodes);
   w.end_object();
 }
 
 // Of a request after the first.
 Result<CpuRequest> parse_further(const Value& item, const std::string& at) {
-  const auto request = TRY(json::parse_members<CpuRequest>(item.is_object() ? without_read_only(item) : item, at));
+  const auto request = TRY(json::parse_members<CpuRequest>(without_read_only(item), at));
   for (const char* member : {"near", "strict", "apart", "level", "among", "enforce", "memory", "migrate"}) {
     if (json::has(request, member))
       return fail_at(ErrorCode::BadRequest, at + "/" + member, "counts for all pools", "this in the first item");
@@ -107,8 +99,7 @@ Result<CpuRequest> parse_further(const Value& item, const std::string& at) {
 }  // namespace
 
 Result<Change<json::Partial<CpuRequest>>> parse_cpu(const Value& object, const std::string& at) {
-  const auto request =
-      TRY(json::parse_members<CpuRequest>(object.is_object() ? without_read_only(object) : object, at));
+  const auto request = TRY(json::parse_members<CpuRequest>(without_read_only(object), at));
   TRY(check_size(at + "/near", request.values.near));
   TRY(check_size(at + "/apart", request.values.apart));
   return request.given == 0 ? Change<json::Partial<CpuRequest>>() : Change<json::Partial<CpuRequest>>(request);

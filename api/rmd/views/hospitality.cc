@@ -1,4 +1,3 @@
-#include <limits>
 #include <optional>
 #include <string>
 
@@ -9,8 +8,8 @@
 #include "api/rmd/views/hospitality_score.h"
 #include "api/routing/answer.h"
 #include "api/routing/problem.h"
+#include "base/json/members.h"
 #include "base/json/reader.h"
-#include "base/json/validation.h"
 #include "base/json/writer.h"
 #include "engine/plan/policy.h"
 #include "engine/transaction/engine.h"
@@ -30,15 +29,12 @@ struct Question {
 Result<std::optional<uint32_t>> parse_number(const Value& body, std::string_view key) {
   const Value* value = body.find(key);
   if (!value || value->is_null()) return std::optional<uint32_t>();
-  const std::optional<uint64_t> number = value->as_unsigned();
-  if (number && *number <= std::numeric_limits<uint32_t>::max()) return std::optional(static_cast<uint32_t>(*number));
-  return fail_at(ErrorCode::BadRequest, json::pointer("", key), "expected a whole number, found " + json::shown(*value),
-                 "0 to 4294967295");
+  return std::optional(
+      TRY(json::parse_value<uint32_t>(*value, json::pointer("", key), {.expected = "a whole number"})));
 }
 
 Result<Question> parse_question(const Value& asked) {
-  const Value folded = TRY(with_canonical_keys(asked));
-  const Value& body = folded;
+  const Value body = TRY(with_canonical_keys(asked));
   TRY(json::require_object("", body, "an object such as {\"max_cache\": 2, \"min_cache\": 2}"));
   TRY(json::check_keys(body, "", {"max_cache", "min_cache", "policy", "cache_id"}));
   const Value* policy = body.find("policy");
