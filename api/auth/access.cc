@@ -7,11 +7,17 @@
 namespace nrd::auth {
 namespace {
 
+using Kind = AuthFailure::Kind;
+
 constexpr uid_t kRoot = 0;
 
 constexpr std::array kPermissions{std::pair{"workloads", Permission::Workloads}, std::pair{"node", Permission::Node},
                                   std::pair{"onload.read", Permission::OnloadRead},
                                   std::pair{"onload.allocations", Permission::OnloadAllocations}};
+
+tl::unexpected<AuthFailure> refused(Kind kind, std::string name, std::string reason) {
+  return tl::unexpected(AuthFailure{kind, std::move(name), std::move(reason)});
+}
 
 std::string subject_text(const http::Peer& peer) {
   std::string text;
@@ -39,30 +45,25 @@ tl::expected<Identity, AuthFailure> identify_by_list(const Listed& listed, const
   };
   if (has(listed.admin)) return Identity{name_in(peer), Role::Admin, AuthMethod::ListedCertificate};
   if (has(listed.user)) return Identity{name_in(peer), Role::User, AuthMethod::ListedCertificate};
-  return tl::unexpected(
-      AuthFailure{AuthFailure::Kind::Unlisted, subject_text(peer), "The certificate is not on the certificate list."});
+  return refused(Kind::Unlisted, subject_text(peer), "The certificate is not on the certificate list.");
 }
 
 tl::expected<Identity, AuthFailure> identify_by_certificate(const Rules& rules, const http::Peer& peer,
                                                             std::chrono::system_clock::time_point now) {
   if (!peer.valid_until) {
-    if (rules.asks_pam)
-      return tl::unexpected(
-          AuthFailure{AuthFailure::Kind::NeedsPassword, "", "Authentication required: user and password."});
-    return tl::unexpected(AuthFailure{AuthFailure::Kind::Unknown, "", "Authentication required: client certificate."});
+    if (rules.asks_pam) return refused(Kind::NeedsPassword, "", "Authentication required: user and password.");
+    return refused(Kind::Unknown, "", "Authentication required: client certificate.");
   }
   if (peer.is_revoked) {
-    return tl::unexpected(
-        AuthFailure{AuthFailure::Kind::Unknown, subject_text(peer), "The certificate is no longer trusted."});
+    return refused(Kind::Unknown, subject_text(peer), "The certificate is no longer trusted.");
   }
   if (*peer.valid_until < now) {
-    return tl::unexpected(AuthFailure{AuthFailure::Kind::Unknown, subject_text(peer), "The certificate has expired."});
+    return refused(Kind::Unknown, subject_text(peer), "The certificate has expired.");
   }
   if (rules.listed) return identify_by_list(*rules.listed, peer);
   if (fits(rules.admin, peer)) return Identity{name_in(peer), Role::Admin, AuthMethod::Subject};
   if (fits(rules.user, peer)) return Identity{name_in(peer), Role::User, AuthMethod::Subject};
-  return tl::unexpected(AuthFailure{AuthFailure::Kind::Roleless, subject_text(peer),
-                                    "The certificate's subject has no role; see [roles] in nrd.toml."});
+  return refused(Kind::Roleless, subject_text(peer), "The certificate's subject has no role; see [roles] in nrd.toml.");
 }
 
 bool names(const Locals& locals, const http::Peer::Credentials& who) {
@@ -72,8 +73,7 @@ bool names(const Locals& locals, const http::Peer::Credentials& who) {
 
 tl::expected<Identity, AuthFailure> identify_by_credentials(const Rules& rules, const http::Peer& peer) {
   if (!peer.credentials) {
-    return tl::unexpected(
-        AuthFailure{AuthFailure::Kind::Forbidden, "", "The kernel reports no credentials for this connection."});
+    return refused(Kind::Forbidden, "", "The kernel reports no credentials for this connection.");
   }
   const std::string name = "uid " + std::to_string(peer.credentials->uid);
   const SocketRules lists = peer.socket < rules.sockets.size() ? rules.sockets[peer.socket] : SocketRules{};
@@ -85,9 +85,8 @@ tl::expected<Identity, AuthFailure> identify_by_credentials(const Rules& rules, 
   if (peer.credentials->uid == kRoot || is_in(lists.admin)) return with_role(Role::Admin);
   if (is_in(lists.user)) return with_role(Role::User);
   if (runs) return with_role(Role::None);
-  return tl::unexpected(
-      AuthFailure{AuthFailure::Kind::Forbidden, name,
-                  "Access denied; allowed are root and the users and groups in [[server.sockets]] of nrd.toml."});
+  return refused(Kind::Forbidden, name,
+                 "Access denied; allowed are root and the users and groups in [[server.sockets]] of nrd.toml.");
 }
 
 }  // namespace

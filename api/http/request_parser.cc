@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <span>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "api/http/limits.h"
 #include "base/ascii.h"
 #include "base/file.h"
+#include "base/number.h"
 
 namespace nrd::http {
 namespace {
@@ -18,17 +18,13 @@ constexpr std::string_view kLineEnd = "\r\n";
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
 constexpr std::array<std::string_view, 7> kMethods = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
 
-constexpr bool is_alphanumeric(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 // Letters, digits and `marks`.
 bool is_made_of(std::string_view text, std::string_view marks) {
   return std::ranges::all_of(text, [marks](char c) { return is_alphanumeric(c) || marks.find(c) != marks.npos; });
 }
 
 // RFC 9110, section 5.6.2.
-bool is_token(std::string_view text) { return !text.empty() && is_made_of(text, "!#$%&'*+-.^_`|~"); }
+bool is_token(std::string_view text) { return is_word(text, "!#$%&'*+-.^_`|~"); }
 
 // RFC 3986: characters of an encoded path and query. No fragment, which clients do not send.
 bool is_target(std::string_view text) { return is_made_of(text, "/?%-._~!$&'()*+,;=:@"); }
@@ -65,12 +61,6 @@ bool names(std::string_view value, std::string_view token) {
     value.remove_prefix(std::min(comma + 1, value.size()));
   }
   return false;
-}
-
-template <typename Number>
-bool parse_whole(std::string_view text, Number& number, int base) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
-  return error == std::errc() && end == text.data() + text.size();
 }
 
 std::string over_limit(const char* what, size_t limit) {
@@ -245,9 +235,9 @@ bool RequestParser::accept_length(std::string_view value) {
   const bool is_number = !value.empty() && std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; });
   if (!is_number) return refuse(400, "Content-Length is not a number.");
   // A number that overflows size_t is above the body limit, too.
-  if (!parse_whole(value, remaining_, 10) || remaining_ > kBodyLimit) {
-    return refuse(413, over_limit("The body is", kBodyLimit));
-  }
+  const auto length = parse_number<size_t>(value);
+  if (!length || *length > kBodyLimit) return refuse(413, over_limit("The body is", kBodyLimit));
+  remaining_ = *length;
   return true;
 }
 
@@ -287,8 +277,10 @@ bool RequestParser::read_chunk_size(std::string_view& rest) {
   const bool may_go_on = plain == digits.size() || (plain + 1 == digits.size() && digits.ends_with('\r'));
   if (!may_go_on || plain > kLongestSize) return refuse(400, "Malformed chunk; expected its size in hexadecimal.");
   if (end == rest.npos) return false;
-  if (!parse_whole(digits, remaining_, 16)) return refuse(400, "Malformed chunk; expected its size in hexadecimal.");
-  if (remaining_ > kBodyLimit - request_.body.size()) return refuse(413, over_limit("The body is", kBodyLimit));
+  const auto length = parse_number<size_t>(digits, 16);
+  if (!length) return refuse(400, "Malformed chunk; expected its size in hexadecimal.");
+  if (*length > kBodyLimit - request_.body.size()) return refuse(413, over_limit("The body is", kBodyLimit));
+  remaining_ = *length;
   rest.remove_prefix(end + kLineEnd.size());
   state_ = remaining_ == 0 ? State::LastChunkEnd : State::ChunkData;
   return true;
