@@ -6,9 +6,7 @@
 #include <utility>
 
 #include "api/v1/onload/answer.h"
-#include "api/v1/onload/launch_json.h"
 #include "api/v1/onload/onload.h"
-#include "api/v1/onload/render_json.h"
 #include "api/v1/onload/services.h"
 #include "api/v1/owner_json.h"
 #include "api/v1/requester.h"

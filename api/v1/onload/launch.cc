@@ -3,8 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "api/v1/onload/launch_json.h"
-#include "api/v1/onload/render_json.h"
+#include "api/v1/onload/parse.h"
 #include "base/json/fields.h"
 #include "base/json/object.h"
 #include "base/json/validation.h"

@@ -4,10 +4,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json/value.h"
 #include "base/json/writer.h"
 #include "base/result.h"
+#include "engine/onload/allocation.h"
 #include "engine/onload/controller.h"
 #include "engine/onload/profile_repository.h"
 
@@ -40,6 +42,12 @@ Result<Import> parse_import(const json::Value& body);
 // 1 to 64 of letters, digits and ._+-, not starting with a dot.
 bool is_version(std::string_view text);
 
+// {"profiles": ["latency"], "env": {"EF_POLL_USEC": "0"}, "force": false}, as in render and allocation requests.
+// `keys`: keys allowed in addition to these three.
+Result<onload::RenderRequest> parse_render(const json::Value& body, std::vector<std::string_view> keys);
+// The member "format"; default "json".
+Result<onload::Form> parse_form(const json::Value& body);
+
 void render(json::Writer& w, const onload::Spec& spec);
 void render(json::Writer& w, const onload::Generation& generation);
 // `revision`, if given, can be passed to ?since.
@@ -55,5 +63,7 @@ void render(json::Writer& w, const onload::Stack& stack);
 void render(json::Writer& w, const onload::ProfileEntry& entry);
 // `spec`: the requested settings; null: none.
 void render(json::Writer& w, const onload::Interface& interface, const onload::InterfaceSpec* spec);
+// The members of a launch environment; `environment`: the key of the variables.
+void render_launch(json::Writer& w, const onload::LaunchEnvironment& launch, std::string_view environment);
 
 }  // namespace nrd::v1

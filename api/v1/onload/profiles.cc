@@ -3,7 +3,6 @@
 
 #include "api/v1/onload/answer.h"
 #include "api/v1/onload/onload.h"
-#include "api/v1/onload/render_json.h"
 #include "api/v1/onload/services.h"
 #include "base/json/fields.h"
 #include "base/json/reader.h"

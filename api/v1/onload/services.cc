@@ -1,4 +1,4 @@
-#include "api/v1/onload/usage_cache.h"
+#include "api/v1/onload/services.h"
 
 namespace nrd::v1 {
 
