@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "api/http/limits.h"
-#include "api/http/percent.h"
+#include "api/http/request_reader.h"
 #include "base/unique_fd.h"
 
 namespace nrd::server_test {
