@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "api/auth/root_owned_file.h"
-#include "api/rmd/case_insensitive_keys.h"
+#include "api/rmd/wire_shape.h"
 #include "api/v1/parse_workload.h"
 #include "base/log.h"
 #include "engine/workload_service.h"

@@ -1,9 +1,11 @@
 #include "api/rmd/wire_shape.h"
 
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include "api/rmd/texts.h"
+#include "base/ascii.h"
 #include "base/json/validation.h"
 #include "base/json/writer.h"
 
@@ -11,6 +13,30 @@ namespace nrd::rmd {
 namespace {
 
 using json::Value;
+
+Failure occurs_twice(const std::string& here, const std::string& key) {
+  return fail_at(ErrorCode::BadRequest, json::pointer(here, key.substr(0, json::kQuoted)),
+                 "the key " + json::quoted(lower_case(key), json::kQuoted) + " occurs twice, differing only in case",
+                 "each key once");
+}
+
+// The reader bounds the depth. A sorted set, not a hash table, because clients choose the keys.
+Result<Value> folded(const Value& value, const std::string& here) {
+  if (!value.is_object()) return value;
+  std::set<std::string> seen;
+  std::vector<json::Member> members;
+  members.reserve(value.members().size());
+  for (const json::Member& member : value.members()) {
+    std::string key = lower_case(member.key);
+    if (!seen.insert(key).second) return occurs_twice(here, member.key);
+    const bool stays = key == "plugins" || key == "onload" || key == "labels" || !member.value.is_object();
+    Result<Value> inner =
+        stays ? member.value : folded(member.value, json::pointer(here, member.key.substr(0, json::kQuoted)));
+    if (!inner) return inner;
+    members.push_back({std::move(key), *std::move(inner)});
+  }
+  return Value::object(std::move(members));
+}
 
 void add(std::vector<Place>& places, std::string pointer, const Value* value) {
   if (value) places.push_back({std::move(pointer), value});
@@ -35,6 +61,8 @@ Result<void> check_plugins(const Value& plugins) {
 }
 
 }  // namespace
+
+Result<Value> with_canonical_keys(const Value& body) { return folded(body, ""); }
 
 Result<Parts> parts_of(const Value& body) {
   Parts parts;

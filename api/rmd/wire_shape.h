@@ -3,7 +3,8 @@
 //   {"core_ids": ["0", "1-3"], "cache": {"max": 2, "min": 2}}              RMD 0.2
 //   {"core_ids": ["0", "1-3"], "rdt": {"cache": {"max": 2, "min": 2}}}     RMD 0.3
 //
-// Frequencies likewise: in `pstate`, or in `plugins.pstate`. Memory bandwidth is only in `rdt.mba`.
+// Frequencies likewise: in `pstate`, or in `plugins.pstate`. Memory bandwidth is only in `rdt.mba`. Keys are
+// case-insensitive, as in RMD's Go decoder: "Core_IDs" is core_ids.
 #pragma once
 
 #include <string>
@@ -13,6 +14,10 @@
 #include "base/result.h"
 
 namespace nrd::rmd {
+
+// `body` with lower-case keys. Keys below `plugins` and `onload` stay as they are, like the keys of a Go map.
+// BadRequest if an object has two keys that differ only in case: parsers disagree on which one applies.
+Result<json::Value> with_canonical_keys(const json::Value& body);
 
 // Part of a workload, and its JSON pointer. null in place of the outer object counts for each part in it.
 struct Place {

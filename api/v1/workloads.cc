@@ -7,7 +7,6 @@
 #include <tl/expected.hpp>
 #include <utility>
 
-#include "api/rmd/case_insensitive_keys.h"
 #include "api/rmd/texts.h"
 #include "api/rmd/wire_shape.h"
 #include "api/routing/etag.h"

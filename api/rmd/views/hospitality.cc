@@ -1,11 +1,11 @@
 #include <optional>
 #include <string>
 
-#include "api/rmd/case_insensitive_keys.h"
 #include "api/rmd/texts.h"
 #include "api/rmd/views/cache.h"
 #include "api/rmd/views/handlers.h"
 #include "api/rmd/views/hospitality_score.h"
+#include "api/rmd/wire_shape.h"
 #include "api/routing/answer.h"
 #include "api/routing/problem.h"
 #include "base/json/members.h"
