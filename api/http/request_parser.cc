@@ -10,6 +10,7 @@
 #include "base/ascii.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "base/split.h"
 
 namespace nrd::http {
 namespace {
@@ -56,9 +57,7 @@ bool has_bare_line_feed(std::string_view text, size_t from) {
 // True if the list `value` ("close, Upgrade") contains `token`.
 bool names(std::string_view value, std::string_view token) {
   while (!value.empty()) {
-    const size_t comma = std::min(value.find(','), value.size());
-    if (lower_case(trimmed(value.substr(0, comma))) == token) return true;
-    value.remove_prefix(std::min(comma + 1, value.size()));
+    if (lower_case(trimmed(take_until(value, ','))) == token) return true;
   }
   return false;
 }

@@ -1,6 +1,5 @@
 #include "api/http/request_reader.h"
 
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,6 +8,7 @@
 
 #include "api/http/inflate.h"
 #include "base/number.h"
+#include "base/split.h"
 
 namespace nrd::http {
 namespace {
@@ -17,13 +17,6 @@ std::optional<char> decoded_byte(std::string_view digits) {
   const auto byte = parse_number<unsigned>(digits, 16);
   if (digits.size() != 2 || !byte) return std::nullopt;
   return static_cast<char>(*byte);
-}
-
-// Removes the text before the first `separator` from `rest`, and the separator.
-std::string_view take_until(std::string_view& rest, char separator) {
-  const std::string_view taken = rest.substr(0, rest.find(separator));
-  rest.remove_prefix(std::min(taken.size() + 1, rest.size()));
-  return taken;
 }
 
 // "uuid=a&wait"; nullopt for an invalid percent-encoding.

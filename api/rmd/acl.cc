@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/split.h"
 
 namespace nrd::rmd {
 namespace {
@@ -17,19 +18,11 @@ constexpr std::string_view kMissingInRmd = "p, user, /hospitality, POST\np, user
 
 Failure wrong(std::string problem) { return fail(ErrorCode::BadRequest, std::move(problem)); }
 
-// Splits off the part before `separator`.
-std::string_view next(std::string_view& rest, char separator) {
-  const size_t end = std::min(rest.find(separator), rest.size());
-  const std::string_view part = rest.substr(0, end);
-  rest.remove_prefix(std::min(end + 1, rest.size()));
-  return part;
-}
-
 std::vector<std::string_view> fields_of(std::string_view line) {
   std::vector<std::string_view> fields;
   for (bool is_last = false; !is_last;) {
     is_last = line.find(',') == line.npos;
-    fields.push_back(trimmed(next(line, ',')));
+    fields.push_back(trimmed(take_until(line, ',')));
   }
   return fields;
 }
@@ -50,7 +43,7 @@ std::optional<std::vector<std::string>> methods_in(std::string_view text) {
   std::vector<std::string> methods;
   for (bool is_last = false; !is_last;) {
     is_last = text.find('|') == text.npos;
-    const std::string_view method = without_brackets(next(text, '|'));
+    const std::string_view method = without_brackets(take_until(text, '|'));
     if (std::ranges::find(kMethods, method) == kMethods.end()) return std::nullopt;
     methods.emplace_back(method);
   }
@@ -102,10 +95,10 @@ Result<Acl> Acl::parse(std::string_view text, const std::string& name) {
   if (text.size() > kAclLimit) return wrong(name + ": larger than " + std::to_string(kAclLimit) + " bytes");
   Acl acl;
   for (std::string_view own = kMissingInRmd; !own.empty();) {
-    TRY(acl.add(next(own, '\n')));
+    TRY(acl.add(take_until(own, '\n')));
   }
   for (size_t number = 1; !text.empty(); ++number) {
-    const std::string_view line = trimmed(next(text, '\n'));
+    const std::string_view line = trimmed(take_until(text, '\n'));
     const std::string place = name + ":" + std::to_string(number) + ": ";
     if (number > kAclLineLimit) return wrong(place + "more than " + std::to_string(kAclLineLimit) + " lines");
     if (line.empty() || line.starts_with('#')) continue;

@@ -4,17 +4,13 @@
 
 #include "base/ascii.h"
 #include "base/file.h"
+#include "base/split.h"
 
 namespace nrd::routing {
 namespace {
 
-// Splits off the part before `separator`; `rest` keeps the remainder.
-std::string_view next_part(std::string_view& rest, char separator) {
-  const size_t end = rest.find(separator);
-  const std::string_view part = rest.substr(0, end);
-  rest = end == rest.npos ? std::string_view() : rest.substr(end + 1);
-  return trimmed(part);
-}
+// Trimmed.
+std::string_view next_part(std::string_view& rest, char separator) { return trimmed(take_until(rest, separator)); }
 
 // ";q=0" and ";q=0.000" mean not acceptable (RFC 9110, 12.4.2).
 bool is_excluded(std::string_view parameters) {

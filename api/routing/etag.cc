@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/sha256.h"
+#include "base/split.h"
 
 namespace nrd::routing {
 
@@ -11,11 +12,7 @@ std::string etag_of(std::string_view text) { return "\"" + sha256_of(text) + "\"
 
 std::vector<std::string_view> tags_in(std::string_view header) {
   std::vector<std::string_view> tags;
-  while (!header.empty()) {
-    const size_t comma = std::min(header.find(','), header.size());
-    tags.push_back(trimmed(header.substr(0, comma)));
-    header.remove_prefix(std::min(comma + 1, header.size()));
-  }
+  while (!header.empty()) tags.push_back(trimmed(take_until(header, ',')));
   return tags;
 }
 

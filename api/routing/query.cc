@@ -5,6 +5,7 @@
 
 #include "base/json/writer.h"
 #include "base/number.h"
+#include "base/split.h"
 #include "base/suggestions.h"
 
 namespace nrd::routing {
@@ -12,11 +13,7 @@ namespace {
 
 std::vector<std::string_view> words(std::string_view text) {
   std::vector<std::string_view> words;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
-    words.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  while (!text.empty()) words.push_back(take_until(text, ' '));
   return words;
 }
 

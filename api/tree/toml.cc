@@ -1,11 +1,11 @@
 #include <toml++/toml.h>
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 
 #include "api/tree/tree.h"
+#include "base/split.h"
 
 namespace nrd::tree {
 namespace {
@@ -69,9 +69,8 @@ class Converter {
 Result<void> check_lines(std::string_view text, const std::string& name) {
   constexpr size_t kLineBytes = 4096;
   for (size_t line = 1; !text.empty(); ++line) {
-    const size_t length = std::min(text.find('\n'), text.size());
-    if (length > kLineBytes) return at_line(name, line, "more than " + std::to_string(kLineBytes) + " bytes");
-    text.remove_prefix(std::min(length + 1, text.size()));
+    const bool is_too_long = take_until(text, '\n').size() > kLineBytes;
+    if (is_too_long) return at_line(name, line, "more than " + std::to_string(kLineBytes) + " bytes");
   }
   return {};
 }

@@ -20,6 +20,7 @@
 #include "api/v1/workload_json.h"
 #include "base/json/reader.h"
 #include "base/sha256.h"
+#include "base/split.h"
 #include "engine/transaction/engine.h"
 #include "engine/workload_poll.h"
 #include "engine/workload_service.h"
@@ -148,8 +149,7 @@ http::Response tried(const Done& dry_run) { return routing::json_answer(kOk, ren
 auto labels_in(std::string_view text) {
   decltype(Selection::labels) labels;
   while (!text.empty()) {
-    const std::string_view label = text.substr(0, text.find(','));
-    text.remove_prefix(std::min(label.size() + 1, text.size()));
+    const std::string_view label = take_until(text, ',');
     const size_t equals = label.find('=');
     const bool has_value = equals != label.npos;
     labels.emplace_back(label.substr(0, equals),
