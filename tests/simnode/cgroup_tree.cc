@@ -22,7 +22,7 @@ struct FileKind {
   mode_t mode;
 };
 
-constexpr std::array kFiles{
+constexpr std::array kCgroupFiles{
     FileKind{"cgroup.controllers", "", Where::Everywhere, 0444},
     FileKind{"cgroup.subtree_control", "", Where::Everywhere, 0644},
     FileKind{"cgroup.procs", "", Where::Everywhere, 0644},
@@ -37,17 +37,6 @@ constexpr std::array kFiles{
     FileKind{"cpu.weight", "cpu", Where::Below, 0644},
     FileKind{"cpu.max", "cpu", Where::Below, 0644},
 };
-
-// "a/b" and "cpu.max" of "a/b/cpu.max".
-struct Place {
-  std::string cgroup;
-  std::string file;
-};
-
-Place place_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? Place{"", path} : Place{path.substr(0, slash), path.substr(slash + 1)};
-}
 
 bool has_file(const Cgroups& cgroups, const std::string& cgroup, const FileKind& kind) {
   if (kind.where == (cgroup.empty() ? Where::Below : Where::Root)) return false;
@@ -66,26 +55,26 @@ std::string joined(const Items& items, char separator) {
 std::optional<mode_t> CgroupTree::mode(const std::string& path) {
   if (!machine_.shape().cgroups) return std::nullopt;
   if (cgroups_.all().contains(path)) return S_IFDIR | 0755;
-  const Place place = place_of(path);
-  if (!cgroups_.all().contains(place.cgroup)) return std::nullopt;
-  const auto kind = std::ranges::find(kFiles, place.file, &FileKind::name);
-  const bool is_there = kind != kFiles.end() && has_file(cgroups_, place.cgroup, *kind);
+  const auto& [cgroup, file] = split_path(path);
+  if (!cgroups_.all().contains(cgroup)) return std::nullopt;
+  const auto kind = std::ranges::find(kCgroupFiles, file, &FileKind::name);
+  const bool is_there = kind != kCgroupFiles.end() && has_file(cgroups_, cgroup, *kind);
   return is_there ? std::optional<mode_t>(S_IFREG | kind->mode) : std::nullopt;
 }
 
 std::vector<std::string> CgroupTree::list(const std::string& folder) {
   std::vector<std::string> names;
-  for (const FileKind& kind : kFiles) {
+  for (const FileKind& kind : kCgroupFiles) {
     if (has_file(cgroups_, folder, kind)) names.emplace_back(kind.name);
   }
   for (const auto& [cgroup, each] : cgroups_.all()) {
-    if (!cgroup.empty() && parent_cgroup(cgroup) == folder) names.push_back(place_of(cgroup).file);
+    if (!cgroup.empty() && parent_cgroup(cgroup) == folder) names.push_back(split_path(cgroup).file);
   }
   return names;
 }
 
 int CgroupTree::read(const std::string& path, std::string& content) {
-  const auto& [cgroup, file] = place_of(path);
+  const auto& [cgroup, file] = split_path(path);
   const auto found = cgroups_.all().find(cgroup);
   if (found == cgroups_.all().end()) return ENODEV;
   const Cgroup& state = found->second;
@@ -112,7 +101,7 @@ int CgroupTree::read(const std::string& path, std::string& content) {
 }
 
 int CgroupTree::write(const std::string& path, std::string_view text, pid_t writer) {
-  const auto& [cgroup, file] = place_of(path);
+  const auto& [cgroup, file] = split_path(path);
   if (!cgroups_.all().contains(cgroup)) return ENODEV;
   if (file == "cgroup.subtree_control") return cgroups_.set_controllers(cgroup, text);
   if (file == "cgroup.procs") return cgroups_.move_process(cgroup, text, writer);

@@ -133,16 +133,6 @@ std::optional<int> number_after(std::string_view prefix, std::string_view name) 
   return number ? std::optional(static_cast<int>(*number)) : std::nullopt;
 }
 
-// "cpufreq/policy3/scaling_min_freq" is "cpufreq/policy3" and "scaling_min_freq".
-struct Place {
-  std::string folder, name;
-};
-
-Place place_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? Place{"", path} : Place{path.substr(0, slash), path.substr(slash + 1)};
-}
-
 }  // namespace
 
 bool CpufreqTree::shows(const Policy& policy) const {
@@ -164,14 +154,14 @@ std::optional<std::string> CpufreqTree::link_of(const std::string& folder) const
 }
 
 std::optional<mode_t> CpufreqTree::mode(const std::string& path) {
-  const Place place = place_of(path);
+  const FilePath place = split_path(path);
   if (path == "cpufreq" || path == "intel_pstate") {
     return list(path).empty() ? std::nullopt : std::optional<mode_t>(S_IFDIR | 0755);
   }
-  if (place.name == "cpufreq" && link_of(place.folder)) return S_IFLNK | 0777;
+  if (place.file == "cpufreq" && link_of(place.folder)) return S_IFLNK | 0777;
   if (shown_policy(path) != nullptr) return S_IFDIR | 0755;
   if (const DriverFile* file = driver_file(cpufreq_, path)) return mode_of(*file);
-  const PolicyFile* file = shown_policy(place.folder) == nullptr ? nullptr : policy_file(cpufreq_, place.name);
+  const PolicyFile* file = shown_policy(place.folder) == nullptr ? nullptr : policy_file(cpufreq_, place.file);
   return file == nullptr ? std::nullopt : std::optional(mode_of(*file));
 }
 
@@ -191,8 +181,8 @@ std::vector<std::string> CpufreqTree::list(const std::string& folder) {
     return names;
   }
   for (const DriverFile& file : kDriverFiles) {
-    const Place place = place_of(file.path);
-    if (place.folder == folder && driver_file(cpufreq_, file.path)) names.push_back(place.name);
+    const FilePath place = split_path(file.path);
+    if (place.folder == folder && driver_file(cpufreq_, file.path)) names.push_back(place.file);
   }
   if (folder != "cpufreq") return names;
   for (const auto& [cpu, policy] : cpufreq_.policies()) {
@@ -202,8 +192,8 @@ std::vector<std::string> CpufreqTree::list(const std::string& folder) {
 }
 
 int CpufreqTree::read(const std::string& path, std::string& content) {
-  const Place place = place_of(path);
-  if (const auto target = place.name == "cpufreq" ? link_of(place.folder) : std::nullopt) {
+  const FilePath place = split_path(path);
+  if (const auto target = place.file == "cpufreq" ? link_of(place.folder) : std::nullopt) {
     content = *target;
     return 0;
   }
@@ -212,7 +202,7 @@ int CpufreqTree::read(const std::string& path, std::string& content) {
     return 0;
   }
   const Policy* policy = shown_policy(place.folder);
-  const PolicyFile* file = policy_file(cpufreq_, place.name);
+  const PolicyFile* file = policy_file(cpufreq_, place.file);
   if (policy == nullptr || file == nullptr) return ENOENT;
   if (cpufreq_.online(*policy).empty()) return EBUSY;
   content = file->show(cpufreq_, *policy) + "\n";
@@ -223,15 +213,12 @@ int CpufreqTree::write(const std::string& path, std::string_view text, pid_t) {
   if (const DriverFile* file = driver_file(cpufreq_, path)) {
     return file->store == nullptr ? EACCES : (cpufreq_.*file->store)(text);
   }
-  const Place place = place_of(path);
+  const FilePath place = split_path(path);
   Policy* policy = shown_policy(place.folder);
-  const PolicyFile* file = policy_file(cpufreq_, place.name);
+  const PolicyFile* file = policy_file(cpufreq_, place.file);
   if (policy == nullptr || file == nullptr) return ENOENT;
   if (file->store == nullptr) return EACCES;
   return cpufreq_.online(*policy).empty() ? EBUSY : (cpufreq_.*file->store)(*policy, text);
 }
-
-int CpufreqTree::make_folder(const std::string&, pid_t) { return EPERM; }
-int CpufreqTree::remove_folder(const std::string&, pid_t) { return EPERM; }
 
 }  // namespace nrd::simnode

@@ -21,8 +21,6 @@ class CpufreqTree : public Tree {
   std::vector<std::string> list(const std::string& folder) override;
   int read(const std::string& path, std::string& content) override;
   int write(const std::string& path, std::string_view text, pid_t writer) override;
-  int make_folder(const std::string&, pid_t) override;
-  int remove_folder(const std::string&, pid_t) override;
 
  private:
   bool shows(const Policy& policy) const;

@@ -2,16 +2,14 @@
 
 #include <sys/stat.h>
 
+#include "tree.h"
+
 namespace nrd::simnode {
 
 void FileMap::insert(const std::string& path, File file) {
   files_[path] = std::move(file);
-  std::string child = path;
-  while (!child.empty()) {
-    const size_t slash = child.rfind('/');
-    const std::string parent = slash == std::string::npos ? "" : child.substr(0, slash);
-    folders_[parent].insert(child.substr(slash == std::string::npos ? 0 : slash + 1));
-    child = parent;
+  for (FilePath child = split_path(path); !child.file.empty(); child = split_path(child.folder)) {
+    folders_[child.folder].insert(child.file);
   }
 }
 

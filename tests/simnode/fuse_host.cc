@@ -37,10 +37,10 @@ void* start(fuse_conn_info*, fuse_config* config) {
   return fuse_get_context()->private_data;
 }
 
-constexpr const char* kResctrl = "resctrl";  // its root
+constexpr const char* kResctrlFolder = "resctrl";  // its root
 
 int change_mode(const char* path, mode_t mode, fuse_file_info*) {
-  if (relative(path) != kResctrl) return -EPERM;  // groups and files: not modelled
+  if (relative(path) != kResctrlFolder) return -EPERM;  // groups and files: not modelled
   tree().resctrl_permissions = mode & 07777;
   return 0;
 }
@@ -54,7 +54,7 @@ int get_attributes(const char* path, struct stat* attributes, fuse_file_info*) {
   if (!mode) return -ENOENT;
   *attributes = {};
   attributes->st_mode = *mode;
-  if (relative(path) == kResctrl) {
+  if (relative(path) == kResctrlFolder) {
     attributes->st_mode = (*mode & S_IFMT) | tree().resctrl_permissions.value_or(*mode & 07777);
   }
   attributes->st_nlink = S_ISDIR(*mode) ? 2 : 1;

@@ -17,7 +17,6 @@
 #include <fstream>
 #include <map>
 #include <stdexcept>
-#include <system_error>
 
 #include "control.h"
 #include "fuse_host.h"
@@ -27,11 +26,6 @@ namespace nrd::simnode {
 namespace {
 
 constexpr int kCannotStart = 125;
-
-int must(int result, const char* what) {
-  if (result < 0) throw std::system_error(errno, std::generic_category(), what);
-  return result;
-}
 
 sigset_t watched_signals() {
   sigset_t signals;
@@ -47,7 +41,7 @@ int listen_on(const std::string& path) {
   std::strcpy(address.sun_path, path.c_str());
   const int listener = must(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket");
   unlink(path.c_str());
-  must(bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address), path.c_str());
+  must(bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address), path);
   must(listen(listener, 16), "listen");
   return listener;
 }

@@ -10,17 +10,17 @@
 namespace nrd::simnode {
 namespace {
 
-constexpr std::array kFiles = {"cpus", "cpus_list", "mon_data", "tasks"};  // of a group below mon_groups
+constexpr std::array kMonitorFiles = {"cpus", "cpus_list", "mon_data", "tasks"};  // of a group below mon_groups
 constexpr std::array kInfo = {"max_threshold_occupancy", "mon_features", "num_rmids"};
 constexpr std::array kAssignInfo = {"available_mbm_cntrs", "mbm_assign_mode", "mbm_assign_on_mkdir", "num_mbm_cntrs"};
 constexpr const char* kAvailable = "available_mbm_cntrs";
 constexpr const char* kAssignments = "mbm_L3_assignments";
-constexpr const char* kInfoFolder = "info/L3_MON";
+constexpr const char* kMonitorInfo = "info/L3_MON";
 constexpr const char* kThreshold = "max_threshold_occupancy";
 
 // "COS1/mon_data/mon_L3_00/llc_occupancy" is {"COS1", "mon_data", "mon_L3_00/llc_occupancy"}, of the root's the group
 // is "". A group below mon_groups is part of the first.
-struct Place {
+struct MonitorPlace {
   std::string group;
   std::string folder;  // "mon_data", "mon_groups", or a file of a group below it; empty: the group itself
   std::string rest;
@@ -39,7 +39,7 @@ std::vector<std::string> parts_of(const std::string& path, size_t most) {
   return parts;
 }
 
-Place place_of(const std::string& path) {
+MonitorPlace monitor_place(const std::string& path) {
   std::string group;
   std::string rest = path;
   if (!rest.starts_with("mon_") && rest != kAssignments) {
@@ -67,16 +67,11 @@ bool is_setting(const std::string& path) {
   return path.ends_with(kThreshold) || path.ends_with("mbm_assign_mode") || path.ends_with("mbm_assign_on_mkdir");
 }
 
-template <typename Names>
-std::vector<std::string> strings(const Names& names) {
-  return {names.begin(), names.end()};
-}
-
 }  // namespace
 
 bool MonitorTree::owns(const std::string& path) const {
   if (!machine_.shape().monitoring) return false;
-  if (path == kInfoFolder || path.starts_with(std::string(kInfoFolder) + "/")) return true;
+  if (path == kMonitorInfo || path.starts_with(std::string(kMonitorInfo) + "/")) return true;
   const auto parts = parts_of(path, 3);
   const auto is_ours = [](const std::string& part) {
     return part == "mon_data" || part == "mon_groups" || part == kAssignments;
@@ -134,8 +129,8 @@ std::string MonitorTree::sum(const std::string& group, const std::set<int>& doma
 }
 
 std::optional<std::string> MonitorTree::content(const std::string& path) {
-  if (path.starts_with(kInfoFolder)) return info(parts_of(path, 3).back());
-  const Place place = place_of(path);
+  if (path.starts_with(kMonitorInfo)) return info(parts_of(path, 3).back());
+  const MonitorPlace place = monitor_place(path);
   const Monitoring::Group* group = monitoring_.group(place.group);
   if (place.folder == "mon_data") {
     if (group == nullptr && resctrl_.group(place.group) == nullptr) return std::nullopt;
@@ -168,16 +163,16 @@ std::vector<std::string> MonitorTree::groups_in(const std::string& parent) {
 }
 
 std::vector<std::string> MonitorTree::list(const std::string& path) {
-  if (path == kInfoFolder) {
-    std::vector<std::string> names = strings(kInfo);
+  if (path == kMonitorInfo) {
+    std::vector<std::string> names(kInfo.begin(), kInfo.end());
     if (machine_.shape().mbm_counters > 0) names.insert(names.end(), kAssignInfo.begin(), kAssignInfo.end());
     return names;
   }
-  const Place place = place_of(path);
+  const MonitorPlace place = monitor_place(path);
   const bool is_class = resctrl_.group(place.group) != nullptr;
   const bool is_group = monitoring_.group(place.group) != nullptr;
   if (place.folder.empty() && is_group) {
-    std::vector<std::string> names = strings(kFiles);
+    std::vector<std::string> names(kMonitorFiles.begin(), kMonitorFiles.end());
     if (machine_.shape().mbm_counters > 0) names.push_back(kAssignments);
     return names;
   }
@@ -195,16 +190,16 @@ std::vector<std::string> MonitorTree::list(const std::string& path) {
 }
 
 std::optional<mode_t> MonitorTree::mode(const std::string& path) {
-  const bool is_empty_folder = path.ends_with("mon_groups") && resctrl_.group(place_of(path).group) != nullptr;
+  const bool is_empty_folder = path.ends_with("mon_groups") && resctrl_.group(monitor_place(path).group) != nullptr;
   if (const auto text = content(path)) {
-    const bool is_counted = path.starts_with(kInfoFolder) || place_of(path).folder == "mon_data";
+    const bool is_counted = path.starts_with(kMonitorInfo) || monitor_place(path).folder == "mon_data";
     return S_IFREG | (is_counted && !is_setting(path) ? 0444 : 0644);
   }
-  const Place place = place_of(path);
+  const MonitorPlace place = monitor_place(path);
   const std::vector<std::string> names = list(path);
   if (place.folder == "mon_data" && !place.rest.empty() && !counted_folders().contains(place.rest)) return std::nullopt;
   // The root's and info's are the kernel's, those of a group are as it was made.
-  const bool is_kernels = path.starts_with(kInfoFolder) || path.starts_with("mon_data") || path == "mon_groups";
+  const bool is_kernels = path.starts_with(kMonitorInfo) || path.starts_with("mon_data") || path == "mon_groups";
   if (is_empty_folder || !names.empty()) return S_IFDIR | (is_kernels ? 0555 : 0755);
   return std::nullopt;
 }
@@ -213,13 +208,13 @@ int MonitorTree::read(const std::string& path, std::string& text) {
   const auto found = content(path);
   if (!found) return ENOENT;
   if (path.ends_with(kAvailable)) return monitoring_.show_available(text);
-  if (place_of(path).folder == kAssignments) return monitoring_.show_assignments(place_of(path).group, text);
+  if (monitor_place(path).folder == kAssignments) return monitoring_.show_assignments(monitor_place(path).group, text);
   text = *found;
   return 0;
 }
 
 int MonitorTree::write(const std::string& path, std::string_view text, pid_t writer) {
-  const Place place = place_of(path);
+  const MonitorPlace place = monitor_place(path);
   if (!mode(path)) return ENOENT;
   if (path.ends_with(kThreshold)) {
     const auto bytes = parse_unsigned(text);
@@ -238,7 +233,7 @@ int MonitorTree::write(const std::string& path, std::string_view text, pid_t wri
 }
 
 int MonitorTree::make_folder(const std::string& path, pid_t) {
-  const Place place = place_of(path);
+  const MonitorPlace place = monitor_place(path);
   const bool is_group = place.folder.empty() && place.group.find("mon_groups/") != std::string::npos;
   return is_group ? monitoring_.make_group(place.group) : EPERM;
 }

@@ -24,11 +24,7 @@ constexpr const char* kCgroup = "/sys/fs/cgroup";
 constexpr const char* kDevCpu = "/dev/cpu";
 constexpr const char* kWhole = "/sys/fs/.simulated";
 
-void must(int result, const std::string& what) {
-  if (result != 0) throw std::system_error(errno, std::generic_category(), what);
-}
-
-void bind(const std::string& from, const std::string& to) {
+void bind_mount(const std::string& from, const std::string& to) {
   must(mount(from.c_str(), to.c_str(), nullptr, MS_BIND | MS_REC, nullptr), "bind " + from + " to " + to);
 }
 
@@ -67,14 +63,14 @@ void bring_back(const Entry& entry, dev_t folder_device) {
     must(symlink(target_of(entry).c_str(), entry.path.c_str()), entry.path);
   } else if (S_ISDIR(mode)) {
     must(mkdir(entry.path.c_str(), 0755), entry.path);
-    bind(held, entry.path);
+    bind_mount(held, entry.path);
   } else if ((S_ISCHR(mode) || S_ISBLK(mode)) && entry.was.st_dev == folder_device) {
     must(mknod(entry.path.c_str(), mode, entry.was.st_rdev), entry.path);
     must(chown(entry.path.c_str(), entry.was.st_uid, entry.was.st_gid), entry.path);
     must(chmod(entry.path.c_str(), mode & 07777), entry.path);
   } else {
     must(mknod(entry.path.c_str(), S_IFREG | 0600, 0), entry.path);
-    bind(held, entry.path);
+    bind_mount(held, entry.path);
   }
   close(entry.held);
 }
@@ -103,30 +99,31 @@ void bind_msrs(const std::string& whole, MsrPart part) {
     rebuild("/dev", kDevCpu, MS_NOSUID | MS_NOEXEC);
     must(mkdir(kDevCpu, 0755), kDevCpu);
   }
-  bind(whole + "/dev", kDevCpu);
+  bind_mount(whole + "/dev", kDevCpu);
 }
 
 void bind_parts(const Shape& shape) {
   const std::string whole = kWhole;
   if (shape.rdt) {
     must(mkdir(kResctrl, 0755), kResctrl);
-    bind(whole + "/resctrl", kResctrl);
+    bind_mount(whole + "/resctrl", kResctrl);
   }
   if (shape.cgroups) {
     if (!fs::exists(kCgroup)) must(mkdir(kCgroup, 0755), kCgroup);
-    bind(whole + "/cgroup", kCgroup);
+    bind_mount(whole + "/cgroup", kCgroup);
   }
-  bind(whole + "/cpu", "/sys/devices/system/cpu");
-  if (fs::exists("/sys/devices/system/node")) bind(whole + "/node", "/sys/devices/system/node");
+  bind_mount(whole + "/cpu", "/sys/devices/system/cpu");
+  if (fs::exists("/sys/devices/system/node")) bind_mount(whole + "/node", "/sys/devices/system/node");
   bind_msrs(whole, shape.freq.msr);
-  bind(whole + "/proc/cpuinfo", "/proc/cpuinfo");
-  bind(whole + "/proc/filesystems", "/proc/filesystems");
-  bind(whole + "/proc/boot_id", "/proc/sys/kernel/random/boot_id");
+  bind_mount(whole + "/proc/cpuinfo", "/proc/cpuinfo");
+  bind_mount(whole + "/proc/filesystems", "/proc/filesystems");
+  bind_mount(whole + "/proc/boot_id", "/proc/sys/kernel/random/boot_id");
   for (const char* path :
        {"/proc/irq", "/proc/sys/kernel/watchdog_cpumask", "/sys/devices/virtual/workqueue/cpumask"}) {
-    if (fs::exists(path)) bind(whole + path, path);
+    if (fs::exists(path)) bind_mount(whole + path, path);
   }
-  bind("/proc/" + std::to_string(getpid()) + "/mountinfo", "/proc/1/mountinfo");  // its init is in its mount namespace
+  bind_mount("/proc/" + std::to_string(getpid()) + "/mountinfo",
+             "/proc/1/mountinfo");  // its init is in its mount namespace
 }
 
 // libpqos locks /run/lock/libpqos: nodes that run side by side must not wait for each other, nor leave it on the host.
@@ -142,6 +139,11 @@ void appear_booted_by_systemd() {
 }
 
 }  // namespace
+
+int must(int result, const std::string& what) {
+  if (result < 0) throw std::system_error(errno, std::generic_category(), what);
+  return result;
+}
 
 void enter_simulated_node(int device, const Shape& shape) {
   must(unshare(CLONE_NEWNS), "unshare");

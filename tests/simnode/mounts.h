@@ -2,9 +2,14 @@
 // process in it ends, the namespace and every mount in it are gone; the host never sees them.
 #pragma once
 
+#include <string>
+
 #include "machine.h"
 
 namespace nrd::simnode {
+
+// The result of a system call; throws std::system_error, as "what: reason", if that is below 0.
+int must(int result, const std::string& what);
 
 // The process that serves `device` must be another one: the mounts made here already need its answers.
 // Throws std::system_error.

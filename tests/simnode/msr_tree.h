@@ -17,8 +17,6 @@ class MsrTree : public Tree {
   int open(const std::string& path) override;
   int read(const std::string& path, std::string& content) override;
   int write(const std::string& path, std::string_view text, pid_t writer) override;
-  int make_folder(const std::string&, pid_t) override;
-  int remove_folder(const std::string&, pid_t) override;
 
  private:
   const Machine& machine_;

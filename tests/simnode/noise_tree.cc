@@ -90,8 +90,4 @@ int NoiseTree::write(const std::string& path, std::string_view text, pid_t) {
   return 0;
 }
 
-int NoiseTree::make_folder(const std::string&, pid_t) { return EPERM; }
-
-int NoiseTree::remove_folder(const std::string&, pid_t) { return EPERM; }
-
 }  // namespace nrd::simnode

@@ -11,12 +11,12 @@ namespace {
 constexpr std::string_view kFile = "pm_qos_resume_latency_us";
 
 // "cpu3/power" and "pm_qos_resume_latency_us" of the CPU 3; nothing for a path elsewhere.
-struct Place {
+struct PowerPlace {
   int cpu;
   std::string_view below;
 };
 
-std::optional<Place> place_of(std::string_view path) {
+std::optional<PowerPlace> power_place(std::string_view path) {
   constexpr std::string_view kCpu = "cpu";
   constexpr std::string_view kPower = "/power";
   if (!path.starts_with(kCpu)) return std::nullopt;
@@ -26,13 +26,13 @@ std::optional<Place> place_of(std::string_view path) {
   if (!cpu || !rest.starts_with(kPower)) return std::nullopt;
   rest.remove_prefix(kPower.size());
   if (!rest.empty() && rest.front() != '/') return std::nullopt;
-  return Place{static_cast<int>(*cpu), rest.empty() ? rest : rest.substr(1)};
+  return PowerPlace{static_cast<int>(*cpu), rest.empty() ? rest : rest.substr(1)};
 }
 
 }  // namespace
 
 std::optional<mode_t> PowerTree::mode(const std::string& path) {
-  const auto place = place_of(path);
+  const auto place = power_place(path);
   if (!place || !machine_.shape().power || place->cpu < 0 || place->cpu >= machine_.shape().cpus) return std::nullopt;
   if (place->below.empty()) return S_IFDIR | 0755;
   return place->below == kFile ? std::optional<mode_t>(S_IFREG | 0644) : std::nullopt;
@@ -45,7 +45,7 @@ std::vector<std::string> PowerTree::list(const std::string& folder) {
 }
 
 int PowerTree::read(const std::string& path, std::string& content) {
-  const auto found = limits_.find(place_of(path)->cpu);
+  const auto found = limits_.find(power_place(path)->cpu);
   content = (found == limits_.end() ? "0" : found->second) + "\n";
   return 0;
 }
@@ -57,12 +57,8 @@ int PowerTree::write(const std::string& path, std::string_view text, pid_t) {
   const bool is_valid =
       value == "n/a" || (number && *number >= 0 && *number < std::numeric_limits<std::int32_t>::max());
   if (!is_valid) return EINVAL;
-  limits_[place_of(path)->cpu] = std::string(value);
+  limits_[power_place(path)->cpu] = std::string(value);
   return 0;
 }
-
-int PowerTree::make_folder(const std::string&, pid_t) { return EPERM; }
-
-int PowerTree::remove_folder(const std::string&, pid_t) { return EPERM; }
 
 }  // namespace nrd::simnode

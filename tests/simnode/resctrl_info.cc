@@ -6,17 +6,10 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "tree.h"
+
 namespace nrd::simnode {
 namespace {
-
-struct Place {
-  std::string folder, file;
-};
-
-Place place_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return {path.substr(0, slash), path.substr(slash + 1)};
-}
 
 std::string line(long value) { return std::to_string(value) + "\n"; }
 
@@ -24,10 +17,6 @@ std::string hex_line(unsigned long value) {
   char text[32];
   std::snprintf(text, sizeof text, "%lx\n", value);
   return text;
-}
-
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::ranges::find(names, name) != names.end();
 }
 
 }  // namespace
@@ -65,9 +54,10 @@ std::vector<std::string> ResctrlInfo::list(const std::string& folder) const {
 
 std::optional<mode_t> ResctrlInfo::mode(const std::string& path) const {
   if (!list(path).empty()) return S_IFDIR | 0555;
-  const Place place = place_of(path);
-  if (path != "info/last_cmd_status" && (place.folder == "info" || !contains(list(place.folder), place.file)))
-    return std::nullopt;
+  const FilePath place = split_path(path);
+  const std::vector<std::string> names = list(place.folder);
+  const bool is_there = place.folder != "info" && std::ranges::find(names, place.file) != names.end();
+  if (!is_there && path != "info/last_cmd_status") return std::nullopt;
   return S_IFREG | (place.file.starts_with("io_alloc") ? 0644 : 0444);
 }
 
@@ -104,7 +94,7 @@ int ResctrlInfo::read_io_alloc(const MaskKind& kind, const std::string& file, st
 
 int ResctrlInfo::read(const std::string& path, std::string& content) {
   if (!mode(path)) return ENOENT;
-  const Place place = place_of(path);
+  const FilePath place = split_path(path);
   const auto kind = mask_kind(place.folder);
   if (kind && place.file.starts_with("io_alloc")) return read_io_alloc(*kind, place.file, content);
   content = kind                     ? cache_file(*kind, place.file)
@@ -114,7 +104,7 @@ int ResctrlInfo::read(const std::string& path, std::string& content) {
 }
 
 int ResctrlInfo::write(const std::string& path, std::string_view text) {
-  const Place place = place_of(path);
+  const FilePath place = split_path(path);
   const auto kind = mask_kind(place.folder);
   if (kind && place.file == "io_alloc") return resctrl_.write_io_alloc(*kind->level, text);
   if (kind && place.file == "io_alloc_cbm") return resctrl_.write_io_alloc_masks(*kind, text);

@@ -13,31 +13,14 @@ namespace {
 constexpr size_t kLongestWrite = 4096;  // kernfs takes at most one page in a write
 constexpr std::array kGroupFiles = {"cpus", "cpus_list", "mode", "schemata", "size", "tasks"};
 
-struct Place {
-  std::string group, file;
-};
-
-Place place_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return {"", path};
-  return {path.substr(0, slash), path.substr(slash + 1)};
-}
-
 bool is_group_file(const std::string& name) {
   return std::find(kGroupFiles.begin(), kGroupFiles.end(), name) != kGroupFiles.end();
 }
 
-std::string line(long value) { return std::to_string(value) + "\n"; }
-
 std::string lines(const std::set<pid_t>& tasks) {
   std::string text;
-  for (const pid_t task : tasks) text += line(task);
+  for (const pid_t task : tasks) text += std::to_string(task) + "\n";
   return text;
-}
-
-template <typename Names>
-std::vector<std::string> strings(const Names& names) {
-  return {names.begin(), names.end()};
 }
 
 }  // namespace
@@ -66,8 +49,8 @@ std::optional<mode_t> ResctrlTree::mode(const std::string& path) {
   if (is_info(path)) return info_.mode(path);
   const Group* is_group = resctrl_.group(path);
   if (is_group != nullptr) return S_IFDIR | 0755;
-  const Place place = place_of(path);
-  const Group* group = resctrl_.group(place.group);
+  const FilePath place = split_path(path);
+  const Group* group = resctrl_.group(place.folder);
   if (group == nullptr || !is_group_file(place.file)) return std::nullopt;
   // The kernel takes away what a lock must not have (rdtgroup_locksetup_user_restrict()).
   if (group->is_lock() && place.file == "tasks") return S_IFREG;
@@ -79,7 +62,7 @@ std::vector<std::string> ResctrlTree::list(const std::string& folder) {
   if (monitor_.owns(folder)) return monitor_.list(folder);
   if (is_info(folder)) return info_.list(folder);
   if (resctrl_.group(folder) == nullptr) return {};
-  std::vector<std::string> names = strings(kGroupFiles);
+  std::vector<std::string> names(kGroupFiles.begin(), kGroupFiles.end());
   if (machine_.shape().monitoring) names.insert(names.end(), {"mon_data", "mon_groups"});
   if (machine_.shape().mbm_counters > 0) names.push_back("mbm_L3_assignments");
   if (!folder.empty()) return names;
@@ -93,8 +76,8 @@ std::vector<std::string> ResctrlTree::list(const std::string& folder) {
 int ResctrlTree::read(const std::string& path, std::string& content) {
   if (monitor_.owns(path)) return monitor_.read(path, content);
   if (is_info(path)) return info_.read(path, content);
-  const Place place = place_of(path);
-  const auto found = group_file(place.group, place.file);
+  const FilePath place = split_path(path);
+  const auto found = group_file(place.folder, place.file);
   if (!found) return ENOENT;
   content = *found;
   return 0;
@@ -104,13 +87,13 @@ int ResctrlTree::write(const std::string& path, std::string_view text, pid_t wri
   if (text.size() > kLongestWrite) return E2BIG;
   if (monitor_.owns(path)) return monitor_.write(path, text, writer);
   if (is_info(path)) return info_.write(path, text);
-  const Place place = place_of(path);
-  if (resctrl_.group(place.group) == nullptr) return ENOENT;
-  if (place.file == "schemata") return resctrl_.write_schemata(place.group, text);
-  if (place.file == "cpus") return write_cpus(place.group, text, CpuForm::Mask);
-  if (place.file == "cpus_list") return write_cpus(place.group, text, CpuForm::List);
-  if (place.file == "tasks") return resctrl_.write_tasks(place.group, text, writer);
-  if (place.file == "mode") return write_mode(place.group, text);
+  const FilePath place = split_path(path);
+  if (resctrl_.group(place.folder) == nullptr) return ENOENT;
+  if (place.file == "schemata") return resctrl_.write_schemata(place.folder, text);
+  if (place.file == "cpus") return write_cpus(place.folder, text, CpuForm::Mask);
+  if (place.file == "cpus_list") return write_cpus(place.folder, text, CpuForm::List);
+  if (place.file == "tasks") return resctrl_.write_tasks(place.folder, text, writer);
+  if (place.file == "mode") return write_mode(place.folder, text);
   return EACCES;
 }
 

@@ -4,12 +4,22 @@
 
 #include <sys/types.h>
 
+#include <cerrno>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace nrd::simnode {
+
+// "a/b" and "cpu.max" of "a/b/cpu.max"; what lies in the root has the folder "".
+struct FilePath {
+  std::string folder, file;
+};
+inline FilePath split_path(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == path.npos ? FilePath{"", path} : FilePath{path.substr(0, slash), path.substr(slash + 1)};
+}
 
 class Tree {
  public:
@@ -24,8 +34,8 @@ class Tree {
   virtual std::vector<std::string> list(const std::string& folder) = 0;
   virtual int read(const std::string& path, std::string& content) = 0;
   virtual int write(const std::string& path, std::string_view text, pid_t writer) = 0;
-  virtual int make_folder(const std::string& path, pid_t writer) = 0;
-  virtual int remove_folder(const std::string& path, pid_t writer) = 0;
+  virtual int make_folder(const std::string&, pid_t) { return EPERM; }
+  virtual int remove_folder(const std::string&, pid_t) { return EPERM; }
 
   std::optional<mode_t> resctrl_permissions;  // of resctrl's root, if chmod(2) has set some since it was mounted
 };
