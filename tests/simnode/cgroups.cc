@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <filesystem>
-#include <fstream>
+#include <iterator>
 
 #include "cpu_list.h"
+#include "tree.h"
 
 namespace nrd::simnode {
 namespace {
@@ -28,30 +28,9 @@ bool is_child(const std::string& cgroup, const std::string& parent) {
   return !cgroup.empty() && parent_cgroup(cgroup) == parent;
 }
 
-std::set<pid_t> children_of(pid_t process) {
-  std::set<pid_t> found;
-  std::error_code ended;
-  for (const auto& task : std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/task", ended)) {
-    std::ifstream children(task.path() / "children");
-    for (pid_t child = 0; children >> child;) found.insert(child);
-  }
-  return found;
-}
-
-std::set<pid_t> processes_of_host() {
-  std::set<pid_t> found;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    if (const auto number = parse_number(entry.path().filename().string())) found.insert(static_cast<pid_t>(*number));
-  }
-  return found;
-}
-
 }  // namespace
 
-std::string parent_cgroup(const std::string& cgroup) {
-  const size_t slash = cgroup.rfind('/');
-  return slash == std::string::npos ? "" : cgroup.substr(0, slash);
-}
+std::string parent_cgroup(const std::string& cgroup) { return split_path(cgroup).folder; }
 
 void Cgroups::wipe() {
   cgroups_.clear();
@@ -142,7 +121,7 @@ std::set<pid_t> Cgroups::processes(const std::string& cgroup) {
   adopt_children();
   std::set<pid_t> found;
   if (cgroup.empty()) {
-    found = processes_of_host();
+    found = every_process();
     for (const auto& [name, each] : cgroups_) {
       for (const auto& [process, stay] : each.processes) found.erase(process);
     }

@@ -30,6 +30,17 @@ std::set<pid_t> numbers_in(const fs::path& folder) {
   return numbers;
 }
 
+fs::path folder_of_tasks(pid_t process) { return fs::path("/proc") / std::to_string(process) / "task"; }
+
+std::set<pid_t> tasks_of(pid_t process) { return numbers_in(folder_of_tasks(process)); }
+
+std::set<pid_t> children_of_task(pid_t process, pid_t task) {
+  std::set<pid_t> found;
+  std::ifstream children(folder_of_tasks(process) / std::to_string(task) / "children");
+  for (pid_t child = 0; children >> child;) found.insert(child);
+  return found;
+}
+
 }  // namespace
 
 std::optional<std::uint64_t> start_time(pid_t task) {
@@ -43,10 +54,18 @@ std::optional<std::uint64_t> start_time(pid_t task) {
   return ticks ? std::optional<std::uint64_t>(*ticks) : std::nullopt;
 }
 
+std::set<pid_t> every_process() { return numbers_in("/proc"); }
+
 std::set<pid_t> every_task() {
   std::set<pid_t> tasks;
-  for (const pid_t process : numbers_in("/proc")) tasks.merge(numbers_in("/proc/" + std::to_string(process) + "/task"));
+  for (const pid_t process : every_process()) tasks.merge(tasks_of(process));
   return tasks;
+}
+
+std::set<pid_t> children_of(pid_t process) {
+  std::set<pid_t> children;
+  for (const pid_t task : tasks_of(process)) children.merge(children_of_task(process, task));
+  return children;
 }
 
 void forget_the_dead(Tasks& tasks) {
@@ -64,11 +83,9 @@ std::uint64_t ticks_now() {
 Tasks heirs_of(const Tasks& tasks) {
   Tasks heirs;
   for (const auto& [task, stay] : tasks) {
-    const std::string folder = "/proc/" + std::to_string(task);
-    std::set<pid_t> candidates = numbers_in(folder + "/task");
+    std::set<pid_t> candidates = tasks_of(task);
     if (!candidates.contains(task) || *candidates.begin() != task) candidates.clear();  // a thread: its process decides
-    std::ifstream children(folder + "/task/" + std::to_string(task) + "/children");
-    for (pid_t child = 0; children >> child;) candidates.insert(child);
+    candidates.merge(children_of_task(task, task));
     for (const pid_t heir : candidates) {
       const auto started = start_time(heir);
       if (!tasks.contains(heir) && started && *started >= stay.since) heirs[heir] = {*started, *started};

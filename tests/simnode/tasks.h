@@ -19,7 +19,9 @@ struct Stay {
 using Tasks = std::map<pid_t, Stay>;
 
 std::optional<std::uint64_t> start_time(pid_t task);
+std::set<pid_t> every_process();
 std::set<pid_t> every_task();
+std::set<pid_t> children_of(pid_t process);
 void forget_the_dead(Tasks& tasks);
 
 std::uint64_t ticks_now();
