@@ -16,6 +16,13 @@ CLI::App* declare(CLI::App& parent, Arguments& a, const char* name, const char* 
   return command;
 }
 
+void declare_default(CLI::App& parent, Arguments& a, Arguments::Execute execute) {
+  parent.require_subcommand(0, 1);
+  parent.callback([&a, execute = std::move(execute)] {  // after that of a subcommand
+    if (!a.execute) a.execute = execute;
+  });
+}
+
 void declare_output(CLI::App& app, Arguments& a) {
   app.add_flag("--json", a.json, "the same as -o json");
   app.add_option("-o,--output-format", a.format,

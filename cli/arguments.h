@@ -54,6 +54,8 @@ struct Arguments {
 
 // A command without further options.
 CLI::App* declare(CLI::App& parent, Arguments& a, const char* name, const char* help, Arguments::Execute execute);
+// What `parent` does without one of its subcommands.
+void declare_default(CLI::App& parent, Arguments& a, Arguments::Execute execute);
 // The options of all commands about output.
 void declare_output(CLI::App& app, Arguments& a);
 Output output_of(const Arguments& a);

@@ -14,10 +14,7 @@ void declare_environment(CLI::App& app, Arguments& a) {
 void declare_export(CLI::App& app, Arguments& a) {
   CLI::App* exported = app.add_subcommand(
       "export", "print all workloads as a document; with a subcommand, configuration for other programs");
-  exported->callback([&a] {  // after that of a subcommand
-    if (!a.execute) a.execute = export_workloads;
-  });
-  exported->require_subcommand(0, 1);
+  declare_default(*exported, a, export_workloads);
   declare_acceleration_exports(*exported, a);
   declare(*exported, a, "unit", "drop-in that starts a service in nrd.slice, where it can have CPUs of pools",
           [&a](const Client&, Output) { return export_unit(a.id); })

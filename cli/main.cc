@@ -133,13 +133,9 @@ Outcome<> read_own_password(Arguments& a) {
 
 void declare_cpus(CLI::App& app, Arguments& a) {
   CLI::App* cpus = app.add_subcommand("cpus", "show which workload has which CPUs, and the CPU pools, or one of these");
-  cpus->callback([&a] {  // after that of a subcommand
-    if (a.execute) return;
-    a.execute = [&a](const Client& client, Output output) {
-      return a.id.empty() ? show_cpus(client, output) : show_cpu_pool(client, output, a.id);
-    };
+  declare_default(*cpus, a, [&a](const Client& client, Output output) {
+    return a.id.empty() ? show_cpus(client, output) : show_cpu_pool(client, output, a.id);
   });
-  cpus->require_subcommand(0, 1);
   cpus->add_option("POOL", a.id, "name of a CPU pool");
   declare(*cpus, a, "check", "show what may delay tasks on the CPUs of pools, with remedies",
           [&a](const Client& client, Output output) { return check_cpu_pools(client, output, a.id); })

@@ -1,10 +1,9 @@
-#include "cli/onload/interfaces.h"
-
 #include <algorithm>
 #include <cstdio>
 
 #include "base/json/object.h"
 #include "cli/answer.h"
+#include "cli/onload/onload.h"
 
 namespace nrd::cli {
 namespace {
@@ -51,12 +50,12 @@ Outcome<> show(const Client& client, Output output) {
 
 }  // namespace
 
-Outcome<> onload_interfaces(const Client& client, Output output, const InterfaceArgs& args) {
-  if (!args.accelerate.empty()) {
-    TRY(change(client, args.accelerate, "acceleration", "enabled"));
+Outcome<> onload_interfaces(const Client& client, Output output, const OnloadArguments& a) {
+  if (!a.accelerate.empty()) {
+    TRY(change(client, a.accelerate, "acceleration", "enabled"));
   }
-  if (!args.afxdp.empty()) {
-    TRY(change(client, args.afxdp, "afxdp", "registered"));
+  if (!a.afxdp.empty()) {
+    TRY(change(client, a.afxdp, "afxdp", "registered"));
   }
   return show(client, output);
 }

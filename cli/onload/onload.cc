@@ -9,7 +9,6 @@
 #include "base/control.h"
 #include "base/json/object.h"
 #include "cli/answer.h"
-#include "cli/onload/follow.h"
 #include "cli/onload/steps.h"
 
 namespace nrd::cli {
@@ -79,29 +78,17 @@ Outcome<> follow(const Client& client, Output output, const std::string& id) {
   }
 }
 
-std::string spec_of(const OnloadRequest& request, const std::string& state, const Parameters& parameters) {
+std::string spec_of(const OnloadArguments& a, const std::string& state, const Parameters& parameters) {
   const auto write_values = [](json::Writer& w, const auto& values) { json::by_key(values)(w); };
   const auto write_parameters = json::by_key(parameters, write_values);
   return json::text_of({{"state", state},
-                        {"version", json::given(request.version)},
-                        {"users_policy", json::given(request.users_policy)},
-                        {"drain_seconds", json::given(request.drain_seconds)},
-                        {"on_failure", json::given(request.on_failure)},
-                        {"sfc", json::given(std::string(request.manages_sfc ? "managed" : ""))},
+                        {"version", json::given(a.version)},
+                        {"users_policy", json::given(a.users_policy)},
+                        {"drain_seconds", json::given(a.drain_seconds)},
+                        {"on_failure", json::given(a.on_failure)},
+                        {"sfc", json::given(std::string(a.manages_sfc ? "managed" : ""))},
                         {"parameters", write_parameters},
-                        {"control_plane", json::given(words_of(request.control_plane, ' '))}});
-}
-
-}  // namespace
-
-std::vector<std::string> words_of(const std::string& text, char separator) {
-  std::vector<std::string> words;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find(separator, at), text.size());
-    if (end > at) words.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return words;
+                        {"control_plane", json::given(words_of(a.control_plane, ' '))}});
 }
 
 Outcome<> follow_answer(const Client& client, Output output, const Result<Answer>& answer) {
@@ -116,13 +103,25 @@ Outcome<> follow_answer(const Client& client, Output output, const Result<Answer
   return {};
 }
 
-Outcome<std::string> load_request(const OnloadRequest& request) {
-  return parameters_of(request.parameters).map([&request](const Parameters& parameters) {
-    return spec_of(request, "loaded", parameters);
+Outcome<std::string> load_request(const OnloadArguments& a) {
+  return parameters_of(a.parameters).map([&a](const Parameters& parameters) {
+    return spec_of(a, "loaded", parameters);
   });
 }
 
-Outcome<> show_onload(const Client& client, Output output) {
+}  // namespace
+
+std::vector<std::string> words_of(const std::string& text, char separator) {
+  std::vector<std::string> words;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(separator, at), text.size());
+    if (end > at) words.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+Outcome<> show_onload(const Client& client, Output output, const OnloadArguments& /*a*/) {
   const json::Value onload = TRY(value_to_draw(client.get("/v1/onload"), output));
   const json::Value& desired = part(onload, "desired");
   print_format("requested    %s %s (generation %s)\n", text_of(desired, "state").c_str(),
@@ -139,7 +138,7 @@ Outcome<> show_onload(const Client& client, Output output) {
   return {};
 }
 
-Outcome<> show_onload_versions(const Client& client, Output output) {
+Outcome<> show_onload_versions(const Client& client, Output output, const OnloadArguments& /*a*/) {
   const json::Value versions = TRY(value_to_draw(client.get("/v1/onload/versions"), output));
   print_format("%-24s %-28s %s\n", "VERSION", "KERNEL", "MODULES");
   for (const json::Value& version : versions.items()) {
@@ -155,34 +154,120 @@ Outcome<> show_onload_versions(const Client& client, Output output) {
   return {};
 }
 
-Outcome<> import_onload(const Client& client, Output output, const std::string& name, const std::string& source) {
-  const std::string body = json::text_of({{"name", name}, {"source", source}});
+Outcome<> import_onload(const Client& client, Output output, const OnloadArguments& a) {
+  const std::string body = json::text_of({{"name", a.version}, {"source", a.source}});
   TRY(value_to_draw(client.post("/v1/onload/versions", body), output));
-  print_format("version %s is installed\n", name.c_str());
+  print_format("version %s is installed\n", a.version.c_str());
   return {};
 }
 
-Outcome<> load_onload(const Client& client, Output output, const OnloadRequest& request) {
-  const std::string body = TRY(load_request(request));
+Outcome<> load_onload(const Client& client, Output output, const OnloadArguments& a) {
+  const std::string body = TRY(load_request(a));
   return follow_answer(client, output, client.put("/v1/onload", body));
 }
 
-Outcome<> unload_onload(const Client& client, Output output, const OnloadRequest& request) {
-  return follow_answer(client, output, client.put("/v1/onload", spec_of(request, "unloaded", {})));
+Outcome<> unload_onload(const Client& client, Output output, const OnloadArguments& a) {
+  return follow_answer(client, output, client.put("/v1/onload", spec_of(a, "unloaded", {})));
 }
 
-Outcome<> roll_back_onload(const Client& client, Output output, std::optional<uint64_t> to) {
-  return follow_answer(client, output, client.post("/v1/onload/rollback", json::text_of({{"to", json::given(to)}})));
+Outcome<> roll_back_onload(const Client& client, Output output, const OnloadArguments& a) {
+  const std::string body = json::text_of({{"to", json::given(a.generation)}});
+  return follow_answer(client, output, client.post("/v1/onload/rollback", body));
 }
 
-Outcome<> freeze_onload(const Client& client, bool frozen, const std::string& reason) {
-  const std::string body = json::text_of({{"frozen", frozen}, {"reason", json::given(reason)}});
+Outcome<> freeze_onload(const Client& client, Output /*output*/, const OnloadArguments& a) {
+  const std::string body = json::text_of({{"frozen", true}, {"reason", json::given(a.reason)}});
   TRY(body_of(client.put("/v1/onload/freeze", body)));
-  print(frozen ? "frozen\n" : "thawed\n");
+  print("frozen\n");
   return {};
 }
 
-Outcome<> show_onload_users(const Client& client, Output output) {
+Outcome<> thaw_onload(const Client& client, Output /*output*/, const OnloadArguments& /*a*/) {
+  TRY(body_of(client.put("/v1/onload/freeze", json::text_of({{"frozen", false}}))));
+  print("thawed\n");
+  return {};
+}
+
+Outcome<> preflight_onload(const Client& client, Output output, const OnloadArguments& a) {
+  const std::string body = TRY(a.version.empty() ? Outcome<std::string>("{}") : load_request(a));
+  const std::string answer = TRY(body_of(client.post("/v1/onload/preflight", body)));
+  const json::Value found = TRY(parsed(answer));
+  const Outcome<> result = is_true(found, "ok") ? Outcome<>() : stop(kRefused);
+  if (output.json) {
+    print_json(answer);
+    return result;
+  }
+  for (const json::Value& check : part(found, "checks").items()) {
+    print_format("%-4s %-14s %s\n", is_true(check, "ok") ? "ok" : "NO", text_of(check, "name").c_str(),
+                 text_or_nothing(check, "detail").c_str());
+  }
+  for (const json::Value& stage : part(found, "stages").items()) {
+    print_format("  %s %s\n", text_of(stage, "act").c_str(), text_or_nothing(stage, "subject").c_str());
+  }
+  return result;
+}
+
+Outcome<> drain_onload(const Client& client, Output output, const OnloadArguments& a) {
+  const std::string body =
+      json::text_of({{"users_policy", json::given(a.users_policy)}, {"drain_seconds", json::given(a.drain_seconds)}});
+  return follow_answer(client, output, client.post("/v1/onload/drain", body));
+}
+
+Outcome<> undrain_onload(const Client& client, Output output, const OnloadArguments& /*a*/) {
+  return follow_answer(client, output, client.post("/v1/onload/undrain", "{}"));
+}
+
+Outcome<> cancel_onload(const Client& client, Output output, const OnloadArguments& a) {
+  const std::string& id = a.operation;
+  if (id.find_first_not_of("0123456789") != std::string::npos) {
+    return stop(kUsage, id + " is not an operation number");
+  }
+  const std::string body = TRY(body_of(client.post("/v1/onload/operations/" + id + "/cancel", "{}")));
+  output.json ? print_json(body) : print("operation " + id + " is being rolled back\n");
+  return {};
+}
+
+Outcome<> set_onload_parameters(const Client& client, Output output, const OnloadArguments& a) {
+  if (a.module.empty() || a.module.find_first_of("/?#%") != std::string::npos) {
+    return stop(kUsage, a.module + " is not a valid module name");
+  }
+  std::map<std::string, std::string> values;
+  for (const std::string& setting : a.settings) {
+    const size_t equals = setting.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return stop(kUsage, setting + " is not a parameter; expected NAME=VALUE");
+    }
+    if (!values.emplace(setting.substr(0, equals), setting.substr(equals + 1)).second) {
+      return stop(kUsage, setting + ": this parameter is given twice");
+    }
+  }
+  json::Writer w;
+  json::by_key(values)(w);
+  const std::string path = "/v1/onload/modules/" + a.module + "/parameters" + (a.reload ? "?reload=true" : "");
+  return follow_answer(client, output, client.patch(path, w.take()));
+}
+
+Outcome<> show_control_plane(const Client& client, Output output, const OnloadArguments& /*a*/) {
+  const json::Value found = TRY(value_to_draw(client.get("/v1/onload/controlplane"), output));
+  for (const char* key : {"path", "parameters", "spawn"}) print_format("%-11s %s\n", key, text_of(found, key).c_str());
+  print_format("%-8s %-12s %-8s %s\n", "PID", "NAMESPACE", "AGE", "PROGRAM");
+  for (const json::Value& server : part(found, "servers").items()) {
+    print_format("%-8s %-12s %-8s %s\n", text_of(server, "pid").c_str(), text_of(server, "net_namespace").c_str(),
+                 (text_of(server, "age_seconds") + " s").c_str(), text_of(server, "exe").c_str());
+  }
+  return {};
+}
+
+Outcome<> set_control_plane(const Client& client, Output output, const OnloadArguments& a) {
+  const std::string body = json::text_of({{"parameters", words_of(a.control_plane, ' ')}});
+  return follow_answer(client, output, client.patch("/v1/onload/controlplane", body));
+}
+
+Outcome<> restart_control_plane(const Client& client, Output output, const OnloadArguments& /*a*/) {
+  return follow_answer(client, output, client.post("/v1/onload/controlplane/restart", "{}"));
+}
+
+Outcome<> show_onload_users(const Client& client, Output output, const OnloadArguments& /*a*/) {
   const json::Value use = TRY(value_to_draw(client.get("/v1/onload/users"), output));
   print_format("%-8s %-16s %-7s %-24s %s\n", "PID", "PROGRAM", "UID", "USES", "UNIT");
   for (const char* kind : {"users", "services"}) {

@@ -11,7 +11,8 @@
 
 namespace nrd::cli {
 
-struct OnloadRequest {
+// What the command line sets.
+struct OnloadArguments {
   std::string version;
   bool manages_sfc = false;
   std::vector<std::string> parameters;  // "onload.max_packets_per_stack=1024"
@@ -19,26 +20,42 @@ struct OnloadRequest {
   std::string users_policy;
   std::optional<uint64_t> drain_seconds;
   std::string on_failure;
+  std::string source;     // of a version to import
+  std::string operation;  // its id
+  std::optional<uint64_t> generation;
+  std::string reason;
+  std::string module;
+  std::vector<std::string> settings;  // of `module`: "NAME=VALUE" each
+  bool reload = false;
+  // Each is empty, or an interface and "on" or "off".
+  std::vector<std::string> accelerate;
+  std::vector<std::string> afxdp;
 };
 
-Outcome<> show_onload(const Client& client, Output output);
-Outcome<> show_onload_versions(const Client& client, Output output);
-Outcome<> import_onload(const Client& client, Output output, const std::string& name, const std::string& source);
-Outcome<> load_onload(const Client& client, Output output, const OnloadRequest& request);
-Outcome<> unload_onload(const Client& client, Output output, const OnloadRequest& request);
-Outcome<> roll_back_onload(const Client& client, Output output, std::optional<uint64_t> to);
-Outcome<> freeze_onload(const Client& client, bool frozen, const std::string& reason);
-// Checks `request.version`, or the last requested change if that is empty. kRefused if a check fails.
-Outcome<> preflight_onload(const Client& client, Output output, const OnloadRequest& request);
-Outcome<> drain_onload(const Client& client, Output output, const OnloadRequest& request);
-Outcome<> undrain_onload(const Client& client, Output output);
-Outcome<> cancel_onload(const Client& client, Output output, const std::string& id);
-// `settings`: "NAME=VALUE" each.
-Outcome<> set_onload_parameters(const Client& client, Output output, const std::string& module,
-                                const std::vector<std::string>& settings, bool reload);
-Outcome<> show_control_plane(const Client& client, Output output);
-Outcome<> set_control_plane(const Client& client, Output output, const std::string& words);
-Outcome<> restart_control_plane(const Client& client, Output output);
-Outcome<> show_onload_users(const Client& client, Output output);
+using OnloadCommand = Outcome<> (*)(const Client& client, Output output, const OnloadArguments& a);
+
+Outcome<> show_onload(const Client& client, Output output, const OnloadArguments& a);
+Outcome<> show_onload_versions(const Client& client, Output output, const OnloadArguments& a);
+Outcome<> import_onload(const Client& client, Output output, const OnloadArguments& a);
+Outcome<> load_onload(const Client& client, Output output, const OnloadArguments& a);
+Outcome<> unload_onload(const Client& client, Output output, const OnloadArguments& a);
+Outcome<> roll_back_onload(const Client& client, Output output, const OnloadArguments& a);
+Outcome<> freeze_onload(const Client& client, Output output, const OnloadArguments& a);
+Outcome<> thaw_onload(const Client& client, Output output, const OnloadArguments& a);
+// Checks `version`, or the last requested change if that is empty. kRefused if a check fails.
+Outcome<> preflight_onload(const Client& client, Output output, const OnloadArguments& a);
+Outcome<> drain_onload(const Client& client, Output output, const OnloadArguments& a);
+Outcome<> undrain_onload(const Client& client, Output output, const OnloadArguments& a);
+Outcome<> cancel_onload(const Client& client, Output output, const OnloadArguments& a);
+Outcome<> set_onload_parameters(const Client& client, Output output, const OnloadArguments& a);
+Outcome<> show_control_plane(const Client& client, Output output, const OnloadArguments& a);
+Outcome<> set_control_plane(const Client& client, Output output, const OnloadArguments& a);
+Outcome<> restart_control_plane(const Client& client, Output output, const OnloadArguments& a);
+Outcome<> show_onload_users(const Client& client, Output output, const OnloadArguments& a);
+// Applies the given settings of interfaces, then lists all of them.
+Outcome<> onload_interfaces(const Client& client, Output output, const OnloadArguments& a);
+
+// "-K -s" -> {"-K", "-s"}
+std::vector<std::string> words_of(const std::string& text, char separator);
 
 }  // namespace nrd::cli

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "base/json/reader.h"
-#include "cli/onload/follow.h"
+#include "cli/onload/onload.h"
 
 namespace nrd::cli::export_test {
 namespace {
