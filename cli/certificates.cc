@@ -14,7 +14,7 @@
 #include <memory>
 #include <optional>
 
-#include "cli/certificate_pointers.h"
+#include "base/ascii.h"
 
 namespace nrd::cli {
 namespace {
@@ -26,6 +26,17 @@ constexpr std::chrono::seconds kClockTolerance = std::chrono::minutes(5);
 // Clients of Intel RMD expect this name in the certificate.
 constexpr const char* kServerName = "rmd-nameserver";
 
+// Objects of OpenSSL free themselves.
+template <auto release>
+struct Releaser {
+  template <typename T>
+  void operator()(T* object) const {
+    release(object);
+  }
+};
+using Bio = std::unique_ptr<BIO, Releaser<::BIO_free_all>>;
+using Certificate = std::unique_ptr<X509, Releaser<::X509_free>>;
+using Key = std::unique_ptr<EVP_PKEY, Releaser<::EVP_PKEY_free>>;
 using Bignum = std::unique_ptr<BIGNUM, Releaser<::BN_free>>;
 using Extension = std::unique_ptr<X509_EXTENSION, Releaser<::X509_EXTENSION_free>>;
 using GeneralNames = std::unique_ptr<GENERAL_NAMES, Releaser<::GENERAL_NAMES_free>>;
@@ -59,21 +70,13 @@ struct Validity {
   std::time_t to;
 };
 
-bool is_address(const std::string& text) {
-  std::array<unsigned char, sizeof(in6_addr)> bytes;
-  return ::inet_pton(AF_INET, text.c_str(), bytes.data()) == 1 ||
-         ::inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1;
-}
-
 bool is_dns_name(const std::string& text) {
   constexpr size_t kTextLimit = 253, kLabelLimit = 63;  // RFC 1035
   if (text.empty() || text.size() > kTextLimit) return false;
   size_t label = 0;
   for (const char c : text) {
     const bool is_dot = c == '.';
-    const bool is_good =
-        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
-    if (is_dot ? label == 0 : !is_good) return false;
+    if (is_dot ? label == 0 : !is_alphanumeric(c) && c != '-' && c != '_') return false;
     label = is_dot ? 0 : label + 1;
     if (label > kLabelLimit) return false;
   }
@@ -143,6 +146,22 @@ std::string content_of(BIO* bio) {
   return {bytes, static_cast<size_t>(size)};
 }
 
+Bio bytes_of(const std::string& pem) { return Bio(::BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))); }
+
+// Without this callback, OpenSSL would prompt on the terminal.
+int no_passphrase(char* /*buffer*/, int /*size*/, int /*is_writing*/, void* /*of*/) { return -1; }
+
+Certificate certificate_in(const std::string& pem) {
+  const Bio bytes = bytes_of(pem);
+  return Certificate(bytes ? ::PEM_read_bio_X509(bytes.get(), nullptr, no_passphrase, nullptr) : nullptr);
+}
+
+std::string name_text(const X509_NAME* name) {
+  const Bio text(::BIO_new(::BIO_s_mem()));
+  if (!text || ::X509_NAME_print_ex(text.get(), name, 0, XN_FLAG_RFC2253) < 0) return {};
+  return content_of(text.get());
+}
+
 std::optional<KeyPair> pem_of(X509* certificate, EVP_PKEY* key) {
   const Bio first(::BIO_new(::BIO_s_mem()));
   const Bio second(::BIO_new(::BIO_s_mem()));
@@ -188,6 +207,12 @@ Result<Issued> issue(const Subject& subject, const Profile& profile, const std::
 
 }  // namespace
 
+bool is_address(const std::string& text) {
+  std::array<unsigned char, sizeof(in6_addr)> bytes;
+  return ::inet_pton(AF_INET, text.c_str(), bytes.data()) == 1 ||
+         ::inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1;
+}
+
 bool is_host(const std::string& text) { return is_address(text) || is_dns_name(text); }
 
 Result<Pki> make_pki(const NewPki& wanted) {
@@ -205,6 +230,29 @@ Result<Pki> make_pki(const NewPki& wanted) {
     if (!*one) return Failure(one->error());
   }
   return Pki{ca.pem, server->pem, admin->pem, user->pem};
+}
+
+Result<CertificateFacts> facts_of(const std::string& pem) {
+  const Certificate certificate = certificate_in(pem);
+  if (!certificate) return fail(ErrorCode::BadRequest, "not a PEM certificate");
+  return CertificateFacts{.subject = name_text(::X509_get_subject_name(certificate.get())),
+                          .issuer = name_text(::X509_get_issuer_name(certificate.get())),
+                          .is_over = ::X509_cmp_current_time(::X509_get0_notAfter(certificate.get())) < 0};
+}
+
+bool is_key_of(const std::string& key, const std::string& certificate) {
+  const Certificate owner = certificate_in(certificate);
+  const Bio bytes = bytes_of(key);
+  if (!owner || !bytes) return false;
+  const Key read(::PEM_read_bio_PrivateKey(bytes.get(), nullptr, no_passphrase, nullptr));
+  return read && ::X509_check_private_key(owner.get(), read.get()) == 1;
+}
+
+// Match the name of RMD's sample CA (misspelt in the original) or the name of its sample server, whatever the issuer.
+bool is_sample_of_rmd(const CertificateFacts& facts) {
+  const auto has = [](const std::string& name, const char* part) { return name.find(part) != std::string::npos; };
+  constexpr const char* kSampleCa = "Resource Management Daedmon";
+  return has(facts.issuer, kSampleCa) || has(facts.subject, kSampleCa) || has(facts.subject, "CN=RMD-SERVER");
 }
 
 }  // namespace nrd::cli

@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/joined.h"
-#include "cli/certificate_facts.h"
+#include "cli/certificates.h"
 #include "cli/import_rmd/rmd_pam.h"
 
 namespace nrd::cli {

@@ -1,12 +1,11 @@
 #include "cli/import_rmd/rmd_settings.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
 #include <array>
 #include <limits>
 
 #include "base/ascii.h"
+#include "cli/certificates.h"
 #include "cli/import_rmd/pool_fit.h"
 
 namespace nrd::cli {
@@ -46,12 +45,6 @@ constexpr std::array kLeft = {
     Left{"InfraGroup.tasks", kInfra},
 };
 
-bool is_numeric(const std::string& address) {
-  std::array<unsigned char, sizeof(in6_addr)> bytes;
-  return ::inet_pton(AF_INET, address.c_str(), bytes.data()) == 1 ||
-         ::inet_pton(AF_INET6, address.c_str(), bytes.data()) == 1;
-}
-
 bool is_loopback(const std::string& address) { return address.starts_with("127.") || address == "::1"; }
 
 void move_address(RmdImport& moving) {
@@ -60,7 +53,7 @@ void move_address(RmdImport& moving) {
   const std::string was = moving.text(key, "");
   const bool is_debug = moving.value("debug.enabled").as_bool().value_or(false);
   std::string address = was == "localhost" ? "127.0.0.1" : was;
-  if (!is_numeric(address)) {
+  if (!is_address(address)) {
     return moving.report().left_out(key, "is " + shown(moving.value(key)) + "; server.address is an IP address");
   }
   // nrd would refuse to start with this address.

@@ -5,7 +5,6 @@
 #include <fstream>
 #include <set>
 
-#include "cli/certificate_facts.h"
 #include "cli/certificates.h"
 #include "cli/import_rmd/import_rmd.h"
 #include "cli/import_rmd/import_workloads.h"
