@@ -36,11 +36,6 @@ Outcome<std::vector<tree::Document>> read_one(const std::string& path) {
   return or_stop(tree::read_documents(*text, path), kUsage);
 }
 
-bool is_empty(const json::Value& value) {
-  return value.is_null() || (value.is_object() && value.members().empty()) ||
-         (value.kind() == json::Value::Kind::Array && value.items().empty());
-}
-
 template <typename Names>
 json::Value only(const json::Value& object, const Names& names) {
   std::vector<json::Member> members;
@@ -89,6 +84,11 @@ Outcome<std::vector<tree::Document>> read_documents_at(const std::string& path) 
     for (tree::Document& document : TRY(read_one(file))) all.push_back(std::move(document));
   }
   return all;
+}
+
+bool is_empty(const json::Value& value) {
+  return value.is_null() || (value.is_object() && value.members().empty()) ||
+         (value.kind() == json::Value::Kind::Array && value.items().empty());
 }
 
 json::Value request_in(const json::Value& workload) {

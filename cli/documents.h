@@ -15,6 +15,9 @@ namespace nrd::cli {
 // Of a file, of all documents in a folder, or of standard input ("-", in YAML or JSON).
 Outcome<std::vector<tree::Document>> read_documents_at(const std::string& path);
 
+// Null, or an object or array without content.
+bool is_empty(const json::Value& value);
+
 // The members of a workload that a client requests, without those that nrd sets and without processes, which do not
 // outlive a boot.
 json::Value request_in(const json::Value& workload);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/tree/tree.h"
+#include "base/ascii.h"
 #include "base/cpu_set.h"
 #include "base/file.h"
 #include "cli/new_files.h"
@@ -25,8 +26,7 @@ struct Pool {
 
 bool is_pool_name(const std::string& name) {
   constexpr size_t kLongest = 64;
-  constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-  return !name.empty() && name.size() <= kLongest && name.find_first_not_of(kAllowed) == std::string::npos;
+  return name.size() <= kLongest && is_word(name, "._-");
 }
 
 void read_cpus(const std::string& key, const std::string& text, Pool& pool, Report& report) {

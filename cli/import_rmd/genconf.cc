@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "cli/answer.h"
-#include "cli/import_rmd/pool_fit.h"
 #include "cli/new_files.h"
 
 namespace nrd::cli {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/answer.h"
-#include "cli/import_rmd/node_cache.h"
+#include "cli/import_rmd/pool_fit.h"
 #include "cli/import_rmd/rmd_directory.h"
 #include "cli/import_rmd/rmd_import.h"
 

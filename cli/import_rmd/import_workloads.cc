@@ -8,6 +8,7 @@
 #include "base/json/object.h"
 #include "base/json/reader.h"
 #include "cli/answer.h"
+#include "cli/documents.h"
 #include "cli/problem.h"
 
 namespace nrd::cli {
@@ -23,11 +24,6 @@ std::string word(const Value& workload, std::string_view key) {
   const Value* value = workload.find(key);
   const std::string* text = value != nullptr ? value->as_string() : nullptr;
   return text != nullptr ? *text : std::string();
-}
-
-bool is_empty(const Value& value) {
-  return value.is_null() || (value.items().empty() && value.members().empty() && value.literal() == nullptr &&
-                             value.as_string() == nullptr && !value.as_bool());
 }
 
 // Drop empty objects: RMD writes "mba": {} if nothing was requested.

@@ -5,7 +5,6 @@
 #include "base/file.h"
 #include "base/joined.h"
 #include "cli/certificates.h"
-#include "cli/import_rmd/rmd_pam.h"
 
 namespace nrd::cli {
 namespace {
@@ -87,8 +86,7 @@ void take_tls(RmdImport& moving, const TlsSource& tls) {
                                                 std::tuple{&tls.client_ca, "ca.crt", "client_ca", kPublic}}) {
     const std::string to = moving.path_of(std::string("tls/") + name);
     moving.add_file("tls", {name, source->pem, mode});
-    moving.set("tls", key, literal_of(to));
-    moving.report().taken(source->path, std::string("tls.") + key + " = " + to);
+    moving.take_text(source->path, "tls", key, to);
   }
   set_client_auth(moving);
 }
@@ -115,8 +113,7 @@ Result<void> move_certificates(RmdImport& moving, const RmdDirectory& rmd, const
     return {};
   }
   const std::string option = to == "admin-certificates" ? "admin_certificates" : "user_certificates";
-  moving.set("access", option, literal_of(moving.path_of(to)));
-  moving.report().taken(key, "access." + option + " = " + moving.path_of(to));
+  moving.take_text(key, "access", option, moving.path_of(to));
   return {};
 }
 
@@ -153,6 +150,25 @@ Result<void> move_roles(RmdImport& moving, const RmdDirectory& rmd, const std::s
   return {};
 }
 
+constexpr std::string_view kAuth = "auth";
+constexpr std::string_view kAccount = "account";
+constexpr std::string_view kCommonAuth = "@include common-auth";
+
+// The account line that corresponds to an auth line; "" for other lines.
+std::string account_line_of(std::string_view line) {
+  if (line == kCommonAuth) return "@include common-account";
+  const bool may_be_absent = line.starts_with('-');  // the module, see pam.d(5)
+  const std::string_view typed = may_be_absent ? line.substr(1) : line;
+  const size_t end = std::min(typed.find_first_of(" \t"), typed.size());
+  if (typed.substr(0, end) != kAuth) return {};
+  return std::string(may_be_absent ? "-" : "") + std::string(kAccount) + std::string(typed.substr(end));
+}
+
+bool is_about_accounts(std::string_view line) {
+  if (line.starts_with("@include") && line != kCommonAuth) return true;  // the included file may contain account lines
+  return line.starts_with(kAccount) || line.starts_with("-account");
+}
+
 // How RMD's users log in. Files below /etc/pam.d are left to the operator.
 Result<void> move_pam_stack(RmdImport& moving, const RmdDirectory& rmd) {
   const std::string named = "pam/rmd";
@@ -178,8 +194,7 @@ Result<void> move_pam(RmdImport& moving, const RmdDirectory& rmd, const std::str
   TRY(move_pam_stack(moving, rmd));
   if (access_list.empty()) return {};
   moving.add_file("", {"acl.csv", access_list, kPublic});
-  moving.set("access", "acl", literal_of(moving.path_of("acl.csv")));
-  moving.report().taken(path, "access.acl = " + moving.path_of("acl.csv"));
+  moving.take_text(path, "access", "acl", moving.path_of("acl.csv"));
   const NamedRoles named = named_roles_of(access_list);
   if (!named.admins.empty() || !named.users.empty()) return {};
   moving.report().changed(path,
@@ -189,6 +204,20 @@ Result<void> move_pam(RmdImport& moving, const RmdDirectory& rmd, const std::str
 }
 
 }  // namespace
+
+std::string with_account_lines(const std::string& stack) {
+  std::string whole = stack;
+  if (!whole.empty() && !whole.ends_with('\n')) whole += '\n';
+  std::string accounts;
+  for (size_t begin = 0; begin < whole.size();) {
+    const size_t end = whole.find('\n', begin);
+    const std::string_view line = trimmed(std::string_view(whole).substr(begin, end - begin));
+    if (is_about_accounts(line)) return stack;
+    if (const std::string account = account_line_of(line); !account.empty()) accounts += account + "\n";
+    begin = end + 1;
+  }
+  return whole + accounts;
+}
 
 NamedRoles named_roles_of(const std::string& access_list) {
   const auto is_role = [](const std::string& word) { return word == "admin" || word == "root" || word == "user"; };

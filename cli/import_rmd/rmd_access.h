@@ -1,5 +1,5 @@
-// Converts RMD's TLS files, roles and access list. RMD's sample certificates are never imported: their keys are
-// public.
+// Converts RMD's TLS files, roles, access list and PAM stack. RMD's sample certificates are never imported: their keys
+// are public.
 #pragma once
 
 #include "base/result.h"
@@ -18,5 +18,16 @@ struct NamedRoles {
   friend bool operator==(const NamedRoles&, const NamedRoles&) = default;
 };
 NamedRoles named_roles_of(const std::string& access_list);
+
+// RMD's PAM stack, etc/rmd/pam/rmd, with an `account` line added for each `auth` line; unchanged if it already has
+// some:
+//
+//   auth sufficient pam_unix.so            account sufficient pam_unix.so
+//   auth requisite pam_userdb.so db=...    account requisite pam_userdb.so db=...
+//   @include common-auth                   @include common-account
+//
+// RMD checked only the password, so its file has only `auth` lines. nrd also checks the account, and a service
+// without `account` lines refuses every user.
+std::string with_account_lines(const std::string& stack);
 
 }  // namespace nrd::cli

@@ -47,12 +47,6 @@ std::string RmdImport::text(const std::string& key, const std::string& otherwise
   return text != nullptr ? *text : otherwise;
 }
 
-std::vector<std::string> RmdImport::sections() const {
-  std::vector<std::string> names;
-  for (const json::Member& section : config_.members()) names.push_back(section.key);
-  return names;
-}
-
 std::vector<std::string> RmdImport::unknown() const {
   std::vector<std::string> keys;
   for (const json::Member& section : config_.members()) {
@@ -67,6 +61,18 @@ std::vector<std::string> RmdImport::unknown() const {
 
 void RmdImport::set(const std::string& section, const std::string& key, const std::string& literal) {
   lines_[section].push_back(key + " = " + literal);
+}
+
+void RmdImport::take(const std::string& from, const std::string& section, const std::string& key,
+                     const std::string& literal, const std::string& remark) {
+  set(section, key, literal);
+  report_.taken(from, section + "." + key + " = " + literal + remark);
+}
+
+void RmdImport::take_text(const std::string& from, const std::string& section, const std::string& key,
+                          const std::string& text) {
+  set(section, key, literal_of(text));
+  report_.taken(from, section + "." + key + " = " + text);
 }
 
 std::string RmdImport::configuration() const {

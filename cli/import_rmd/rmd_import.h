@@ -25,13 +25,15 @@ class RmdImport {
   // `otherwise` is RMD's default.
   std::string text(const std::string& key, const std::string& otherwise);
   bool says(const std::string& key) { return !value(key).is_null(); }
-  // Names of the sections, in lower case.
-  std::vector<std::string> sections() const;
   // Keys that were never looked up.
   std::vector<std::string> unknown() const;
 
   // Sets a key of nrd.toml; `literal` in TOML syntax.
   void set(const std::string& section, const std::string& key, const std::string& literal);
+  // Likewise, and reports that it is what RMD's key or file `from` says.
+  void take(const std::string& from, const std::string& section, const std::string& key, const std::string& literal,
+            const std::string& remark = {});
+  void take_text(const std::string& from, const std::string& section, const std::string& key, const std::string& text);
   // Adds a file below nrd's directory: in "" or in "tls".
   void add_file(const std::string& directory, NewFile file) { files_[directory].push_back(std::move(file)); }
   std::string path_of(const std::string& below) const { return output_ + "/" + below; }

@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "base/ascii.h"
+
 namespace nrd::cli {
 namespace {
 
@@ -11,10 +13,7 @@ using json::Value;
 constexpr uint64_t kPercent = 100;
 
 // A TOML key, quoted unless it is a bare word.
-std::string key_of(const std::string& word) {
-  constexpr const char* kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
-  return word.empty() || word.find_first_not_of(kPlain) != word.npos ? literal_of(word) : word;
-}
+std::string key_of(const std::string& word) { return is_word(word, "-_") ? word : literal_of(word); }
 
 std::string line(const Member& member) {
   const std::string* text = member.value.as_string();
@@ -101,8 +100,7 @@ Result<void> move_policies(RmdImport& moving, const RmdDirectory& rmd) {
     return {};
   }
   moving.add_file("", {"policy.toml", policies_of(moving, path, *tree), kPublic});
-  moving.set("policy", "file", literal_of(moving.path_of("policy.toml")));
-  moving.report().taken(path, "policy.file = " + moving.path_of("policy.toml"));
+  moving.take_text(path, "policy", "file", moving.path_of("policy.toml"));
   return {};
 }
 
@@ -125,8 +123,7 @@ Result<void> move_cpu_map(RmdImport& moving, const RmdDirectory& rmd) {
     }
   }
   moving.add_file("", {"cpu_map.toml", text, kPublic});
-  moving.set("policy", "cpu_map", literal_of(moving.path_of("cpu_map.toml")));
-  moving.report().taken(path, "policy.cpu_map = " + moving.path_of("cpu_map.toml"));
+  moving.take_text(path, "policy", "cpu_map", moving.path_of("cpu_map.toml"));
   return {};
 }
 

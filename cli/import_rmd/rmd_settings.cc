@@ -6,7 +6,6 @@
 
 #include "base/ascii.h"
 #include "cli/certificates.h"
-#include "cli/import_rmd/pool_fit.h"
 
 namespace nrd::cli {
 namespace {
@@ -69,28 +68,19 @@ void move_address(RmdImport& moving) {
   moving.report().changed(key, became + ", which is " + was);
 }
 
-void move_port(RmdImport& moving, const std::string& key, const std::string& to) {
-  constexpr uint64_t kHighest = 65535;
-  if (!moving.says(key)) return;
-  const std::optional<uint64_t> port = moving.value(key).as_unsigned();
-  if (!port || *port == 0 || *port > kHighest) {
-    return moving.report().left_out(key, "is " + shown(moving.value(key)) + ", which is not a port");
+// A number from 1 to `most`. `why_not` is said of any other value.
+void move_number(RmdImport& moving, const std::string& from, const char* section, const char* key, uint64_t most,
+                 const std::string& why_not, const std::string& remark = {}) {
+  if (!moving.says(from)) return;
+  const std::optional<uint64_t> number = moving.value(from).as_unsigned();
+  if (!number || *number == 0 || *number > most) {
+    return moving.report().left_out(from, "is " + shown(moving.value(from)) + why_not);
   }
-  moving.set("server", to, std::to_string(*port));
-  moving.report().taken(key, "server." + to + " = " + std::to_string(*port));
+  moving.take(from, section, key, std::to_string(*number), remark);
 }
 
-// How often nrd looks for exited tasks.
-void move_interval(RmdImport& moving) {
-  constexpr const char* kKey = "default.dbValidatorInterval";
-  constexpr uint64_t kLongest = 86400;
-  if (!moving.says(kKey)) return;
-  const std::optional<uint64_t> seconds = moving.value(kKey).as_unsigned();
-  if (!seconds || *seconds == 0 || *seconds > kLongest) {
-    return moving.report().left_out(kKey, "is " + shown(moving.value(kKey)) + ", not 1 to " + std::to_string(kLongest));
-  }
-  moving.set("tasks", "interval_seconds", std::to_string(*seconds));
-  moving.report().taken(kKey, "tasks.interval_seconds = " + std::to_string(*seconds));
+void move_flag(RmdImport& moving, const std::string& from, const char* section, const char* key, bool value) {
+  moving.take(from, section, key, value ? "true" : "false");
 }
 
 void move_mba_mode(RmdImport& moving) {
@@ -100,8 +90,7 @@ void move_mba_mode(RmdImport& moving) {
   if (was == "none") return moving.report().left_out(kKey, "was \"none\"; resctrl stays as it is mounted");
   if (was != "percentage" && was != "mbps")
     return moving.report().left_out(kKey, "is " + shown(moving.value(kKey)) + ", which is not a mode");
-  moving.set("rdt", "mba_mode", literal_of(was));
-  moving.report().taken(kKey, "rdt.mba_mode = " + was);
+  moving.take_text(kKey, "rdt", "mba_mode", was);
 }
 
 // RMD accepts quoted numbers, so accept them for way counts.
@@ -131,15 +120,15 @@ void leave_pools(RmdImport& moving, const std::string& why) {
 }  // namespace
 
 void move_server(RmdImport& moving) {
-  move_interval(moving);
+  constexpr uint64_t kHighestPort = 65535;
+  // How often nrd looks for exited tasks.
+  move_number(moving, "default.dbValidatorInterval", "tasks", "interval_seconds", 86400, ", not 1 to 86400");
   move_mba_mode(moving);
   move_address(moving);
-  move_port(moving, "default.tlsport", "tls_port");
-  move_port(moving, "debug.debugport", "debug_port");
+  move_number(moving, "default.tlsport", "server", "tls_port", kHighestPort, ", which is not a port");
+  move_number(moving, "debug.debugport", "server", "debug_port", kHighestPort, ", which is not a port");
   if (moving.says("debug.enabled")) {
-    const bool is_debug = moving.value("debug.enabled").as_bool().value_or(false);
-    moving.set("server", "debug", is_debug ? "true" : "false");
-    moving.report().taken("debug.enabled", std::string("server.debug = ") + (is_debug ? "true" : "false"));
+    move_flag(moving, "debug.enabled", "server", "debug", moving.value("debug.enabled").as_bool().value_or(false));
   }
   const std::string socket = moving.text("default.unixsock", "");
   if (!socket.starts_with('/')) {
@@ -184,8 +173,7 @@ void move_pools(RmdImport& moving, const std::optional<CacheWays>& cache) {
     is_said = true;
   }
   if (const auto shrink = moving.value("CachePool.shrink").as_bool()) {
-    moving.set("cache_pools", "shrink", *shrink ? "true" : "false");
-    moving.report().taken("CachePool.shrink", std::string("cache_pools.shrink = ") + (*shrink ? "true" : "false"));
+    move_flag(moving, "CachePool.shrink", "cache_pools", "shrink", *shrink);
   }
   if (!is_said) return;
   const std::string problem = cache ? misfit(pools, *cache) : "";
@@ -209,13 +197,8 @@ void move_shared_limit(RmdImport& moving) {
   const std::string read = "CachePool.maxallowedshared";
   for (const std::string& key : {written, read}) {
     if (!moving.says(key) || (key == read && moving.says(written))) continue;
-    const std::optional<uint64_t> most = moving.value(key).as_unsigned();
-    if (!most || *most == 0 || *most > kMostShared) {
-      moving.report().left_out(key, "is " + shown(moving.value(key)) + ", which is not a limit; sharing is unlimited");
-      continue;
-    }
-    moving.set("cache_pools", "max_allowed_shared", std::to_string(*most));
-    moving.report().taken(key, "cache_pools.max_allowed_shared = " + std::to_string(*most) + "; RMD never enforced it");
+    move_number(moving, key, "cache_pools", "max_allowed_shared", kMostShared,
+                ", which is not a limit; sharing is unlimited", "; RMD never enforced it");
   }
 }
 

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "cli/import_rmd/node_cache.h"
+#include "cli/import_rmd/pool_fit.h"
 #include "cli/import_rmd/rmd_import.h"
 
 namespace nrd::cli {

@@ -9,7 +9,6 @@
 #include "cli/import_rmd/import_rmd.h"
 #include "cli/import_rmd/import_workloads.h"
 #include "cli/import_rmd/rmd_access.h"
-#include "cli/import_rmd/rmd_pam.h"
 #include "tests/support/temporary_tree.h"
 
 namespace nrd::cli::rmd_import_test {
