@@ -49,6 +49,14 @@ int report(const Outcome<>& done, const Output& output = {});
 // Pads `text` with blanks up to `width`.
 std::string padded(std::string text, size_t width);
 
+// The end of a command whose request was refused (RFC 9457), in the words of the command line:
+//
+//   {"detail": "expected a whole number of ways, found \"x\"", "field": "/cache/max", "allowed": "0 to 4294967295", …}
+//   --max: expected a whole number of ways, found "x"; allowed: 0 to 4294967295
+Stop refusal_of(const Answer& answer);
+// Likewise of a new workload: what it conflicts with may be gone later.
+Stop refusal_of_new(const Answer& answer);
+
 // The body of a successful response.
 Outcome<std::string> body_of(const Result<Answer>& answer);
 Outcome<json::Value> parsed(const std::string& body);

@@ -11,7 +11,6 @@
 #include "cli/documents.h"
 #include "cli/find_workload.h"
 #include "cli/new_files.h"
-#include "cli/problem.h"
 
 namespace nrd::cli {
 namespace {

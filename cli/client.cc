@@ -1,6 +1,8 @@
 #include "cli/client.h"
 
 #include <curl/curl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -141,6 +143,20 @@ CURLcode perform_unless_readable(CURL* curl, int fd) {
 }
 
 }  // namespace
+
+Result<void> Client::check_trusted() const {
+  if (::geteuid() != 0) return {};
+  if (!is_local()) {
+    if (is_encrypted()) return {};
+    return fail(ErrorCode::BadRequest,
+                "as root, use the Unix socket or --url https://HOST:PORT: plain HTTP does not authenticate the server");
+  }
+  struct stat what = {};
+  // An absent socket cannot be reached either, so it needs no check.
+  if (::stat(to_.socket.c_str(), &what) != 0 || what.st_uid == 0) return {};
+  return fail(ErrorCode::BadRequest,
+              "the socket " + to_.socket + " is not owned by root, so the server is not trusted");
+}
 
 Result<Answer> Client::call(const std::string& method, const std::string& path, const std::string& body) const {
   const Handle handle(::curl_easy_init(), &::curl_easy_cleanup);

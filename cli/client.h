@@ -23,7 +23,7 @@ struct Endpoint {
   std::shared_ptr<const Secret> password{};  // of `user`
 };
 
-inline constexpr long kNotFound = 404;
+inline constexpr long kOk = 200, kCreated = 201, kAccepted = 202, kNotFound = 404, kConflict = 409;
 
 struct Answer {
   long status = 0;
@@ -43,9 +43,12 @@ class Client {
 
   // True over the Unix socket, where nrd knows the calling process.
   bool is_local() const { return to_.url.empty(); }
-  const std::string& socket() const { return to_.socket; }
   // True over https, where the server must present a certificate.
   bool is_encrypted() const { return to_.url.starts_with("https://"); }
+
+  // Checks whether the server may choose code that will run as the calling user: root accepts it only from a server
+  // that is authenticated, by a Unix socket owned by root, or a certificate. BadRequest otherwise.
+  Result<void> check_trusted() const;
 
   // A response of any status. ErrorCode::Busy, with advice, if the daemon cannot be reached or either side does not
   // trust the other.

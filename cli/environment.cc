@@ -2,17 +2,20 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <string_view>
+
+#include "base/ascii.h"
 
 namespace nrd::cli {
 
+namespace {
+
 bool is_variable_name(std::string_view name) {
   constexpr size_t kLongest = 128;
-  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-  const auto is_rest = [&is_letter](char c) { return is_letter(c) || (c >= '0' && c <= '9'); };
-  return !name.empty() && name.size() <= kLongest && is_letter(name.front()) && std::ranges::all_of(name, is_rest);
+  return name.size() <= kLongest && is_word(name, "_") && (name.front() < '0' || name.front() > '9');
 }
+
+}  // namespace
 
 Environment own_environment() {
   Environment environment;
@@ -25,6 +28,18 @@ Environment own_environment() {
   return environment;
 }
 
+Result<void> add_variables(Environment& environment, const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) {
+    const size_t equals = line.find('=');
+    const std::string name = line.substr(0, equals);
+    if (equals == std::string::npos || !is_variable_name(name)) {
+      return fail(ErrorCode::BadRequest, "-e " + line + ": expected NAME=VALUE");
+    }
+    environment[name] = line.substr(equals + 1);
+  }
+  return {};
+}
+
 std::string value_in(const Environment& environment, const std::string& name) {
   const auto found = environment.find(name);
   return found == environment.end() ? "" : found->second;
@@ -34,6 +49,13 @@ std::vector<std::string> lines_of(const Environment& environment) {
   std::vector<std::string> lines;
   for (const auto& [name, value] : environment) lines.push_back(name + "=" + value);
   return lines;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
 }
 
 }  // namespace nrd::cli

@@ -3,7 +3,6 @@
 #include <set>
 
 #include "base/ascii.h"
-#include "cli/problem.h"
 
 namespace nrd::cli {
 

@@ -13,15 +13,9 @@
 #include "cli/granted_cpus.h"
 #include "cli/owner.h"
 #include "cli/printer.h"
-#include "cli/problem.h"
-#include "cli/trusted_server.h"
 
 namespace nrd::cli {
 namespace {
-
-constexpr long kCreated = 201;
-constexpr long kConflict = 409;
-constexpr long kUnavailable = 503;
 
 // One launch: turns the caller's environment into that of the command.
 class Launcher {
@@ -30,8 +24,8 @@ class Launcher {
       : client_(client), wanted_(wanted), environment_(own_environment()) {}
 
   Outcome<> run() {
-    TRY(or_stop(check_server(client_), kUsage));
-    TRY(set_variables());
+    TRY(or_stop(client_.check_trusted(), kUsage));
+    TRY(or_stop(add_variables(environment_, wanted_.variables), kUsage));
     TRY(find_command());
     owner_ = TRY(or_stop(this_process(client_)));
     TRY(create_workload());
@@ -41,18 +35,6 @@ class Launcher {
   }
 
  private:
-  Outcome<> set_variables() {
-    for (const std::string& line : wanted_.variables) {
-      const size_t equals = line.find('=');
-      const std::string name = line.substr(0, equals);
-      if (equals == std::string::npos || !is_variable_name(name)) {
-        return stop(kUsage, "-e " + line + ": expected NAME=VALUE");
-      }
-      environment_[name] = line.substr(equals + 1);
-    }
-    return {};
-  }
-
   // Searches PATH like a shell.
   Outcome<> find_command() {
     const std::string& name = wanted_.command.front();
@@ -93,15 +75,12 @@ class Launcher {
     if (!answer)
       return pass_unreachable(wanted_, answer.error(), "without CPUs, cache ways and frequencies of its own");
     if (answer->status == kCreated) return is_pooled ? set_cpu_variables(*answer) : Outcome<>();
-    const bool may_pass = answer->status == kConflict || answer->status == kUnavailable;
-    Stop refusal = refusal_of(*answer);
-    if (may_pass) refusal.exit = kTryLater;
-    return tl::unexpected(std::move(refusal));
+    return tl::unexpected(refusal_of_new(*answer));
   }
 
   Outcome<> set_cpu_variables(const Answer& answer) {
     const GrantedCpus granted = TRY(granted_cpus(answer));
-    cli::set_variables(environment_, granted);
+    set_variables(environment_, granted);
     if (granted.has_scope) run_anywhere_within();
     return {};
   }
@@ -129,13 +108,7 @@ class Launcher {
     if (!preload_.empty()) environment_[kPreload] = preload_;
     std::vector<std::string> words = wanted_.command;
     std::vector<std::string> lines = lines_of(environment_);
-    const auto pointers = [](std::vector<std::string>& texts) {
-      std::vector<char*> all;
-      for (std::string& text : texts) all.push_back(text.data());
-      all.push_back(nullptr);
-      return all;
-    };
-    ::execvpe(program_.c_str(), pointers(words).data(), pointers(lines).data());
+    ::execvpe(program_.c_str(), pointers_to(words).data(), pointers_to(lines).data());
     return stop(kNotExecutable, program_ + ": " + errno_text());
   }
 

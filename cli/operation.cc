@@ -8,7 +8,6 @@
 namespace nrd::cli {
 namespace {
 
-constexpr long kAccepted = 202;
 constexpr std::chrono::seconds kPollTime{20};  // less than the client's timeout
 
 // "moving 2048 MiB of feed.service from node 0-1 to node 0"

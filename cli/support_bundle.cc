@@ -27,7 +27,6 @@ constexpr std::array kPages{
     SupportPage{"pstate.json", "/v1/pstate"},
     SupportPage{"policy.json", "/v1/policy"},
 };
-constexpr long kOk = 200;
 
 std::vector<SupportPage> all_pages() {
   std::vector<SupportPage> pages(kPages.begin(), kPages.end());

@@ -9,7 +9,6 @@
 #include "base/json/reader.h"
 #include "cli/answer.h"
 #include "cli/documents.h"
-#include "cli/problem.h"
 
 namespace nrd::cli {
 namespace {
@@ -17,7 +16,6 @@ namespace {
 using json::Value;
 
 constexpr size_t kDumpBytes = size_t{4} << 20;
-constexpr long kCreated = 201;
 constexpr long kNotSupported = 422;
 
 std::string word(const Value& workload, std::string_view key) {

@@ -10,9 +10,7 @@
 #include "cli/onload/preloaded.h"
 #include "cli/owner.h"
 #include "cli/printer.h"
-#include "cli/trusted_server.h"
 #include "hw/onload/profiles/render.h"
-#include "hw/onload/profiles/variable.h"
 
 namespace nrd::cli {
 namespace {
@@ -104,13 +102,7 @@ std::string cdi(const Parts& parts) {
 
 Result<std::string> request_of(const OnloadStart& request, const std::string& owner) {
   Environment variables;
-  for (const std::string& line : request.variables) {
-    const size_t equals = line.find('=');
-    if (equals == std::string::npos || !profiles::is_name(line.substr(0, equals))) {
-      return fail(ErrorCode::BadRequest, "-e " + line + ": expected NAME=VALUE");
-    }
-    variables[line.substr(0, equals)] = line.substr(equals + 1);
-  }
+  TRY(add_variables(variables, request.variables));
   return json::text_of({{"owner", [&owner](json::Writer& w) { w.raw(owner); }},
                         {"profiles", request.profiles},
                         {"env", json::by_key(variables)},
@@ -140,7 +132,7 @@ Result<std::string> emit(Kind kind, const json::Value& allocation) {
 }
 
 Outcome<> emit(const Client& client, Kind kind, const OnloadStart& request) {
-  TRY(or_stop(check_server(client), kUsage));
+  TRY(or_stop(client.check_trusted(), kUsage));
   const std::string owner = TRY(or_stop(this_process(client)));
   const std::string body = TRY(or_stop(request_of(request, owner), kUsage));
   const Answer answer = TRY(or_stop(client.post("/v1/onload/allocations", body), kUnreachable));

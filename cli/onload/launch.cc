@@ -10,14 +10,11 @@
 #include "cli/onload/launch_profiles.h"
 #include "cli/onload/preloaded.h"
 #include "cli/printer.h"
-#include "cli/problem.h"
 #include "hw/onload/profiles/preload.h"
 
 namespace nrd::cli {
 namespace {
 
-constexpr long kCreated = 201;
-constexpr long kConflict = 409;
 // nrd's default paths, used when nrd is not asked.
 constexpr const char* kConfiguredProfiles = "/etc/nrd/onload/profiles";
 constexpr const char* kCurrent = "/opt/nrd/onload/current";

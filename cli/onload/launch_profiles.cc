@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "base/json/reader.h"
-#include "cli/problem.h"
+#include "cli/answer.h"
 #include "hw/onload/profile_files.h"
 #include "hw/onload/profiles/evaluate.h"
 #include "hw/onload/profiles/profile_text.h"
@@ -21,7 +21,6 @@ namespace {
 
 constexpr std::string_view kExtension = ".opf";
 constexpr std::string_view kOfDaemon = "nrd:";  // marks profiles from nrd; folders always begin with a slash
-constexpr long kOk = 200;
 
 std::string file_of(const std::string& id) { return id.ends_with(".opf-fragment") ? id : id + std::string(kExtension); }
 

@@ -121,14 +121,6 @@ Result<Pipe> make_pipe() {
   return Pipe{.out = UniqueFd(fds[0]), .in = UniqueFd(fds[1])};
 }
 
-// posix_spawn(3) takes char* but does not write to it.
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 std::vector<std::string> arguments_of(const ShellRun& run) {
   std::vector<std::string> words{"sh", "-c", kScript, "nrdctl", run.force == Force::Yes ? "1" : "0"};
   words.push_back(std::to_string(run.folders.size()));

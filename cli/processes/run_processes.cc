@@ -8,7 +8,6 @@
 #include "base/json/reader.h"
 #include "cli/granted_cpus.h"
 #include "cli/owner.h"
-#include "cli/problem.h"
 #include "cli/processes/process_list.h"
 #include "cli/processes/supervise.h"
 
@@ -18,9 +17,6 @@ namespace {
 constexpr size_t kLongestList = size_t{256} << 10;  // of a Kubernetes annotation
 constexpr const char* kAnnotations = "/etc/podinfo/annotations";
 constexpr std::string_view kAnnotation = "nokia.k8s.io/cpus=";
-constexpr long kCreated = 201;
-constexpr long kConflict = 409;
-constexpr long kUnavailable = 503;
 
 bool has_cpus(const Environment& environment) {
   return !value_in(environment, "EXCLUSIVE_CPUS").empty() || !value_in(environment, "SHARED_CPUS").empty();
@@ -43,10 +39,7 @@ Outcome<GrantedCpus> granted_by_nrd(const Client& client, NewWorkload workload,
   const std::string owner = TRY(or_stop(this_process(client)));
   if (!client.is_local()) workload.tasks = {TRY(or_stop(this_pid()))};
   const Answer answer = TRY(or_stop(client.post("/v1/workloads", workload_request(workload, owner)), kUnreachable));
-  if (answer.status == kCreated) return granted_cpus(answer);
-  Stop refusal = refusal_of(answer);
-  if (answer.status == kConflict || answer.status == kUnavailable) refusal.exit = kTryLater;
-  return tl::unexpected(std::move(refusal));
+  return answer.status == kCreated ? granted_cpus(answer) : tl::unexpected(refusal_of_new(answer));
 }
 
 Outcome<std::vector<Started>> on_their_cpus(const std::vector<ListedProcess>& processes, const GrantedCpus& granted) {

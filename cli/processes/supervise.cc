@@ -46,19 +46,12 @@ void block_signals() {
   ::sigprocmask(SIG_BLOCK, &signals, nullptr);
 }
 
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> all;
-  for (std::string& text : texts) all.push_back(text.data());
-  all.push_back(nullptr);
-  return all;
-}
-
 // errno if the program cannot be executed.
 int execute(const Started& process, const Environment& environment) {
   if (!process.cpus.empty() && set_affinity(process.cpus) != 0) return errno;
   std::vector<std::string> words = process.command;
   std::vector<std::string> lines = lines_of(environment);
-  ::execvpe(words.front().c_str(), pointers(words).data(), pointers(lines).data());
+  ::execvpe(words.front().c_str(), pointers_to(words).data(), pointers_to(lines).data());
   return errno;
 }
 
