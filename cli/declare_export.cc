@@ -1,10 +1,25 @@
 #include "cli/declare_export.h"
 
 #include "cli/acceleration.h"
-#include "cli/export.h"
+#include "cli/printer.h"
 #include "cli/spared_cpus.h"
+#include "hw/cpuset/types.h"
 
 namespace nrd::cli {
+namespace {
+
+// The drop-in that starts a service in nrd.slice.
+Outcome<> export_unit(const std::string& service) {
+  if (!cpuset::is_unit_name(service) || !service.ends_with(".service"))
+    return stop(kUsage, service + " is not the name of a service, such as feed.service");
+  print("# /etc/systemd/system/" + service +
+        ".d/nrd.conf\n"
+        "# To apply it: systemctl daemon-reload, and systemctl restart " +
+        service + "\n[Service]\nSlice=nrd.slice\n");
+  return {};
+}
+
+}  // namespace
 
 void declare_environment(CLI::App& app, Arguments& a) {
   app.add_option("-e,--env", a.launch.variables, "set an environment variable of the command, NAME=VALUE; repeatable")
