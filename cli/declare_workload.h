@@ -1,4 +1,4 @@
-// The commands nrdctl workload.
+// The commands nrdctl workload, and the options that describe one.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,5 +8,9 @@
 namespace nrd::cli {
 
 void declare_workload(CLI::App& app, Arguments& a);
+// Resources of a workload, the CPUs it uses, and its names.
+void declare_resources(CLI::App& app, NewWorkload& wanted);
+// After parsing: --ways N is a guarantee of max = min = N.
+void expand_ways(NewWorkload& wanted);
 
 }  // namespace nrd::cli

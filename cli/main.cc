@@ -21,7 +21,6 @@
 #include "cli/overview.h"
 #include "cli/support_bundle.h"
 #include "cli/top.h"
-#include "cli/workload_options.h"
 
 namespace {
 
