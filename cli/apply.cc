@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json/fields.h"
 #include "base/json/reader.h"
 #include "cli/documents.h"
 #include "cli/find_workload.h"
@@ -54,7 +55,7 @@ Outcome<std::vector<Planned>> plan(const Apply& wanted) {
   std::set<std::string> ids;
   for (tree::Document& document : TRY(read_documents_at(wanted.path))) {
     if (!ids.insert(document.id).second) return stop(kUsage, document.place + ": " + document.id + " occurs twice");
-    std::string text = text_of_value(with_set(document.body, wanted.set));
+    std::string text = json::to_json(with_set(document.body, wanted.set));
     planned.push_back({std::move(document), std::move(text)});
   }
   return planned;
@@ -169,7 +170,7 @@ Outcome<std::vector<json::Value>> exported(const Client& client) {
 Outcome<> export_workloads(const Client& client, Output output) {
   const std::vector<json::Value> workloads = TRY(exported(client));
   if (output.json) {
-    print_json(text_of_value(json::Value::object({{"workloads", json::Value::array(workloads)}})));
+    print_json(json::to_json(json::Value::object({{"workloads", json::Value::array(workloads)}})));
   } else {
     print(document_with(workloads));
   }

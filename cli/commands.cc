@@ -7,6 +7,7 @@
 #include <span>
 #include <thread>
 
+#include "base/json/fields.h"
 #include "base/json/reader.h"
 #include "cli/answer.h"
 #include "cli/documents.h"
@@ -143,7 +144,7 @@ Outcome<> check_request(const NewWorkload& wanted) {
 Outcome<std::string> request_of(const Client& client, NewWorkload wanted) {
   if (!wanted.file.empty()) {
     const auto documents = TRY(read_documents_at(wanted.file));
-    if (documents.size() == 1) return text_of_value(documents.front().body);
+    if (documents.size() == 1) return json::to_json(documents.front().body);
     return stop(kUsage, wanted.file + ": expected one workload, found " + std::to_string(documents.size()) +
                             "; use nrdctl apply -f");
   }
@@ -221,7 +222,7 @@ Outcome<> describe_workload(const Client& client, Output output, const std::stri
   const json::Value workload = TRY(value_to_draw(client.get("/v1/workloads/" + encoded(id)), output));
   for (const json::Member& member : workload.members()) {
     const std::string text = text_in(member.value);
-    print(padded(member.key, 20) + " " + (text.empty() ? text_of_value(member.value) : text) + "\n");
+    print(padded(member.key, 20) + " " + (text.empty() ? json::to_json(member.value) : text) + "\n");
   }
   const json::Value node = TRY(value_of(client.get("/v1/node")));
   for (const auto& [title, text] :

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/file.h"
+#include "base/json/fields.h"
 
 namespace nrd::cli {
 namespace {
@@ -50,8 +51,8 @@ void collect(const json::Value* before, const json::Value* after, const std::str
   if (before && after && *before == *after) return;
   const bool are_objects = (!before || before->is_object()) && (!after || after->is_object());
   if (!are_objects) {
-    found.push_back(at + ": " + (before ? text_of_value(*before) : "-") + " -> " +
-                    (after ? text_of_value(*after) : "-"));
+    found.push_back(at + ": " + (before ? json::to_json(*before) : "-") + " -> " +
+                    (after ? json::to_json(*after) : "-"));
     return;
   }
   std::vector<std::string> keys;
@@ -114,36 +115,11 @@ std::vector<std::string> differences(const json::Value& before, const json::Valu
   return found;
 }
 
-void write_value(json::Writer& w, const json::Value& value) {
-  switch (value.kind()) {
-    case json::Value::Kind::Null: w.null(); break;
-    case json::Value::Kind::Bool: w.boolean(value.as_bool().value_or(false)); break;
-    case json::Value::Kind::Number: w.raw(*value.literal()); break;
-    case json::Value::Kind::String: w.string(*value.as_string()); break;
-    case json::Value::Kind::Array:
-      w.begin_array();
-      for (const json::Value& item : value.items()) write_value(w, item);
-      w.end_array();
-      break;
-    case json::Value::Kind::Object:
-      w.begin_object();
-      for (const json::Member& member : value.members()) write_value(w.key(member.key), member.value);
-      w.end_object();
-      break;
-  }
-}
-
-std::string text_of_value(const json::Value& value) {
-  json::Writer w;
-  write_value(w, value);
-  return w.take();
-}
-
 // JSON is YAML as well.
 std::string document_with(const std::vector<json::Value>& workloads) {
   if (workloads.empty()) return "workloads: []\n";
   std::string text = "workloads:\n";
-  for (const json::Value& workload : workloads) text += "- " + text_of_value(workload) + "\n";
+  for (const json::Value& workload : workloads) text += "- " + json::to_json(workload) + "\n";
   return text;
 }
 

@@ -7,7 +7,6 @@
 
 #include "api/tree/documents.h"
 #include "base/json/value.h"
-#include "base/json/writer.h"
 #include "cli/answer.h"
 
 namespace nrd::cli {
@@ -24,9 +23,6 @@ json::Value request_in(const json::Value& workload);
 
 // Members that differ, by JSON pointer: "/cache/max: 2 -> 3"; "-" for one that is absent.
 std::vector<std::string> differences(const json::Value& before, const json::Value& after);
-
-void write_value(json::Writer& w, const json::Value& value);
-std::string text_of_value(const json::Value& value);
 
 // A document with all these workloads, one per line, in YAML.
 std::string document_with(const std::vector<json::Value>& workloads);

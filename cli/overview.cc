@@ -1,5 +1,6 @@
 #include "cli/overview.h"
 
+#include "base/json/fields.h"
 #include "cli/documents.h"
 #include "cli/draw.h"
 #include "cli/human_units.h"
@@ -37,8 +38,8 @@ void print_changes(const json::Value& report, const char* key, const char* title
   if (changes.items().empty()) return;
   print_format("%s\n", title);
   for (const json::Value& change : changes.items()) {
-    print("  " + text_of(change, "key") + ": " + text_of_value(part(change, "from")) + " -> " +
-          text_of_value(part(change, "to")) + "\n");
+    print("  " + text_of(change, "key") + ": " + json::to_json(part(change, "from")) + " -> " +
+          json::to_json(part(change, "to")) + "\n");
   }
 }
 
@@ -91,7 +92,7 @@ Outcome<> show_capacity(const Client& client, Output output) {
 Outcome<> list_policies(const Client& client, Output output) {
   const json::Value policies = TRY(value_to_draw(client.get("/v1/policy"), output));
   Table table({"POLICY", "REQUEST"});
-  for (const json::Member& policy : policies.members()) table.add({policy.key, text_of_value(policy.value)});
+  for (const json::Member& policy : policies.members()) table.add({policy.key, json::to_json(policy.value)});
   table.print(output);
   return {};
 }
@@ -100,7 +101,7 @@ Outcome<> show_policy(const Client& client, Output output, const std::string& na
   const json::Value policies = TRY(value_of(client.get("/v1/policy")));
   const json::Value* found = policies.find(name);
   if (!found) return stop(kNoSuch, "there is no policy " + name + "; nrdctl policy list shows all");
-  output.json ? print_json(text_of_value(*found)) : print(name + " " + text_of_value(*found) + "\n");
+  output.json ? print_json(json::to_json(*found)) : print(name + " " + json::to_json(*found) + "\n");
   return {};
 }
 
@@ -123,7 +124,7 @@ Outcome<> show_configuration(const Client& client, Output output) {
   Table table({"SETTING", "VALUE", "SOURCE"});
   for (const json::Value& setting : part(config, "settings").items()) {
     const std::string source = text_of(setting, "source");
-    table.add({text_of(setting, "key"), text_of_value(part(setting, "value")),
+    table.add({text_of(setting, "key"), json::to_json(part(setting, "value")),
                (source == "file" ? text_of(setting, "file") + ":" + text_of(setting, "line") : source) +
                    (is_true(setting, "reload") ? "" : " (restart)")});
   }
@@ -144,7 +145,7 @@ Outcome<> show_version(const Client& client, Output output, const std::string& o
   const Outcome<json::Value> health = value_of(client.get("/v1/health"));
   const std::string daemon = health ? text_of(*health, "version") : "";
   if (output.json) {
-    print_json(text_of_value(
+    print_json(json::to_json(
         json::Value::object({{"nrdctl", json::Value::string(own)},
                              {"nrd", daemon.empty() ? json::Value::null() : json::Value::string(daemon)}})));
   } else {
