@@ -39,8 +39,7 @@ ConfigKey tls_key(const char* name, T http::TlsFiles::*member, ValueType<T> type
 
 // The users of the sockets are reloaded, the sockets are not. Connections are counted by whether `allow` limits them.
 ConfigKey sockets_key() {
-  ConfigKey sockets = key(
-      "server.sockets", kReload, [](auto& c) -> auto& { return c.server.sockets; }, local_sockets());
+  ConfigKey sockets = key("server.sockets", kReload, local_sockets(), &Config::server, &Config::Server::sockets);
   sockets.can_reload = [](const Config& from, const Config& to) {
     return std::ranges::equal(from.server.sockets, to.server.sockets, [](const LocalSocket& a, const LocalSocket& b) {
       return a.path == b.path && a.name == b.name && a.allow.has_value() == b.allow.has_value();
@@ -51,122 +50,71 @@ ConfigKey sockets_key() {
 
 std::vector<ConfigKey> server_keys() {
   return {
-      key(
-          "server.debug", kRestart, [](auto& c) -> auto& { return c.server.debug; }, boolean()),
-      key(
-          "server.debug_port", kRestart, [](auto& c) -> auto& { return c.server.debug_port; }, port()),
-      key(
-          "server.address", kRestart, [](auto& c) -> auto& { return c.server.address; }, text()),
-      key(
-          "server.tls_port", kRestart, [](auto& c) -> auto& { return c.server.tls_port; }, port()),
+      key("server.debug", kRestart, boolean(), &Config::server, &Config::Server::debug),
+      key("server.debug_port", kRestart, port(), &Config::server, &Config::Server::debug_port),
+      key("server.address", kRestart, text(), &Config::server, &Config::Server::address),
+      key("server.tls_port", kRestart, port(), &Config::server, &Config::Server::tls_port),
       sockets_key(),
       tls_key("tls.certificate", &http::TlsFiles::certificate, absolute_path()),
       tls_key("tls.key", &http::TlsFiles::key, absolute_path()),
       tls_key("tls.client_ca", &http::TlsFiles::client_ca, absolute_path()),
       tls_key("tls.client_auth", &http::TlsFiles::client_auth, client_auth()),
-      key(
-          "roles.admin", kReload, [](auto& c) -> auto& { return c.admins; }, subject_parts()),
-      key(
-          "roles.user", kReload, [](auto& c) -> auto& { return c.users; }, subject_parts()),
-      key(
-          "roles.pam_admin", kReload, [](auto& c) -> auto& { return c.pam_admins; }, user_names()),
-      key(
-          "roles.pam_user", kReload, [](auto& c) -> auto& { return c.pam_users; }, user_names()),
-      key(
-          "access.pam", kReload, [](auto& c) -> auto& { return c.access.pam; }, boolean()),
-      key(
-          "access.pam_service", kReload, [](auto& c) -> auto& { return c.access.pam_service; }, service_name()),
-      key(
-          "access.acl", kReload, [](auto& c) -> auto& { return c.access.acl; }, absolute_path()),
-      key(
-          "access.admin_certificates", kReload, [](auto& c) -> auto& { return c.access.admin_certificates; },
-          absolute_path()),
-      key(
-          "access.user_certificates", kReload, [](auto& c) -> auto& { return c.access.user_certificates; },
-          absolute_path()),
-      key(
-          "state.directory", kRestart, [](auto& c) -> auto& { return c.state_directory; }, absolute_path()),
+      key("roles.admin", kReload, subject_parts(), &Config::admins),
+      key("roles.user", kReload, subject_parts(), &Config::users),
+      key("roles.pam_admin", kReload, user_names(), &Config::pam_admins),
+      key("roles.pam_user", kReload, user_names(), &Config::pam_users),
+      key("access.pam", kReload, boolean(), &Config::access, &Config::Access::pam),
+      key("access.pam_service", kReload, service_name(), &Config::access, &Config::Access::pam_service),
+      key("access.acl", kReload, absolute_path(), &Config::access, &Config::Access::acl),
+      key("access.admin_certificates", kReload, absolute_path(), &Config::access, &Config::Access::admin_certificates),
+      key("access.user_certificates", kReload, absolute_path(), &Config::access, &Config::Access::user_certificates),
+      key("state.directory", kRestart, absolute_path(), &Config::state_directory),
   };
 }
 
 std::vector<ConfigKey> cache_keys() {
   const auto ways = optional_count(0, WayMask::kMaxWays);
   return {
-      key(
-          "cache_pools.os", kReload, [](auto& c) -> auto& { return c.pools.os; }, ways),
-      key(
-          "cache_pools.guarantee", kReload, [](auto& c) -> auto& { return c.pools.guarantee; }, ways),
-      key(
-          "cache_pools.besteffort", kReload, [](auto& c) -> auto& { return c.pools.besteffort; }, ways),
-      key(
-          "cache_pools.shared", kReload, [](auto& c) -> auto& { return c.pools.shared; }, ways),
-      key(
-          "cache_pools.infra", kReload, [](auto& c) -> auto& { return c.pools.infra; }, count(WayMask::kMaxWays)),
-      key(
-          "cache_pools.max_allowed_shared", kReload, [](auto& c) -> auto& { return c.max_shared; },
-          optional_count(1, kMostShared)),
-      key(
-          "cache_pools.shrink", kReload, [](auto& c) -> auto& { return c.shrink; }, boolean()),
-      key(
-          "cache_pools.foreign_groups", kReload, [](auto& c) -> auto& { return c.foreign_groups; }, foreign_groups()),
-      key(
-          "classes.reserve", kReload, [](auto& c) -> auto& { return c.reserved_classes; }, count(kMostReserved)),
+      key("cache_pools.os", kReload, ways, &Config::pools, &PoolSizes::os),
+      key("cache_pools.guarantee", kReload, ways, &Config::pools, &PoolSizes::guarantee),
+      key("cache_pools.besteffort", kReload, ways, &Config::pools, &PoolSizes::besteffort),
+      key("cache_pools.shared", kReload, ways, &Config::pools, &PoolSizes::shared),
+      key("cache_pools.infra", kReload, count(WayMask::kMaxWays), &Config::pools, &PoolSizes::infra),
+      key("cache_pools.max_allowed_shared", kReload, optional_count(1, kMostShared), &Config::max_shared),
+      key("cache_pools.shrink", kReload, boolean(), &Config::shrink),
+      key("cache_pools.foreign_groups", kReload, foreign_groups(), &Config::foreign_groups),
+      key("classes.reserve", kReload, count(kMostReserved), &Config::reserved_classes),
   };
 }
 
 std::vector<ConfigKey> node_keys() {
   return {
-      key(
-          "os.cpus", kReload, [](auto& c) -> auto& { return c.groups.os; }, cpu_list()),
-      key(
-          "cpu.confine", kReload, [](auto& c) -> auto& { return c.confinement; }, confinement()),
-      key(
-          "cpu.pools", kReload, [](auto& c) -> auto& { return c.cpu_pools; }, cpu_pools()),
-      key(
-          "cpu.quotas", kReload, [](auto& c) -> auto& { return c.cpu_quotas; }, cpu_quotas()),
-      key(
-          "cpu.default_pool", kReload, [](auto& c) -> auto& { return c.default_pool; }, text()),
-      key(
-          "cpu.systemd_timeout_ms", kReload, [](auto& c) -> auto& { return c.systemd_timeout; },
-          milliseconds(100, 20'000)),
-      key(
-          "reserve.kubernetes", kReload, [](auto& c) -> auto& { return c.kubernetes_reserve; }, reserve()),
-      key(
-          "infra.cpus", kReload, [](auto& c) -> auto& { return c.groups.infra; }, cpu_list()),
-      key(
-          "infra.processes", kReload, [](auto& c) -> auto& { return c.groups.infra_processes; }, patterns()),
-      key(
-          "infra.users", kReload, [](auto& c) -> auto& { return c.infra_users; }, user_names()),
-      key(
-          "rdt.mba_mode", kRestart, [](auto& c) -> auto& { return c.mount.unit; }, mba_mode()),
-      key(
-          "rdt.tree_mode", kRestart, [](auto& c) -> auto& { return c.mount.tree_mode; }, file_mode()),
-      key(
-          "policy.file", kReload, [](auto& c) -> auto& { return c.policy.policies; }, absolute_path()),
-      key(
-          "policy.cpu_map", kReload, [](auto& c) -> auto& { return c.policy.cpu_map; }, absolute_path()),
-      key(
-          "workloads.directory", kRestart, [](auto& c) -> auto& { return c.workloads_directory; }, absolute_path()),
-      key(
-          "drift.interval_seconds", kReload, [](auto& c) -> auto& { return c.drift_interval; }, interval(0, kDay)),
-      key(
-          "monitoring.interval_seconds", kReload, [](auto& c) -> auto& { return c.usage_interval; }, interval(0, 60)),
-      key(
-          "tasks.interval_seconds", kReload, [](auto& c) -> auto& { return c.tasks_interval; }, interval(0, kDay)),
-  };
-}
-
-std::vector<ConfigKey> log_keys() {
-  return {
-      key(
-          "log.level", kReload, [](auto& c) -> auto& { return c.log_level; }, level()),
+      key("os.cpus", kReload, cpu_list(), &Config::groups, &ReservedCpus::os),
+      key("cpu.confine", kReload, confinement(), &Config::confinement),
+      key("cpu.pools", kReload, cpu_pools(), &Config::cpu_pools),
+      key("cpu.quotas", kReload, cpu_quotas(), &Config::cpu_quotas),
+      key("cpu.default_pool", kReload, text(), &Config::default_pool),
+      key("cpu.systemd_timeout_ms", kReload, milliseconds(100, 20'000), &Config::systemd_timeout),
+      key("reserve.kubernetes", kReload, reserve(), &Config::kubernetes_reserve),
+      key("infra.cpus", kReload, cpu_list(), &Config::groups, &ReservedCpus::infra),
+      key("infra.processes", kReload, patterns(), &Config::groups, &ReservedCpus::infra_processes),
+      key("infra.users", kReload, user_names(), &Config::infra_users),
+      key("rdt.mba_mode", kRestart, mba_mode(), &Config::mount, &rdt::MountOptions::unit),
+      key("rdt.tree_mode", kRestart, file_mode(), &Config::mount, &rdt::MountOptions::tree_mode),
+      key("policy.file", kReload, absolute_path(), &Config::policy, &PolicyFiles::policies),
+      key("policy.cpu_map", kReload, absolute_path(), &Config::policy, &PolicyFiles::cpu_map),
+      key("workloads.directory", kRestart, absolute_path(), &Config::workloads_directory),
+      key("drift.interval_seconds", kReload, interval(0, kDay), &Config::drift_interval),
+      key("monitoring.interval_seconds", kReload, interval(0, 60), &Config::usage_interval),
+      key("tasks.interval_seconds", kReload, interval(0, kDay), &Config::tasks_interval),
   };
 }
 
 std::vector<ConfigKey> all_keys() {
   std::vector<ConfigKey> keys = server_keys();
-  for (std::vector<ConfigKey> more : {cache_keys(), node_keys(), launch_keys(), log_keys()})
+  for (std::vector<ConfigKey> more : {cache_keys(), node_keys(), launch_keys()})
     keys.insert(keys.end(), more.begin(), more.end());
+  keys.push_back(key("log.level", kReload, level(), &Config::log_level));
   return keys;
 }
 

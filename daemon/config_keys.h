@@ -27,9 +27,11 @@ struct ConfigKey {
   std::string_view section() const;  // "server"
 };
 
-// `place`: the member of a Config, const or not.
-template <typename Place, typename T>
-ConfigKey key(const char* name, ConfigKey::Takes takes, Place place, ValueType<T> type) {
+// `path`: the members that lead from a Config to the value.
+template <typename T, typename... Members>
+ConfigKey key(const char* name, ConfigKey::Takes takes, ValueType<T> type, Members... path) {
+  // A fold: config.*server.*debug.
+  const auto place = [=](auto& config) -> auto& { return (config.*....*path); };
   return {.name = name,
           .takes = takes,
           .parse = [=](const json::Value& value, Config& config) { return type.parse(value, place(config)); },

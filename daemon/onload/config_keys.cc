@@ -69,33 +69,18 @@ ValueType<std::vector<AllowedParameter>> allowed_parameters() {
 
 std::vector<ConfigKey> launch_keys() {
   return {
-      key(
-          "onload.versions", kRestart, [](auto& c) -> auto& { return c.launch.versions; }, absolute_path()),
-      key(
-          "onload.imports", kRestart, [](auto& c) -> auto& { return c.launch.imports; }, absolute_path()),
-      key(
-          "onload.users_policy", kReload, [](auto& c) -> auto& { return c.launch.users_policy; }, users_policy()),
-      key(
-          "onload.look_interval_seconds", kReload, [](auto& c) -> auto& { return c.launch.refresh_interval; },
-          interval(1, kDay)),
-      key(
-          "onload.at_start", kRestart, [](auto& c) -> auto& { return c.launch.at_start; }, at_start()),
-      key(
-          "onload.device_user", kRestart, [](auto& c) -> auto& { return c.launch.device_user; }, text()),
-      key(
-          "onload.device_group", kRestart, [](auto& c) -> auto& { return c.launch.device_group; }, text()),
-      key(
-          "onload.device_mode", kRestart, [](auto& c) -> auto& { return c.launch.device_mode; }, file_mode()),
-      key(
-          "onload.protect_default_route", kRestart, [](auto& c) -> auto& { return c.launch.protect_default_route; },
-          boolean()),
-      key(
-          "onload.profiles", kRestart, [](auto& c) -> auto& { return c.launch.profiles; }, absolute_paths()),
-      key(
-          "onload.parameters", kRestart, [](auto& c) -> auto& { return c.launch.parameters; }, allowed_parameters()),
-      key(
-          "onload.max_allocations", kReload, [](auto& c) -> auto& { return c.launch.max_allocations; },
-          limit(kMostAllocations)),
+      key("onload.versions", kRestart, absolute_path(), &Config::launch, &LaunchConfig::versions),
+      key("onload.imports", kRestart, absolute_path(), &Config::launch, &LaunchConfig::imports),
+      key("onload.users_policy", kReload, users_policy(), &Config::launch, &LaunchConfig::users_policy),
+      key("onload.look_interval_seconds", kReload, interval(1, kDay), &Config::launch, &LaunchConfig::refresh_interval),
+      key("onload.at_start", kRestart, at_start(), &Config::launch, &LaunchConfig::at_start),
+      key("onload.device_user", kRestart, text(), &Config::launch, &LaunchConfig::device_user),
+      key("onload.device_group", kRestart, text(), &Config::launch, &LaunchConfig::device_group),
+      key("onload.device_mode", kRestart, file_mode(), &Config::launch, &LaunchConfig::device_mode),
+      key("onload.protect_default_route", kRestart, boolean(), &Config::launch, &LaunchConfig::protect_default_route),
+      key("onload.profiles", kRestart, absolute_paths(), &Config::launch, &LaunchConfig::profiles),
+      key("onload.parameters", kRestart, allowed_parameters(), &Config::launch, &LaunchConfig::parameters),
+      key("onload.max_allocations", kReload, limit(kMostAllocations), &Config::launch, &LaunchConfig::max_allocations),
   };
 }
 
