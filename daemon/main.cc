@@ -21,26 +21,28 @@ int fail_with(const nrd::Error& error) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::optional<nrd::daemon::Exit> exit;
-  const nrd::Result<nrd::daemon::Options> options = nrd::daemon::parse_options(argc, argv, exit);
-  if (exit) return exit->code;
+  std::optional<int> exit_code;
+  const nrd::Result<nrd::daemon::Options> options = nrd::daemon::parse_options(argc, argv, exit_code);
+  if (exit_code) return *exit_code;
   if (!options) return fail_with(options.error());
+  const nrd::daemon::Config& config = options->loaded.config;
   if (options->check_only) {
     const auto policies = nrd::daemon::read_part().and_then(
-        [&options](const nrd::Part& part) { return nrd::daemon::load_policies(options->config.policy, part); });
+        [&config](const nrd::Part& part) { return nrd::daemon::load_policies(config.policy, part); });
     if (!policies) return fail_with(policies.error());
-    if (const auto acl = nrd::daemon::load_acl(options->config.access); !acl) return fail_with(acl.error());
-    std::printf("%s: ok\n", options->config_file.empty() ? "defaults" : options->config_file.c_str());
+    if (const auto acl = nrd::daemon::load_acl(config.access); !acl) return fail_with(acl.error());
+    const std::vector<std::string>& files = options->loaded.files;
+    std::printf("%s: ok\n", files.empty() ? "defaults" : files.front().c_str());
     return 0;
   }
   if (options->resets) {
-    const nrd::Result<size_t> workloads = nrd::daemon::reset(options->config);
+    const nrd::Result<size_t> workloads = nrd::daemon::reset(config);
     if (!workloads) return fail_with(workloads.error());
     std::printf("%zu workloads deleted; all resources released\n", *workloads);
     return 0;
   }
   if (options->unconfines) {
-    const nrd::Result<void> ended = nrd::daemon::unconfine(options->config);
+    const nrd::Result<void> ended = nrd::daemon::unconfine(config);
     return ended ? 0 : fail_with(ended.error());
   }
   const nrd::Result<void> ran = nrd::daemon::run(*options);

@@ -1,72 +1,92 @@
 #include "daemon/options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <cstdio>
+#include <string_view>
 
 #include "base/version.h"
-#include "daemon/rmd_flags.h"
 
 namespace nrd::daemon {
 namespace {
 
-struct Flags {
-  ConfigSource source;
-  bool check_only = false;
-  bool resets = false;
-  bool unconfines = false;
-  std::optional<std::string> directory;
+struct Refused {
+  std::string_view flag;
+  std::string_view instead;
 };
 
-void declare(CLI::App& app, Flags& flags) {
+constexpr std::string_view kJournal = "nrd logs to the journal (journalctl -u nrd); set the level with --log-level";
+constexpr std::array kRefused = {
+    Refused{"--clientauth", "use tls.client_auth in nrd.toml, and access.pam for clientauth=no"},
+    Refused{"--log-dir", kJournal},
+    Refused{"--logtostderr", kJournal},
+    Refused{"--alsologtostderr", kJournal},
+    Refused{"--stderrthreshold", kJournal},
+    Refused{"--log-backtrace-at", kJournal},
+    Refused{"--vmodule", kJournal},
+    Refused{"-v", kJournal},
+};
+
+// RMD accepted "--log_dir=/x" as well as "--log-dir".
+std::string name_of(const std::string& word) {
+  std::string name = word.substr(0, word.find('='));
+  std::ranges::replace(name, '_', '-');
+  return name;
+}
+
+void declare(CLI::App& app, Options& options, std::optional<std::string>& directory) {
   const auto port = CLI::Range(1, 65535);
+  ConfigSource& source = options.source;
   app.set_version_flag("--version", std::string("nrd ") + kVersion);
-  CLI::Option* file = app.add_option("--config", flags.source.file, "configuration file (TOML)")->capture_default_str();
-  app.add_option("--conf-dir", flags.directory, "directory that contains nrd.toml, instead of --config")
-      ->excludes(file);
-  app.add_flag("-d,--debug", flags.source.debug, "also serve plain HTTP without authentication on loopback");
-  app.add_option("--debug-port,--debugport", flags.source.debug_port, "plain HTTP port (8081)")->check(port);
-  app.add_option("--address", flags.source.address, "listen address (127.0.0.1)");
-  app.add_option("--tls-port,--tlsport", flags.source.tls_port, "HTTPS port (8443)")->check(port);
-  app.add_option("--unix-socket,--unixsock", flags.source.unix_socket, "path of the Unix socket (/run/nrd/nrd.sock)");
-  app.add_option("--state-dir", flags.source.state_directory, "directory for nrd.db (/var/lib/nrd)");
-  app.add_option("--log-level", flags.source.log_level, "log level: error, warning, notice, info or debug (info)")
+  CLI::Option* file = app.add_option("--config", source.file, "configuration file (TOML)")->capture_default_str();
+  app.add_option("--conf-dir", directory, "directory that contains nrd.toml, instead of --config")->excludes(file);
+  app.add_flag("-d,--debug", source.debug, "also serve plain HTTP without authentication on loopback");
+  app.add_option("--debug-port,--debugport", source.debug_port, "plain HTTP port (8081)")->check(port);
+  app.add_option("--address", source.address, "listen address (127.0.0.1)");
+  app.add_option("--tls-port,--tlsport", source.tls_port, "HTTPS port (8443)")->check(port);
+  app.add_option("--unix-socket,--unixsock", source.unix_socket, "path of the Unix socket (/run/nrd/nrd.sock)");
+  app.add_option("--state-dir", source.state_directory, "directory for nrd.db (/var/lib/nrd)");
+  app.add_option("--log-level", source.log_level, "log level: error, warning, notice, info or debug (info)")
       ->check(CLI::IsMember({"error", "warning", "notice", "info", "debug"}));
-  app.add_flag("--force-config", flags.source.force_config,
+  app.add_flag("--force-config", source.force_config,
                "remount resctrl if its options do not match rdt.mba_mode; clears every class first");
-  app.add_flag("--reset", flags.resets, "delete all stored workloads, release all resources, and exit");
-  app.add_flag("--unconfine", flags.unconfines,
+  app.add_flag("--reset", options.resets, "delete all stored workloads, release all resources, and exit");
+  app.add_flag("--unconfine", options.unconfines,
                "let the rest of the host use all CPUs again (cpu.confine) until nrd starts, and exit");
-  app.add_flag("--check-config", flags.check_only, "check the configuration and exit");
+  app.add_flag("--check-config", options.check_only, "check the configuration and exit");
 }
 
 }  // namespace
 
-Result<Options> parse_options(int argc, char** argv, std::optional<Exit>& exit) {
+std::optional<std::string> refused_flag_of_rmd(const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    const auto* found = std::ranges::find(kRefused, name_of(word), &Refused::flag);
+    if (found == kRefused.end()) continue;
+    return word + " is an RMD flag that nrd does not support: " + std::string(found->instead);
+  }
+  return std::nullopt;
+}
+
+Result<Options> parse_options(int argc, char** argv, std::optional<int>& exit_code) {
   CLI::App app{"nrd, the node resource daemon: cache ways, bandwidth and frequencies for workloads, over REST"};
   if (const auto refused = refused_flag_of_rmd({argv + 1, argv + argc})) {
     std::fprintf(stderr, "nrd: %s\n", refused->c_str());
-    exit = Exit{2};
-    return Options{};
-  }
-  Flags flags;
-  declare(app, flags);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    exit = Exit{app.exit(error) == 0 ? 0 : 2};
+    exit_code = 2;
     return Options{};
   }
   Options options;
-  options.check_only = flags.check_only;
-  options.resets = flags.resets;
-  options.unconfines = flags.unconfines;
-  if (flags.directory) flags.source.file = *flags.directory + "/nrd.toml";
-  flags.source.is_required = app.count("--config") > 0 || flags.directory;
-  options.source = flags.source;
-  LoadedConfig loaded = TRY(load_config(options.source));
-  options.loaded = std::move(loaded);
-  options.config = options.loaded.config;
-  if (!options.loaded.files.empty()) options.config_file = options.loaded.files.front();
+  std::optional<std::string> directory;
+  declare(app, options, directory);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    exit_code = app.exit(error) == 0 ? 0 : 2;
+    return Options{};
+  }
+  if (directory) options.source.file = *directory + "/nrd.toml";
+  options.source.is_required = app.count("--config") > 0 || directory;
+  options.loaded = TRY(load_config(options.source));
   return options;
 }
 

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "daemon/config.h"
@@ -11,21 +12,19 @@
 namespace nrd::daemon {
 
 struct Options {
-  Config config;
   bool check_only = false;  // --check-config
   bool resets = false;      // --reset
   bool unconfines = false;  // --unconfine
-  std::string config_file;  // the file that was read first; empty: none
-  ConfigSource source;      // of `config`, for a reload
-  LoadedConfig loaded;      // `config` with the origins of its values
+  ConfigSource source;      // of `loaded`, for a reload
+  LoadedConfig loaded;
 };
 
-// What to do instead of running: --help, --version, or a usage error.
-struct Exit {
-  int code = 0;
-};
+// Parses flags and the files they name. Prints help, version and usage errors itself and then sets the code to exit
+// with.
+Result<Options> parse_options(int argc, char** argv, std::optional<int>& exit_code);
 
-// Parses flags and the file they name. Prints help, version and usage errors itself and then returns the exit code.
-Result<Options> parse_options(int argc, char** argv, std::optional<Exit>& exit);
+// Flags of RMD without a meaning in nrd. A unit written for RMD may use them: each gets a helpful error instead of "not
+// expected". Supported RMD flags are ordinary options. Returns the error for the first such flag; nullopt: none.
+std::optional<std::string> refused_flag_of_rmd(const std::vector<std::string>& words);
 
 }  // namespace nrd::daemon

@@ -5,13 +5,11 @@
 #include <cstdlib>
 #include <vector>
 
-#include "daemon/rmd_flags.h"
 #include "tests/support/temporary_tree.h"
 #include "tests/unit/daemon/parse_config.h"
 
 namespace nrd::options_test {
 
-using daemon::Exit;
 using daemon::Options;
 
 namespace {
@@ -22,7 +20,7 @@ class ConfigFile : public testing::TemporaryTree {
   std::string path() const { return TemporaryTree::path("nrd.toml"); }
 };
 
-Result<Options> parsed(std::vector<std::string> words, std::optional<Exit>& exit) {
+Result<Options> parsed(std::vector<std::string> words, std::optional<int>& exit) {
   words.insert(words.begin(), "nrd");
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
@@ -31,7 +29,7 @@ Result<Options> parsed(std::vector<std::string> words, std::optional<Exit>& exit
 }
 
 Result<Options> parsed(std::vector<std::string> words) {
-  std::optional<Exit> exit;
+  std::optional<int> exit;
   Result<Options> options = parsed(std::move(words), exit);
   CHECK_FALSE(exit);
   return options;
@@ -53,8 +51,8 @@ TEST_CASE("without flags the configuration file applies") {
   const ConfigFile file(kText);
   const auto options = parsed({"--config", file.path()});
   REQUIRE(options);
-  CHECK(options->config == *daemon::parse_config(kText, "x"));
-  CHECK(options->config_file == file.path());
+  CHECK(options->loaded.config == *daemon::parse_config(kText, "x"));
+  CHECK(options->loaded.files == std::vector{file.path()});
   CHECK_FALSE(options->check_only);
 }
 
@@ -64,13 +62,13 @@ TEST_CASE("a flag overrides the file and leaves other keys unchanged") {
                            "/flag.sock", "--state-dir", "/flag", "--check-config", "--config", file.path()});
   REQUIRE(all);
   CHECK(all->check_only);
-  CHECK(all->config.server == daemon::Config::Server{true, 2001, "::1", 2002, socket_at("/flag.sock")});
-  CHECK(all->config.state_directory == "/flag");
-  CHECK(all->config.drift_interval.count() == 7);
+  CHECK(all->loaded.config.server == daemon::Config::Server{true, 2001, "::1", 2002, socket_at("/flag.sock")});
+  CHECK(all->loaded.config.state_directory == "/flag");
+  CHECK(all->loaded.config.drift_interval.count() == 7);
 
   const auto one = parsed({"--config", file.path(), "--debug-port", "2001"});
   REQUIRE(one);
-  CHECK(one->config.server == daemon::Config::Server{false, 2001, "127.0.0.2", 1002, socket_at("/file.sock")});
+  CHECK(one->loaded.config.server == daemon::Config::Server{false, 2001, "127.0.0.2", 1002, socket_at("/file.sock")});
 }
 
 TEST_CASE("supported RMD flags are accepted in RMD's spelling") {
@@ -78,7 +76,7 @@ TEST_CASE("supported RMD flags are accepted in RMD's spelling") {
   const auto all =
       parsed({"-d", "--debugport", "2001", "--tlsport=2002", "--unixsock", "/flag.sock", "--config", file.path()});
   REQUIRE(all);
-  CHECK(all->config.server == daemon::Config::Server{true, 2001, "127.0.0.2", 2002, socket_at("/flag.sock")});
+  CHECK(all->loaded.config.server == daemon::Config::Server{true, 2001, "127.0.0.2", 2002, socket_at("/flag.sock")});
 }
 
 TEST_CASE("--conf-dir reads the nrd.toml in that directory, which must exist") {
@@ -87,15 +85,15 @@ TEST_CASE("--conf-dir reads the nrd.toml in that directory, which must exist") {
   CHECK(absent.error().message.find("/nonexistent/nrd.toml") != std::string::npos);
   const auto options = parsed({"--conf-dir", ConfigFile(kText).root()});
   REQUIRE(options);
-  CHECK(options->config.server.tls_port == 1002);
+  CHECK(options->loaded.config.server.tls_port == 1002);
 }
 
 TEST_CASE("a flag sets the log level") {
   const ConfigFile file("[log]\nlevel = \"error\"\n");
   const auto options = parsed({"--config", file.path(), "--log-level", "debug"});
   REQUIRE(options);
-  CHECK(options->config.log_level == log::Priority::Debug);
-  CHECK(parsed({"--config", file.path()})->config.log_level == log::Priority::Error);
+  CHECK(options->loaded.config.log_level == log::Priority::Debug);
+  CHECK(parsed({"--config", file.path()})->loaded.config.log_level == log::Priority::Error);
 }
 
 TEST_CASE("an unsupported RMD flag is refused with its replacement") {
@@ -106,10 +104,10 @@ TEST_CASE("an unsupported RMD flag is refused with its replacement") {
                                  "--stderrthreshold", "--log-backtrace-at", "--vmodule", "-v"}) {
     CAPTURE(flag);
     CHECK(daemon::refused_flag_of_rmd({"--debug", flag}));
-    std::optional<Exit> exit;
+    std::optional<int> exit;
     (void)parsed({flag, "1"}, exit);
     REQUIRE(exit);
-    CHECK(exit->code == 2);
+    CHECK(*exit == 2);
   }
   CHECK_FALSE(daemon::refused_flag_of_rmd({"--debug", "--log-level", "debug", "--version"}));
 }
@@ -118,7 +116,7 @@ TEST_CASE("an absent flag does not disable debug that the file enables") {
   const ConfigFile file("[server]\ndebug = true\n");
   const auto options = parsed({"--config", file.path()});
   REQUIRE(options);
-  CHECK(options->config.server.debug);
+  CHECK(options->loaded.config.server.debug);
 }
 
 TEST_CASE("a usage error exits with 2") {
@@ -138,20 +136,20 @@ TEST_CASE("a usage error exits with 2") {
     CAPTURE(words.back());
     std::vector<std::string> line{"--config", file.path()};
     line.insert(line.end(), words.begin(), words.end());
-    std::optional<Exit> exit;
+    std::optional<int> exit;
     (void)parsed(line, exit);
     REQUIRE(exit);
-    CHECK(exit->code == 2);
+    CHECK(*exit == 2);
   }
 }
 
 TEST_CASE("--help and --version exit with 0") {
   for (const std::string flag : {"--help", "--version"}) {
     CAPTURE(flag);
-    std::optional<Exit> exit;
+    std::optional<int> exit;
     (void)parsed({flag}, exit);
     REQUIRE(exit);
-    CHECK(exit->code == 0);
+    CHECK(*exit == 0);
   }
 }
 
@@ -181,7 +179,7 @@ TEST_CASE("paths in flags must be absolute, like those in the file") {
   const ConfigFile file("");
   for (const std::string flag : {"--unix-socket", "--state-dir"}) {
     CAPTURE(flag);
-    std::optional<Exit> exit;
+    std::optional<int> exit;
     const auto options = parsed({"--config", file.path(), flag, "relative"}, exit);
     CHECK((!options || exit));
   }
