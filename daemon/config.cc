@@ -1,7 +1,6 @@
 #include "daemon/config.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "api/http/endpoints.h"
@@ -83,16 +82,6 @@ Result<void> read_section(LoadedConfig& loaded, const ConfigSection& section, co
 }
 
 }  // namespace
-
-std::optional<log::Priority> level_of(const std::string& word) {
-  static const std::map<std::string, log::Priority> kLevels{{"error", log::Priority::Error},
-                                                            {"warning", log::Priority::Warning},
-                                                            {"notice", log::Priority::Notice},
-                                                            {"info", log::Priority::Info},
-                                                            {"debug", log::Priority::Debug}};
-  const auto found = kLevels.find(word);
-  return found == kLevels.end() ? std::nullopt : std::optional(found->second);
-}
 
 Result<void> parse_onto(LoadedConfig& loaded, const std::string& text, const std::string& name) {
   const std::vector<ConfigSection> sections = TRY(read_document(text, name));

@@ -110,9 +110,6 @@ Reserves reserves_of(const Config& config);
 // ("/etc/nrd/nrd.toml:3: ...").
 Result<void> parse_onto(LoadedConfig& loaded, const std::string& text, const std::string& name);
 
-// "info", "debug", …; nullopt for an unknown level.
-std::optional<log::Priority> level_of(const std::string& word);
-
 // Checks rules that concern several keys and that flags can violate as well: the debug port requires loopback, and
 // paths must be absolute. Error::field is the key.
 Result<void> check(const Config& config);

@@ -12,6 +12,7 @@
 #include "base/errno_text.h"
 #include "base/file.h"
 #include "base/unique_fd.h"
+#include "daemon/config_values.h"
 
 namespace nrd::daemon {
 namespace {

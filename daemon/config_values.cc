@@ -18,35 +18,25 @@ std::string text_in(const Value& value) {
 
 Value number(uint64_t value) { return Value::number(std::to_string(value)); }
 
+Value number(const std::optional<unsigned>& value) { return value ? number(uint64_t{*value}) : Value::null(); }
+
 namespace {
 
 constexpr size_t kMostNames = 64;
 constexpr size_t kAnyNumber = std::numeric_limits<size_t>::max();
 
-Value text_list(const std::vector<std::string>& texts) {
-  std::vector<Value> items;
-  for (const std::string& text : texts) items.push_back(Value::string(text));
-  return Value::array(std::move(items));
-}
-
-// A whole number that `store` keeps.
-template <typename Store>
-Problem read_number(const Value& value, int64_t least, int64_t most, Store store) {
-  const std::string range = "expected a whole number from " + std::to_string(least) + " to " + std::to_string(most);
-  const auto found = value.literal() ? parse_number<int64_t>(*value.literal()) : std::nullopt;
-  if (!found) return range;
-  if (*found < least || *found > most) return range + ", not " + std::to_string(*found);
-  store(*found);
-  return {};
-}
+Value text_list(const std::vector<std::string>& texts) { return array_of(texts, Value::string); }
 
 template <typename Number>
 ValueType<Number> whole_number(int64_t least, int64_t most) {
-  return {.parse =
-              [=](const Value& value, Number& target) {
-                return read_number(value, least, most,
-                                   [&target](int64_t found) { target = static_cast<Number>(found); });
-              },
+  const std::string range = "expected a whole number from " + std::to_string(least) + " to " + std::to_string(most);
+  return {.parse = [=](const Value& value, Number& target) -> Problem {
+            const auto found = value.literal() ? parse_number<int64_t>(*value.literal()) : std::nullopt;
+            if (!found) return range;
+            if (*found < least || *found > most) return range + ", not " + std::to_string(*found);
+            target = static_cast<Number>(*found);
+            return {};
+          },
           .show = [](const Number& value) { return number(value); }};
 }
 
@@ -71,36 +61,9 @@ ValueType<std::vector<std::string>> texts(const char* expected, size_t most, Tes
           .show = text_list};
 }
 
-template <typename Duration>
-ValueType<Duration> duration(int64_t least, int64_t most) {
-  return {.parse =
-              [=](const Value& value, Duration& target) {
-                return read_number(value, least, most, [&target](int64_t found) { target = Duration(found); });
-              },
-          .show = [](const Duration& value) { return number(static_cast<uint64_t>(value.count())); }};
-}
-
-// One of a few words.
-template <typename T, size_t N>
-ValueType<T> one_of(const char* expected, std::array<std::pair<const char*, T>, N> words) {
-  return {.parse = [=](const Value& value, T& target) -> Problem {
-            const std::string text = text_in(value);
-            const auto found = std::ranges::find(words, text, [](const auto& word) { return word.first; });
-            if (found == words.end()) return expected;
-            target = found->second;
-            return {};
-          },
-          .show =
-              [=](const T& value) {
-                const auto found = std::ranges::find(words, value, [](const auto& word) { return word.second; });
-                return found == words.end() ? Value::null() : Value::string(found->first);
-              }};
-}
-
-Problem read_accounts(const Value& value, std::vector<std::string>& target) {
-  return read_texts(
-      value, "expected a list of at most 64 users and @groups, such as [\"root\", \"@nrd\"]", kMostNames,
-      [](const std::string& name) { return !name.empty() && name != "@"; }, target);
+ValueType<std::vector<std::string>> accounts() {
+  return texts("expected a list of at most 64 users and @groups, such as [\"root\", \"@nrd\"]", kMostNames,
+               [](const std::string& name) { return !name.empty() && name != "@"; });
 }
 
 // Not the names that nrd itself gives, which are in capitals.
@@ -127,35 +90,23 @@ Problem read_allow(const Value& value, std::optional<auth::Permissions>& target)
   return {};
 }
 
-Problem read_local_socket(const Value& table, LocalSocket& socket) {
-  socket = {.path = {}, .name = {}, .admin = {}, .user = {}, .run = {}};
-  for (const auto& [key, value] : table.members()) {
-    Problem problem = "unknown key " + key + "; allowed: path, name, admin, user, run, origin, allow";
-    if (key == "path") problem = absolute_path().parse(value, socket.path);
-    if (key == "name") problem = text().parse(value, socket.name);
-    if (key == "admin") problem = read_accounts(value, socket.admin);
-    if (key == "user") problem = read_accounts(value, socket.user);
-    if (key == "run") problem = read_accounts(value, socket.run);
-    if (key == "origin") problem = read_origin(value, socket.origin);
-    if (key == "allow") problem = read_allow(value, socket.allow);
-    if (!problem.empty()) return problem.starts_with("unknown") ? problem : key + ": " + problem;
-  }
-  if (socket.path.empty()) return "path is missing";
-  return {};
+Value shown_origin(const std::string& origin) { return origin == kOriginRest ? Value::null() : Value::string(origin); }
+
+Value shown_allow(const std::optional<auth::Permissions>& allowed) {
+  if (!allowed) return Value::null();
+  return array_of(*allowed, [](auth::Permission each) { return Value::string(std::string(to_string(each))); });
 }
 
-// As it is written: without the keys that have their default.
-Value shown(const LocalSocket& socket) {
-  std::vector<json::Member> members{{"path", Value::string(socket.path)},
-                                    {"name", Value::string(socket.name)},
-                                    {"admin", text_list(socket.admin)},
-                                    {"user", text_list(socket.user)},
-                                    {"run", text_list(socket.run)}};
-  if (socket.origin != kOriginRest) members.push_back({"origin", Value::string(socket.origin)});
-  std::vector<std::string> allowed;
-  for (const auth::Permission each : socket.allow.value_or(auth::Permissions())) allowed.emplace_back(to_string(each));
-  if (socket.allow) members.push_back({"allow", text_list(allowed)});
-  return Value::object(std::move(members));
+const std::vector<TableKey<LocalSocket>>& socket_keys() {
+  static const std::vector<TableKey<LocalSocket>> kKeys{
+      table_key("path", absolute_path(), &LocalSocket::path).required(),
+      table_key("name", text(), &LocalSocket::name),
+      table_key("admin", accounts(), &LocalSocket::admin),
+      table_key("user", accounts(), &LocalSocket::user),
+      table_key("run", accounts(), &LocalSocket::run),
+      table_key("origin", {read_origin, shown_origin}, &LocalSocket::origin),
+      table_key("allow", {read_allow, shown_allow}, &LocalSocket::allow)};
+  return kKeys;
 }
 
 Problem read_local_sockets(const Value& value, std::vector<LocalSocket>& target) {
@@ -165,9 +116,10 @@ Problem read_local_sockets(const Value& value, std::vector<LocalSocket>& target)
   std::vector<LocalSocket> found;
   for (const Value& item : value.items()) {
     if (!item.is_object()) return kExpected;
-    const Problem problem = read_local_socket(item, found.emplace_back());
-    if (!problem.empty()) return problem;
-    const std::string& path = found.back().path;
+    LocalSocket& socket = found.emplace_back();
+    socket = {.path = {}, .name = {}, .admin = {}, .user = {}, .run = {}};
+    if (const Problem problem = read_table(item, socket_keys(), socket); !problem.empty()) return problem;
+    const std::string& path = socket.path;
     if (std::ranges::count(found, path, &LocalSocket::path) > 1) return "path: duplicate " + path;
   }
   target = std::move(found);
@@ -192,20 +144,15 @@ ValueType<unsigned> count(unsigned most) { return whole_number<unsigned>(0, most
 ValueType<size_t> limit(size_t most) { return whole_number<size_t>(0, static_cast<int64_t>(most)); }
 
 ValueType<std::optional<unsigned>> optional_count(unsigned least, unsigned most) {
-  return {.parse =
-              [=](const Value& value, std::optional<unsigned>& target) {
-                return read_number(value, least, most,
-                                   [&target](int64_t found) { target = static_cast<unsigned>(found); });
-              },
-          .show = [](const std::optional<unsigned>& value) { return value ? number(*value) : Value::null(); }};
+  return whole_number<std::optional<unsigned>>(least, most);
 }
 
 ValueType<std::chrono::seconds> interval(int64_t least, int64_t most) {
-  return duration<std::chrono::seconds>(least, most);
+  return whole_number<std::chrono::seconds>(least, most);
 }
 
 ValueType<std::chrono::milliseconds> milliseconds(int64_t least, int64_t most) {
-  return duration<std::chrono::milliseconds>(least, most);
+  return whole_number<std::chrono::milliseconds>(least, most);
 }
 
 ValueType<CpuSet> cpu_list() {
@@ -273,35 +220,34 @@ ValueType<std::string> service_name() {
 }
 
 ValueType<log::Priority> level() {
-  return one_of<log::Priority, 5>("expected \"error\", \"warning\", \"notice\", \"info\" or \"debug\"",
-                                  {{{"error", log::Priority::Error},
-                                    {"warning", log::Priority::Warning},
-                                    {"notice", log::Priority::Notice},
-                                    {"info", log::Priority::Info},
-                                    {"debug", log::Priority::Debug}}});
+  return one_of<log::Priority>({{"error", log::Priority::Error},
+                                {"warning", log::Priority::Warning},
+                                {"notice", log::Priority::Notice},
+                                {"info", log::Priority::Info},
+                                {"debug", log::Priority::Debug}});
+}
+
+std::optional<log::Priority> level_of(const std::string& word) {
+  log::Priority found{};
+  return level().parse(Value::string(word), found).empty() ? std::optional(found) : std::nullopt;
 }
 
 ValueType<std::optional<rdt::MbaUnit>> mba_mode() {
-  return one_of<std::optional<rdt::MbaUnit>, 3>(
-      "expected \"as-mounted\", \"percentage\" or \"mbps\"",
-      {{{"as-mounted", std::nullopt}, {"percentage", rdt::MbaUnit::Percent}, {"mbps", rdt::MbaUnit::Mbps}}});
+  return one_of<std::optional<rdt::MbaUnit>>(
+      {{"as-mounted", std::nullopt}, {"percentage", rdt::MbaUnit::Percent}, {"mbps", rdt::MbaUnit::Mbps}});
 }
 
 ValueType<ForeignGroups> foreign_groups() {
-  return one_of<ForeignGroups, 2>("expected \"report\" or \"refuse\"",
-                                  {{{"report", ForeignGroups::Report}, {"refuse", ForeignGroups::Refuse}}});
+  return one_of<ForeignGroups>({{"report", ForeignGroups::Report}, {"refuse", ForeignGroups::Refuse}});
 }
 
 ValueType<Confinement> confinement() {
-  return one_of<Confinement, 3>(
-      "expected \"none\", \"slices\" or \"partition\"",
-      {{{"none", Confinement::None}, {"slices", Confinement::Slices}, {"partition", Confinement::Partition}}});
+  return one_of<Confinement>(
+      {{"none", Confinement::None}, {"slices", Confinement::Slices}, {"partition", Confinement::Partition}});
 }
 
 ValueType<http::ClientAuth> client_auth() {
-  return one_of<http::ClientAuth, 2>(
-      "expected \"require\" or \"optional\"",
-      {{{"require", http::ClientAuth::Require}, {"optional", http::ClientAuth::Optional}}});
+  return one_of<http::ClientAuth>({{"require", http::ClientAuth::Require}, {"optional", http::ClientAuth::Optional}});
 }
 
 ValueType<mode_t> file_mode() {
@@ -321,9 +267,7 @@ ValueType<mode_t> file_mode() {
 
 ValueType<std::vector<LocalSocket>> local_sockets() {
   return {.parse = read_local_sockets, .show = [](const std::vector<LocalSocket>& sockets) {
-            std::vector<Value> items;
-            for (const LocalSocket& socket : sockets) items.push_back(shown(socket));
-            return Value::array(std::move(items));
+            return array_of(sockets, [](const LocalSocket& socket) { return show_table(socket, socket_keys()); });
           }};
 }
 

@@ -1,14 +1,19 @@
 // The types of values in the configuration: how each is parsed, and shown as it is written.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/cpu_set.h"
+#include "base/joined.h"
 #include "base/json/value.h"
 #include "daemon/config.h"
 
@@ -26,6 +31,101 @@ struct ValueType {
 // Empty for a value of another type.
 std::string text_in(const json::Value& value);
 json::Value number(uint64_t value);
+json::Value number(const std::optional<unsigned>& value);  // null: none
+template <typename Rep, typename Period>
+json::Value number(std::chrono::duration<Rep, Period> time) {
+  return number(static_cast<uint64_t>(time.count()));
+}
+
+template <typename Items, typename Show>
+json::Value array_of(const Items& items, Show show) {
+  std::vector<json::Value> shown;
+  for (const auto& item : items) shown.push_back(show(item));
+  return json::Value::array(std::move(shown));
+}
+
+template <typename Number>
+ValueType<Number> up_to(unsigned most) {
+  return {.parse = [=](const json::Value& value, Number& target) -> Problem {
+            const auto count = value.as_unsigned();
+            if (!count || *count > most) return "expected a whole number from 0 to " + std::to_string(most);
+            target = static_cast<unsigned>(*count);
+            return {};
+          },
+          .show = [](const Number& value) { return number(value); }};
+}
+
+// One of a few words, which a problem lists.
+template <typename T>
+ValueType<T> one_of(std::vector<std::pair<const char*, T>> words, const char* before_last = " or ") {
+  Problem expected;
+  for (const auto& word : words) {
+    const char* before = &word == &words.front() ? "expected " : &word == &words.back() ? before_last : ", ";
+    expected += before + ("\"" + std::string(word.first) + "\"");
+  }
+  return {.parse = [=](const json::Value& value, T& target) -> Problem {
+            const std::string text = text_in(value);
+            const auto found = std::ranges::find(words, text, [](const auto& word) { return word.first; });
+            if (found == words.end()) return expected;
+            target = found->second;
+            return {};
+          },
+          .show =
+              [=](const T& value) {
+                const auto found = std::ranges::find(words, value, [](const auto& word) { return word.second; });
+                return found == words.end() ? json::Value::null() : json::Value::string(found->first);
+              }};
+}
+
+// A key of a table, as of an entry of [[cpu.pools]], that fills a part of a T.
+template <typename T>
+struct TableKey {
+  const char* name;
+  std::function<Problem(const json::Value&, T&)> parse;
+  std::function<json::Value(const T&)> show;  // null: the key is left out
+  bool is_required = false;
+
+  TableKey required() const {
+    TableKey key = *this;
+    key.is_required = true;
+    return key;
+  }
+};
+
+template <typename T, typename Member>
+TableKey<T> table_key(const char* name, ValueType<std::type_identity_t<Member>> type, Member T::*member) {
+  return {.name = name,
+          .parse = [=](const json::Value& value, T& target) { return type.parse(value, target.*member); },
+          .show = [=](const T& value) { return type.show(value.*member); }};
+}
+
+template <typename T>
+Problem read_table(const json::Value& table, const std::vector<TableKey<T>>& keys, T& target) {
+  for (const auto& [name, value] : table.members()) {
+    const auto key =
+        std::ranges::find(keys, name, [](const TableKey<T>& known) { return std::string_view(known.name); });
+    if (key == keys.end()) {
+      std::vector<std::string> names;
+      for (const TableKey<T>& known : keys) names.emplace_back(known.name);
+      return "unknown key " + name + "; allowed: " + joined(names, ", ");
+    }
+    if (const Problem problem = key->parse(value, target); !problem.empty()) return name + ": " + problem;
+  }
+  for (const TableKey<T>& key : keys) {
+    if (key.is_required && !table.find(key.name)) return std::string(key.name) + " is missing";
+  }
+  return {};
+}
+
+template <typename T>
+json::Value show_table(const T& value, const std::vector<TableKey<T>>& keys) {
+  std::vector<json::Member> members;
+  for (const TableKey<T>& key : keys) {
+    json::Value shown = key.show(value);
+    if (!shown.is_null()) members.push_back({key.name, std::move(shown)});
+  }
+  return json::Value::object(std::move(members));
+}
 
 ValueType<bool> boolean();
 ValueType<uint16_t> port();
@@ -46,6 +146,8 @@ ValueType<std::vector<std::string>> user_names();
 // A PAM service, a file in /etc/pam.d.
 ValueType<std::string> service_name();
 ValueType<log::Priority> level();
+// Of the flag; nullopt for an unknown level.
+std::optional<log::Priority> level_of(const std::string& word);
 ValueType<std::optional<rdt::MbaUnit>> mba_mode();
 ValueType<ForeignGroups> foreign_groups();
 ValueType<Confinement> confinement();

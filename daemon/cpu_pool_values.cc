@@ -1,10 +1,8 @@
 #include "daemon/cpu_pool_values.h"
 
-#include <algorithm>
-#include <array>
-#include <string_view>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/number.h"
 
 namespace nrd::daemon {
@@ -13,61 +11,36 @@ namespace {
 using cpuset::Level;
 using json::Value;
 
-template <typename T, size_t N>
-using Words = std::array<std::pair<const char*, T>, N>;
+constexpr const char* kComma = ", ";
 
-constexpr Words<CpuPool::Kind, 2> kKinds{{{"exclusive", CpuPool::Kind::Exclusive}, {"shared", CpuPool::Kind::Shared}}};
-constexpr Words<CpuPool::Source, 2> kSources{
-    {{"isolated", CpuPool::Source::Isolated}, {"rest", CpuPool::Source::Rest}}};
-constexpr Words<CpuPool::Threads, 3> kThreads{
-    {{"one", CpuPool::Threads::One}, {"all", CpuPool::Threads::All}, {"any", CpuPool::Threads::Any}}};
-constexpr Words<CpuPool::Order, 2> kOrders{{{"pack", CpuPool::Order::Pack}, {"spread", CpuPool::Order::Spread}}};
-constexpr Words<Level, 7> kLevels{{{"machine", Level::Machine},
-                                   {"package", Level::Package},
-                                   {"die", Level::Die},
-                                   {"node", Level::Node},
-                                   {"l3", Level::L3},
-                                   {"l2", Level::L2},
-                                   {"core", Level::Core}}};
-
-template <typename T, size_t N>
-Problem read_word(const Value& value, const Words<T, N>& words, T& target) {
-  const std::string text = text_in(value);
-  Problem expected = "expected";
-  for (const auto& [word, meaning] : words) {
-    if (word == text) {
-      target = meaning;
-      return {};
-    }
-    expected += std::string(word == words.front().first ? " \"" : ", \"") + word + "\"";
-  }
-  return expected;
+ValueType<CpuPool::Source> source() {
+  return one_of<CpuPool::Source>({{"isolated", CpuPool::Source::Isolated}, {"rest", CpuPool::Source::Rest}});
 }
 
-template <typename T, size_t N>
-std::string word_for(const T& value, const Words<T, N>& words) {
-  return std::ranges::find(words, value, [](const auto& word) { return word.second; })->first;
+ValueType<Level> within() {
+  return one_of<Level>({{"machine", Level::Machine},
+                        {"package", Level::Package},
+                        {"die", Level::Die},
+                        {"node", Level::Node},
+                        {"l3", Level::L3},
+                        {"l2", Level::L2},
+                        {"core", Level::Core}},
+                       kComma);
 }
 
 // Of the names of systemd's units: a pool's name appears in URLs, metrics and messages.
 Problem read_name(const Value& value, std::string& target) {
   constexpr size_t kLongest = 64;
-  constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
   const std::string name = text_in(value);
-  if (name.empty() || name.size() > kLongest || name.find_first_not_of(kAllowed) != std::string::npos)
+  if (name.size() > kLongest || !is_word(name, "._-"))
     return "expected 1 to 64 letters, digits, dots, hyphens or underscores";
   target = name;
   return {};
 }
 
 // The words' CPUs are known once the node is (resolve_cpu_pools()).
-Problem read_cpus(const Value& value, CpuPool& pool) {
-  const std::string text = text_in(value);
-  const auto* const word = std::ranges::find(kSources, text, [](const auto& each) { return std::string(each.first); });
-  if (word != kSources.end()) {
-    pool.source = word->second;
-    return {};
-  }
+Problem read_pool_cpus(const Value& value, CpuPool& pool) {
+  if (source().parse(value, pool.source).empty()) return {};
   const Problem problem = cpu_list().parse(value, pool.cpus);
   if (problem.empty()) return pool.cpus.empty() ? "expected at least one CPU" : Problem();
   return problem + ", or \"isolated\", or \"rest\"";
@@ -77,53 +50,55 @@ Problem read_cpus(const Value& value, CpuPool& pool) {
 Problem read_within(const Value& value, CpuPool& pool) {
   const std::string text = text_in(value);
   pool.never_crosses = text.starts_with('!');
-  return read_word(Value::string(text.substr(pool.never_crosses ? 1 : 0)), kLevels, pool.within);
+  return within().parse(Value::string(text.substr(pool.never_crosses ? 1 : 0)), pool.within);
 }
 
 // -1: unchanged.
-Problem read_latency(const Value& value, CpuPool& pool) {
+Problem read_latency(const Value& value, std::optional<uint32_t>& target) {
   constexpr uint32_t kMost = 1'000'000;
-  pool.latency_us.reset();
+  target.reset();
   const std::string text = value.literal() ? *value.literal() : std::string();
   if (text == "-1") return {};
   const auto microseconds = parse_number<uint32_t>(text);
   if (!microseconds || *microseconds > kMost) return "expected -1 or microseconds, 0 to 1000000";
-  pool.latency_us = *microseconds;
+  target = *microseconds;
   return {};
 }
 
-struct Key {
-  const char* name;
-  Problem (*parse)(const Value&, CpuPool&);
-};
+Value shown_pool_cpus(const CpuPool& pool) {
+  return pool.source == CpuPool::Source::List ? Value::string(pool.cpus.to_string()) : source().show(pool.source);
+}
 
-constexpr std::array kKeys{
-    Key{"name", [](const Value& value, CpuPool& pool) { return read_name(value, pool.name); }},
-    Key{"cpus", read_cpus},
-    Key{"kind", [](const Value& value, CpuPool& pool) { return read_word(value, kKinds, pool.kind); }},
-    Key{"threads", [](const Value& value, CpuPool& pool) { return read_word(value, kThreads, pool.threads); }},
-    Key{"order", [](const Value& value, CpuPool& pool) { return read_word(value, kOrders, pool.order); }},
-    Key{"within", read_within},
-    Key{"latency_us", read_latency},
-    Key{"low_noise", [](const Value& value, CpuPool& pool) { return boolean().parse(value, pool.low_noise); }}};
+Value shown_within(const CpuPool& pool) {
+  return Value::string((pool.never_crosses ? "!" : "") + text_in(within().show(pool.within)));
+}
 
-Problem unknown(const std::string& key) {
-  Problem problem = "unknown key " + key + "; allowed:";
-  for (const Key& known : kKeys) problem += std::string(&known == kKeys.data() ? " " : ", ") + known.name;
-  return problem;
+Value shown_latency(const std::optional<uint32_t>& limit) {
+  return Value::number(limit ? std::to_string(*limit) : "-1");
+}
+
+const std::vector<TableKey<CpuPool>>& pool_keys() {
+  using Kind = CpuPool::Kind;
+  using Threads = CpuPool::Threads;
+  using Order = CpuPool::Order;
+  static const std::vector<TableKey<CpuPool>> kKeys{
+      table_key("name", {read_name, Value::string}, &CpuPool::name).required(),
+      TableKey<CpuPool>{"cpus", read_pool_cpus, shown_pool_cpus}.required(),
+      table_key("kind", one_of<Kind>({{"exclusive", Kind::Exclusive}, {"shared", Kind::Shared}}, kComma),
+                &CpuPool::kind)
+          .required(),
+      table_key("threads",
+                one_of<Threads>({{"one", Threads::One}, {"all", Threads::All}, {"any", Threads::Any}}, kComma),
+                &CpuPool::threads),
+      table_key("order", one_of<Order>({{"pack", Order::Pack}, {"spread", Order::Spread}}, kComma), &CpuPool::order),
+      {"within", read_within, shown_within},
+      table_key("latency_us", {read_latency, shown_latency}, &CpuPool::latency_us),
+      table_key("low_noise", boolean(), &CpuPool::low_noise)};
+  return kKeys;
 }
 
 Problem read_pool(const Value& table, CpuPool& pool) {
-  for (const auto& [key, value] : table.members()) {
-    const auto* const known =
-        std::ranges::find(kKeys, key, [](const Key& each) { return std::string_view(each.name); });
-    if (known == kKeys.end()) return unknown(key);
-    const Problem problem = known->parse(value, pool);
-    if (!problem.empty()) return key + ": " + problem;
-  }
-  for (const char* required : {"name", "cpus", "kind"}) {
-    if (!table.find(required)) return std::string(required) + " is missing";
-  }
+  if (const Problem problem = read_table(table, pool_keys(), pool); !problem.empty()) return problem;
   const bool has_effect = !pool.latency_us || pool.kind == CpuPool::Kind::Exclusive;
   return has_effect ? Problem()
                     : "latency_us: only CPUs of a pool of the kind exclusive are granted, so it has no effect";
@@ -156,28 +131,11 @@ Problem read_pools(const Value& value, CpuPools& target) {
   return {};
 }
 
-std::string cpus_of(const CpuPool& pool) {
-  return pool.source == CpuPool::Source::List ? pool.cpus.to_string() : word_for(pool.source, kSources);
-}
-
-Value shown(const CpuPool& pool) {
-  return Value::object({{"name", Value::string(pool.name)},
-                        {"cpus", Value::string(cpus_of(pool))},
-                        {"kind", Value::string(word_for(pool.kind, kKinds))},
-                        {"threads", Value::string(word_for(pool.threads, kThreads))},
-                        {"order", Value::string(word_for(pool.order, kOrders))},
-                        {"within", Value::string((pool.never_crosses ? "!" : "") + word_for(pool.within, kLevels))},
-                        {"latency_us", Value::number(pool.latency_us ? std::to_string(*pool.latency_us) : "-1")},
-                        {"low_noise", Value::boolean(pool.low_noise)}});
-}
-
 }  // namespace
 
 ValueType<CpuPools> cpu_pools() {
   return {.parse = read_pools, .show = [](const CpuPools& pools) {
-            std::vector<Value> items;
-            for (const CpuPool& pool : pools) items.push_back(shown(pool));
-            return Value::array(std::move(items));
+            return array_of(pools, [](const CpuPool& pool) { return show_table(pool, pool_keys()); });
           }};
 }
 

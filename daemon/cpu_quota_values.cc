@@ -18,35 +18,27 @@ constexpr size_t kMostQuotas = 1024;
 constexpr const char* kExpectedQuotas =
     "expected a section of at most 1024 users and groups, such as \"@quant\" = {pools = [\"fast\"], count = 8}";
 
-Problem read_pools(const Value& value, std::set<std::string>& target) {
-  constexpr const char* kNames = "pools: expected a list of at most 64 names of pools";
+Problem read_quota_pools(const Value& value, std::set<std::string>& target) {
+  constexpr const char* kNames = "expected a list of at most 64 names of pools";
   if (value.kind() != Value::Kind::Array || value.items().size() > kMostPools) return kNames;
   for (const Value& item : value.items()) {
     if (!item.as_string()) return kNames;
-    if (!target.insert(*item.as_string()).second) return "pools: " + *item.as_string() + " is listed twice";
+    if (!target.insert(*item.as_string()).second) return *item.as_string() + " is listed twice";
   }
   return {};
 }
 
-Problem read_count(const Value& value, uint32_t& target) {
-  const auto count = value.as_unsigned();
-  if (!count || *count > CpuSet::kMaxCpus)
-    return "count: expected a whole number from 0 to " + std::to_string(CpuSet::kMaxCpus);
-  target = static_cast<uint32_t>(*count);
-  return {};
+Value shown_quota_pools(const std::set<std::string>& pools) { return array_of(pools, Value::string); }
+
+const std::vector<TableKey<CpuQuota>>& quota_keys() {
+  static const std::vector<TableKey<CpuQuota>> kKeys{
+      table_key("pools", {read_quota_pools, shown_quota_pools}, &CpuQuota::pools).required(),
+      table_key("count", up_to<uint32_t>(CpuSet::kMaxCpus), &CpuQuota::count).required()};
+  return kKeys;
 }
 
 Problem read_quota(const Value& table, CpuQuota& quota) {
-  if (!table.is_object()) return "expected {pools = [\"fast\"], count = 8}";
-  for (const auto& [key, value] : table.members()) {
-    if (key != "pools" && key != "count") return "unknown key " + key + "; allowed: pools, count";
-    Problem problem = key == "pools" ? read_pools(value, quota.pools) : read_count(value, quota.count);
-    if (!problem.empty()) return problem;
-  }
-  for (const char* required : {"pools", "count"}) {
-    if (!table.find(required)) return std::string(required) + " is missing";
-  }
-  return {};
+  return table.is_object() ? read_table(table, quota_keys(), quota) : "expected {pools = [\"fast\"], count = 8}";
 }
 
 Problem read_quotas(const Value& value, std::optional<NamedCpuQuotas>& target) {
@@ -59,12 +51,6 @@ Problem read_quotas(const Value& value, std::optional<NamedCpuQuotas>& target) {
   }
   target = std::move(found);
   return {};
-}
-
-Value shown(const CpuQuota& quota) {
-  std::vector<Value> pools;
-  for (const std::string& pool : quota.pools) pools.push_back(Value::string(pool));
-  return Value::object({{"pools", Value::array(std::move(pools))}, {"count", number(quota.count)}});
 }
 
 Failure refused(const std::string& problem) {
@@ -103,7 +89,7 @@ ValueType<std::optional<NamedCpuQuotas>> cpu_quotas() {
   return {.parse = read_quotas, .show = [](const std::optional<NamedCpuQuotas>& quotas) {
             if (!quotas) return Value::null();
             std::vector<json::Member> members;
-            for (const auto& [name, quota] : *quotas) members.push_back({name, shown(quota)});
+            for (const auto& [name, quota] : *quotas) members.push_back({name, show_table(quota, quota_keys())});
             return Value::object(std::move(members));
           }};
 }

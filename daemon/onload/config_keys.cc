@@ -29,40 +29,30 @@ ValueType<onload::UsersPolicy> users_policy() {
 }
 
 ValueType<onload::AtStart> at_start() {
-  return {.parse = [](const Value& value, onload::AtStart& target) -> Problem {
-            const std::string text = text_in(value);
-            if (text != "apply" && text != "observe") return "expected \"apply\" or \"observe\"";
-            target = text == "apply" ? onload::AtStart::Apply : onload::AtStart::Observe;
-            return {};
-          },
-          .show =
-              [](const onload::AtStart& at_start) {
-                return Value::string(at_start == onload::AtStart::Apply ? "apply" : "observe");
-              }};
+  return one_of<onload::AtStart>({{"apply", onload::AtStart::Apply}, {"observe", onload::AtStart::Observe}});
 }
 
 ValueType<std::vector<AllowedParameter>> allowed_parameters() {
-  return {.parse = [](const Value& value, std::vector<AllowedParameter>& target) -> Problem {
-            constexpr const char* kExpected =
-                "expected a list of MODULE.NAME and MODULE.NAME=VALUE, such as [\"sfc_char.phys_mode_gid=1042\"]";
-            if (value.kind() != Value::Kind::Array) return kExpected;
-            std::vector<AllowedParameter> found;
-            for (const Value& item : value.items()) {
-              std::optional<AllowedParameter> allowed = parse_allowed_parameter(text_in(item));
-              if (!allowed) return kExpected;
-              found.push_back(*std::move(allowed));
-            }
-            target = std::move(found);
-            return {};
-          },
-          .show =
-              [](const std::vector<AllowedParameter>& parameters) {
-                std::vector<Value> texts;
-                for (const auto& [module, name, value] : parameters) {
-                  texts.push_back(Value::string(module + "." + name + (value ? "=" + *value : "")));
-                }
-                return Value::array(std::move(texts));
-              }};
+  return {
+      .parse = [](const Value& value, std::vector<AllowedParameter>& target) -> Problem {
+        constexpr const char* kExpected =
+            "expected a list of MODULE.NAME and MODULE.NAME=VALUE, such as [\"sfc_char.phys_mode_gid=1042\"]";
+        if (value.kind() != Value::Kind::Array) return kExpected;
+        std::vector<AllowedParameter> found;
+        for (const Value& item : value.items()) {
+          std::optional<AllowedParameter> allowed = parse_allowed_parameter(text_in(item));
+          if (!allowed) return kExpected;
+          found.push_back(*std::move(allowed));
+        }
+        target = std::move(found);
+        return {};
+      },
+      .show =
+          [](const std::vector<AllowedParameter>& parameters) {
+            return array_of(parameters, [](const AllowedParameter& allowed) {
+              return Value::string(allowed.module + "." + allowed.name + (allowed.value ? "=" + *allowed.value : ""));
+            });
+          }};
 }
 
 }  // namespace
