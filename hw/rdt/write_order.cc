@@ -80,21 +80,6 @@ void write_masks(std::vector<Write>& writes, CacheId cache, std::vector<Move> mo
   }
 }
 
-// nullopt: that of a foreign group.
-std::optional<ClosId> home_of(const Observed& observed, CpuId cpu) {
-  for (const auto& [clos, group] : observed.classes) {
-    if (group.cpus.contains(cpu)) return clos;
-  }
-  return std::nullopt;
-}
-
-WayMask ways_now(const Observed& observed, ClosId clos, CacheId cache) {
-  const auto group = observed.classes.find(clos);
-  if (group == observed.classes.end()) return {};
-  const auto ways = group->second.ways.find(cache);
-  return ways == group->second.ways.end() ? WayMask() : ways->second;
-}
-
 unsigned min_ways_of(const Cats& cats, CacheId cache) {
   const auto found = cats.find(cache.level);
   return std::max(found == cats.end() ? 1 : found->second.min_ways, 1U);
@@ -104,7 +89,7 @@ std::vector<Write> mask_writes(const Observed& observed, const Setting& wanted, 
   std::map<CacheId, std::vector<Move>> moves;
   for (const auto& [clos, caches] : wanted.ways) {
     for (const auto& [cache, goal] : caches) {
-      const WayMask now = ways_now(observed, clos, cache);
+      const WayMask now = observed.ways_of(clos, cache).value_or(WayMask());
       const std::optional<Split> split = wanted.split_of(clos, cache);
       if (now == goal && observed.split_of(clos, cache) == split) continue;
       moves[cache].push_back({.clos = clos, .before = now, .now = now, .goal = goal, .split = split});
@@ -124,7 +109,7 @@ std::vector<Write> write_order(const Observed& observed, const Setting& wanted, 
   CpuSet leaving;
   std::map<ClosId, CpuSet> entering;
   for (const auto& [cpu, clos] : wanted.cpus) {
-    const std::optional<ClosId> now = home_of(observed, cpu);
+    const std::optional<ClosId> now = observed.class_of(cpu);
     if (now == clos) continue;
     const bool waits = now && now != kRootClass && !masks.empty();
     if (clos == kRootClass || waits) leaving.add(cpu);
