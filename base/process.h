@@ -5,20 +5,15 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
 
 namespace nrd {
 
-// Field 22 of /proc/PID/stat (proc(5)): clock ticks from boot to its start. "4711 (feed handler) S 1 ...": the name is
-// between the first "(" and the last ")" and may contain anything. nullopt: not such a line.
-std::optional<uint64_t> start_in(std::string_view stat);
-
 struct Process {
-  UniqueFd fd;  // pidfd_open(2): readable when all of its threads have exited
-  uint64_t start = 0;
+  UniqueFd fd;         // pidfd_open(2): readable when all of its threads have exited
+  uint64_t start = 0;  // clock ticks after boot
 };
 
 // nullopt: there is no such process, or it is a zombie.

@@ -134,7 +134,7 @@ Result<std::optional<Task>> process_matching(pid_t id, const std::vector<std::st
 }  // namespace
 
 std::optional<TaskStat> parse_task_stat(std::string_view stat) {
-  constexpr size_t kState = 0;  // counted after the name, which may contain blanks and parentheses
+  constexpr size_t kState = 0;  // counted after the name
   constexpr size_t kFlags = 6;
   constexpr size_t kStart = 19;
   const size_t name_end = stat.rfind(") ");

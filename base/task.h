@@ -31,7 +31,8 @@ struct Task {
   friend auto operator<=>(const Task&, const Task&) = default;
 };
 
-// Of /proc/ID/stat (proc(5)).
+// Of /proc/ID/stat (proc(5)): "4711 (feed handler) S 1 ...". The name is between the first "(" and the last ")" and may
+// contain anything.
 struct TaskStat {
   char state = '?';                                              // field 3; Z: a zombie
   uint32_t flags = 0;                                            // field 9

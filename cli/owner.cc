@@ -1,7 +1,7 @@
 #include "cli/owner.h"
 
 #include "base/file.h"
-#include "base/process.h"
+#include "base/task.h"
 
 namespace nrd::cli {
 
@@ -16,9 +16,9 @@ struct ThisProcess {
 Result<ThisProcess> find_this_process() {
   const std::optional<std::string> stat = TRY(read_file("/proc/self/stat"));
   const std::string text = stat.value_or("");
-  const std::optional<uint64_t> start = start_in(text);
-  if (!start) return fail(ErrorCode::Internal, "cannot identify this process in /proc");
-  return ThisProcess{text.substr(0, text.find(' ')), *start};
+  const std::optional<TaskStat> found = parse_task_stat(text);
+  if (!found) return fail(ErrorCode::Internal, "cannot identify this process in /proc");
+  return ThisProcess{text.substr(0, text.find(' ')), found->start};
 }
 
 }  // namespace

@@ -6,12 +6,18 @@
 
 #include <string>
 
+#include "base/task.h"
+
 namespace nrd::process_test {
 
 using nrd::open_process;
-using nrd::start_in;
 
 namespace {
+
+std::optional<uint64_t> start_in(const std::string& text) {
+  const auto stat = parse_task_stat(text);
+  return stat ? std::optional(stat->start) : std::nullopt;
+}
 
 constexpr const char* kBefore = " S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 ";
 
