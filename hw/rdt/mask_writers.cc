@@ -42,6 +42,16 @@ std::string obstacle() {
          " RMIDs for " + std::to_string(*classes) + " classes";
 }
 
+Result<void> write_to_resctrl(const WaysWrite& write, bool cdp) {
+  const auto line = [&](const char* of, WayMask ways) {
+    return "L" + std::to_string(write.cache.level) + of + ":" + std::to_string(write.cache.value) + "=" + ways.hex() +
+           "\n";
+  };
+  const Split split = write.split.value_or(Split{.code = write.ways, .data = write.ways});
+  return write_line(directory_of(write.clos), "schemata",
+                    cdp ? line("CODE", split.code) + line("DATA", split.data) : line("", write.ways));
+}
+
 }  // namespace
 
 void MaskWriters::start() {
@@ -84,11 +94,10 @@ Result<void> MaskWriters::await_locks() const {
   return choice_.is_libpqos ? pqos_->await_lock() : Result<void>();
 }
 
-MaskWriter& MaskWriters::writer_for(const WaysWrite& write) {
+Result<void> MaskWriters::set_ways(const WaysWrite& write, bool cdp) {
   const bool has_holes = !write.ways.is_contiguous() ||
                          (write.split && !(write.split->code.is_contiguous() && write.split->data.is_contiguous()));
-  if (choice_.is_libpqos && !has_holes) return *pqos_;
-  return resctrl_;
+  return choice_.is_libpqos && !has_holes ? pqos_->set_ways(write) : write_to_resctrl(write, cdp);
 }
 
 Result<CacheView> read_cache_view(const Cats& cats) {

@@ -1,4 +1,6 @@
-// Selects the mask writer: libpqos where its view of caches and classes equals resctrl's, else the files of resctrl.
+// Writes the masks of classes of service: through libpqos where its view of caches and classes equals resctrl's, else
+// through the files of resctrl (Documentation/filesystems/resctrl). Both write the same, and both are read back.
+//
 // libpqos takes the number of caches and their ids from CPUID, which is wrong wherever an L3 cache is not a socket on
 // Intel, and it needs every class for itself.
 //
@@ -8,10 +10,9 @@
 
 #include <memory>
 
-#include "hw/rdt/mask_writer.h"
 #include "hw/rdt/pqos.h"
-#include "hw/rdt/resctrl_writer.h"
 #include "hw/rdt/types.h"
+#include "hw/rdt/write_order.h"
 
 namespace nrd::rdt {
 
@@ -29,12 +30,11 @@ class MaskWriters {
   const MaskWriterChoice& choice() const { return choice_; }
   // Checks that the locks needed for writing are free; waits briefly. Busy names the holder.
   Result<void> await_locks() const;
-  // A mask with holes always goes to resctrl: libpqos refuses it.
-  MaskWriter& writer_for(const WaysWrite& write);
+  // A mask with holes always goes to resctrl: libpqos refuses it. `cdp`: write both masks, of code and of data.
+  Result<void> set_ways(const WaysWrite& write, bool cdp);
 
  private:
   std::unique_ptr<Pqos> pqos_;  // null: not started
-  ResctrlWriter resctrl_;
   MaskWriterChoice choice_;
   std::string why_no_pqos_;
   bool has_started_ = false;

@@ -159,7 +159,7 @@ Pqos::~Pqos() {
   pqos_fini();
 }
 
-Result<void> Pqos::set_ways(const WaysWrite& write, bool /*cdp*/) {
+Result<void> Pqos::set_ways(const WaysWrite& write) {
   TRY(lock_.take());
   const auto fill = [&write](auto& setting) {
     setting.class_id = write.clos.value;

@@ -16,28 +16,43 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
-#include "base/ids.h"
 #include "base/log.h"
 #include "base/result.h"
-#include "base/way_mask.h"
 #include "hw/rdt/locks.h"
-#include "hw/rdt/mask_writer.h"
+#include "hw/rdt/write_order.h"
 
 namespace nrd::rdt {
 
-class Pqos final : public MaskWriter {
+// Caches and classes as libpqos or resctrl sees them.
+struct CacheView {
+  struct Level {
+    std::set<uint32_t> ids;
+    unsigned ways = 0;
+    bool cdp = false;
+    friend bool operator==(const Level&, const Level&) = default;
+  };
+  std::map<unsigned, Level, std::greater<>> levels;  // those that are allocated
+  unsigned classes = 0;
+  friend bool operator==(const CacheView&, const CacheView&) = default;
+};
+
+class Pqos {
  public:
   // Whether it fails or not, only groups that existed before remain.
   static Result<std::unique_ptr<Pqos>> start();
-  ~Pqos() override;
+  ~Pqos();
   Pqos(const Pqos&) = delete;
   Pqos& operator=(const Pqos&) = delete;
 
-  Result<void> set_ways(const WaysWrite& write, bool cdp) override;
+  Result<void> set_ways(const WaysWrite& write);
   // Checks that its lock is free; waits briefly. Busy names the holder.
   Result<void> await_lock() const {
     return lock_.take().map([this] { lock_.let_go(); });

@@ -250,7 +250,7 @@ class ResctrlRdt final : public Rdt {
   }
 
   Result<void> apply(const WaysWrite& write) {
-    return writers_.writer_for(write).set_ways(write, cat_of(write.cache).cdp).map_error([&](Error error) {
+    return writers_.set_ways(write, cat_of(write.cache).cdp).map_error([&](Error error) {
       return explained(std::move(error), not_taken(write.clos, write.cache, write.ways, write.split));
     });
   }
