@@ -79,11 +79,7 @@ Result<void> write_limits(const Limits& limits) {
     for (const auto& [cache, value] : caches) {
       const std::string line = "MB:" + std::to_string(cache.value) + "=" + std::to_string(value) + "\n";
       const Result<void> written = write_line(directory_of(clos), "schemata", line);
-      if (written) continue;
-      Error error = written.error();
-      error.message = limit_of(clos, cache, value);
-      if (const std::string refusal = last_cmd_status(); !refusal.empty()) error.detail += "; kernel: " + refusal;
-      return Failure(std::move(error));
+      if (!written) return Failure(refused_write(written.error(), limit_of(clos, cache, value)));
     }
   }
   return {};

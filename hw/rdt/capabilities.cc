@@ -4,24 +4,10 @@
 
 #include "base/cpuinfo.h"
 #include "base/file.h"
-#include "base/number.h"
 #include "hw/rdt/bandwidth.h"
 #include "hw/rdt/resctrl.h"
 
 namespace nrd::rdt {
-namespace {
-
-std::string info_path(const char* file) { return std::string(kResctrl) + "/info/" + file; }
-
-Result<std::optional<unsigned>> parse_line(const char* file, const std::optional<std::string>& text) {
-  if (!text) return std::nullopt;
-  const auto value = parse_number<unsigned>(trimmed(*text));
-  if (value && text->ends_with('\n')) return value;
-  return fail(ErrorCode::Hardware, "unexpected content in a resctrl file",
-              info_path(file) + ": \"" + text->substr(0, 80) + "\"");
-}
-
-}  // namespace
 
 Capabilities flags_in(std::string_view cpuinfo) {
   Capabilities flags;
@@ -39,8 +25,8 @@ Capabilities flags_in(std::string_view cpuinfo) {
 
 Result<std::optional<MbaInfo>> parse_mba_info(const std::optional<std::string>& bandwidth_gran,
                                               const std::optional<std::string>& min_bandwidth) {
-  const auto step = TRY(parse_line("MB/bandwidth_gran", bandwidth_gran));
-  const auto least = TRY(parse_line("MB/min_bandwidth", min_bandwidth));
+  const auto step = TRY(parse_info("MB/bandwidth_gran", bandwidth_gran));
+  const auto least = TRY(parse_info("MB/min_bandwidth", min_bandwidth));
   if (!step || !least) return std::nullopt;
   return MbaInfo{.step = *step, .least = *least, .unit = MbaUnit::Percent, .most = 100};
 }

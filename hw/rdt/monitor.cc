@@ -165,7 +165,7 @@ std::optional<Monitoring> parse_monitoring(const std::optional<std::string>& num
 
 std::optional<Monitoring> read_monitoring() {
   const auto read = [](const char* file) {
-    return read_file(std::string(kResctrl) + "/info/L3_MON/" + file).value_or(std::nullopt);
+    return read_file(info_path(std::string("L3_MON/") + file)).value_or(std::nullopt);
   };
   std::optional<Monitoring> monitoring = parse_monitoring(read("num_rmids"), read("mon_features"));
   if (monitoring)

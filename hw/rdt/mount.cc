@@ -16,7 +16,7 @@
 namespace nrd::rdt {
 namespace {
 
-bool has_info(const char* folder) { return ::access((std::string(kResctrl) + "/info/" + folder).c_str(), F_OK) == 0; }
+bool has_info(const char* folder) { return ::access(info_path(folder).c_str(), F_OK) == 0; }
 
 // Documentation/arch/x86/resctrl.rst, "mount".
 std::string mount_options(MbaUnit unit) {

@@ -264,9 +264,7 @@ class ResctrlRdt final : public Rdt {
   static Error explained(Error error, std::string message) {
     if (error.code == ErrorCode::Busy) error.detail = error.message + ": " + error.detail;  // the holder of a lock
     error.code = ErrorCode::Hardware;  // a converge that has begun is not simply retried
-    error.message = std::move(message);
-    if (const std::string refusal = last_cmd_status(); !refusal.empty()) error.detail += "; kernel: " + refusal;
-    return error;
+    return refused_write(std::move(error), std::move(message));
   }
 
   // Without ways if its level is no longer allocated.

@@ -24,20 +24,18 @@ Failure unexpected(const std::string& path, std::string_view text) {
               path + ": \"" + std::string(text.substr(0, 80)) + "\"");
 }
 
-Error within(const std::string& directory, Error error) {
-  error.detail = kResctrl + directory + "/" + error.detail;
-  return error;
-}
-
 std::string path_of(const std::string& directory, const char* file) { return kResctrl + directory + "/" + file; }
 
-// One number and a line end. nullopt: there is no such file.
-template <int kBase>
-Result<std::optional<uint32_t>> parse_info(const char* file, const std::optional<std::string>& text) {
+// Of a file of the group. nullopt: the group does not exist.
+template <typename T>
+Result<std::optional<T>> parsed(const std::string& directory, Result<std::optional<std::string>> read,
+                                Result<T> (*parse)(std::string_view)) {
+  const std::optional<std::string> text = TRY(std::move(read));
   if (!text) return std::nullopt;
-  const std::optional<uint32_t> value = parse_number<uint32_t>(trimmed(*text), kBase);
-  if (!value || !text->ends_with('\n')) return unexpected(path_of("/info/L3", file), *text);
-  return value;
+  return parse(*text).map([](T value) { return std::optional(std::move(value)); }).map_error([&directory](Error error) {
+    error.detail = kResctrl + directory + "/" + error.detail;
+    return error;
+  });
 }
 
 // The line of one resource, without its name and padding: at the start, after a line end, or after the
@@ -169,9 +167,9 @@ Result<std::vector<pid_t>> parse_tasks(std::string_view tasks) {
 Result<std::optional<Cat>> parse_cat_info(const std::optional<std::string>& cbm_mask,
                                           const std::optional<std::string>& min_cbm_bits,
                                           const std::optional<std::string>& shareable_bits) {
-  const auto cbm = parse_info<16>("cbm_mask", cbm_mask);
-  const auto min_ways = parse_info<10>("min_cbm_bits", min_cbm_bits);
-  const auto shareable = parse_info<16>("shareable_bits", shareable_bits);
+  const auto cbm = parse_info("L3/cbm_mask", cbm_mask, 16);
+  const auto min_ways = parse_info("L3/min_cbm_bits", min_cbm_bits);
+  const auto shareable = parse_info("L3/shareable_bits", shareable_bits, 16);
   for (const auto* answer : {&cbm, &min_ways, &shareable}) {
     if (!*answer) return Failure(answer->error());
   }
@@ -183,6 +181,15 @@ Result<std::optional<Cat>> parse_cat_info(const std::optional<std::string>& cbm_
 }
 
 bool is_mounted() { return ::access(path_of("", "info").c_str(), F_OK) == 0; }
+
+std::string info_path(const std::string& file) { return std::string(kResctrl) + "/info/" + file; }
+
+Result<std::optional<uint32_t>> parse_info(const std::string& file, const std::optional<std::string>& text, int base) {
+  if (!text) return std::nullopt;
+  const std::optional<uint32_t> value = parse_number<uint32_t>(trimmed(*text), base);
+  if (!value || !text->ends_with('\n')) return unexpected(info_path(file), *text);
+  return value;
+}
 
 namespace {
 
@@ -254,7 +261,7 @@ Result<unsigned> read_classes() {
   for (const char* folder : {"L3", "L3CODE", "L3DATA", "L2", "L2CODE", "L2DATA", "MB"}) {
     const std::string name = folder + std::string("/num_closids");
     const std::optional<std::string> text = TRY(read_file(path_of("/info", name.c_str())));
-    const std::optional<uint32_t> classes = TRY(parse_info<10>("num_closids", text));
+    const std::optional<uint32_t> classes = TRY(parse_info("L3/num_closids", text));
     if (classes) least = std::min(least.value_or(*classes), *classes);
   }
   if (!least) return fail(ErrorCode::Hardware, "cannot read the number of classes of service from resctrl");
@@ -262,36 +269,20 @@ Result<unsigned> read_classes() {
 }
 
 Result<std::optional<Masks>> read_masks(const std::string& directory) {
-  const std::optional<std::string> text = TRY(read_file(path_of(directory, "schemata")));
-  if (!text) return std::nullopt;
-  Result<Masks> masks = parse_masks(*text);
-  if (!masks) return Failure(within(directory, masks.error()));
-  return *std::move(masks);
+  return parsed(directory, read_file(path_of(directory, "schemata")), parse_masks);
 }
 
 Result<std::optional<CpuSet>> read_cpus(const std::string& directory) {
-  const std::optional<std::string> text = TRY(read_one_line(path_of(directory, "cpus_list")));
-  if (!text) return std::nullopt;
-  Result<CpuSet> cpus = parse_cpus(*text);
-  if (!cpus) return Failure(within(directory, cpus.error()));
-  return *std::move(cpus);
+  return parsed(directory, read_one_line(path_of(directory, "cpus_list")), parse_cpus);
 }
 
 Result<std::optional<std::vector<pid_t>>> read_tasks(const std::string& directory) {
   constexpr size_t kLimit = size_t{64} << 20;  // of 4,194,304 tasks, which is all that a kernel has (PID_MAX_LIMIT)
-  const std::optional<std::string> text = TRY(read_file(path_of(directory, "tasks"), kLimit));
-  if (!text) return std::nullopt;
-  Result<std::vector<pid_t>> tasks = parse_tasks(*text);
-  if (!tasks) return Failure(within(directory, tasks.error()));
-  return *std::move(tasks);
+  return parsed(directory, read_file(path_of(directory, "tasks"), kLimit), parse_tasks);
 }
 
 Result<std::optional<std::map<CacheId, uint32_t>>> read_limits(const std::string& directory) {
-  const std::optional<std::string> text = TRY(read_file(path_of(directory, "schemata")));
-  if (!text) return std::nullopt;
-  Result<std::map<CacheId, uint32_t>> limits = parse_mb(*text);
-  if (!limits) return Failure(within(directory, limits.error()));
-  return *std::move(limits);
+  return parsed(directory, read_file(path_of(directory, "schemata")), parse_mb);
 }
 
 Result<void> add_cpus(const std::string& directory, const CpuSet& cpus) {
@@ -323,6 +314,12 @@ std::string last_cmd_status() {
   const Result<std::optional<std::string>> text = read_file(path_of("/info", "last_cmd_status"));
   if (!text || !*text || trimmed(**text) == "ok") return {};
   return std::string(trimmed(**text));
+}
+
+Error refused_write(Error error, std::string message) {
+  error.message = std::move(message);
+  if (const std::string refusal = last_cmd_status(); !refusal.empty()) error.detail += "; kernel: " + refusal;
+  return error;
 }
 
 }  // namespace nrd::rdt

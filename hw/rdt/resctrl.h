@@ -49,6 +49,12 @@ Result<std::optional<Cat>> parse_cat_info(const std::optional<std::string>& cbm_
 // True if the tree is mounted.
 bool is_mounted();
 
+// A file below info, "MB/bandwidth_gran".
+std::string info_path(const std::string& file);
+// One number and a line end, of a file below info. nullopt: there is no such file.
+Result<std::optional<uint32_t>> parse_info(const std::string& file, const std::optional<std::string>& text,
+                                           int base = 10);
+
 // The level whose caches are allocated: according to the mount, or to the CPU's flags. 3 if neither says.
 unsigned read_level(const Capabilities& flags);
 
@@ -85,5 +91,7 @@ Result<bool> write_task(const std::string& directory, pid_t thread);
 
 // Why the kernel refused the last write (info/last_cmd_status); empty if it gives no reason.
 std::string last_cmd_status();
+// An error of a write with another message, and the kernel's reason.
+Error refused_write(Error error, std::string message);
 
 }  // namespace nrd::rdt

@@ -20,12 +20,6 @@ std::string not_moved(const Task& task, ClosId to) {
          name_of(to);
 }
 
-Error explained(Error error, std::string message) {
-  error.message = std::move(message);
-  if (const std::string refusal = last_cmd_status(); !refusal.empty()) error.detail += "; kernel: " + refusal;
-  return error;
-}
-
 // Moves all threads of `task` except those in `inside`, and adds them to it.
 Result<void> move(const Task& task, ClosId to, std::set<pid_t>& inside) {
   for (int pass = 0; pass < kMaxPasses; ++pass) {
@@ -35,7 +29,7 @@ Result<void> move(const Task& task, ClosId to, std::set<pid_t>& inside) {
       if (!inside.insert(thread).second) continue;
       is_new = true;
       const Result<bool> written = write_task(directory_of(to), thread);
-      if (!written) return Failure(explained(written.error(), not_moved(task, to)));
+      if (!written) return Failure(refused_write(written.error(), not_moved(task, to)));
     }
     if (!is_new) break;
   }
@@ -55,7 +49,8 @@ Result<void> empty(ClosId clos) {
     for (const pid_t thread : *members) {
       const Result<bool> written = write_task(directory_of(kRootClass), thread);
       if (!written) {
-        return Failure(explained(written.error(), "task " + std::to_string(thread) + " did not move to class COS0"));
+        return Failure(
+            refused_write(written.error(), "task " + std::to_string(thread) + " did not move to class COS0"));
       }
     }
     members = members_of(clos);
