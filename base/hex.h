@@ -1,6 +1,9 @@
 // Bytes as hexadecimal digits, lower case, two each: "\x0a\xff" is "0aff".
 #pragma once
 
+#include <array>
+#include <charconv>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -15,6 +18,12 @@ inline std::string hex_of(std::string_view bytes) {
     hex += kDigits[byte & 15];
   }
   return hex;
+}
+
+// A number, without leading zeros: 0x7f0 is "7f0".
+inline std::string hex_number(uint32_t number) {
+  std::array<char, 8> digits{};
+  return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number, 16).ptr};
 }
 
 }  // namespace nrd

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "base/hex.h"
 #include "base/message_ids.h"
 
 namespace nrd::log {
@@ -24,7 +25,6 @@ bool under_journald() {
 }
 
 std::string escaped(std::string_view text) {
-  constexpr char kDigits[] = "0123456789abcdef";
   constexpr size_t kLongest = 2048;  // bytes of `text`
   std::string safe;
   for (const char c : text.substr(0, kLongest)) {
@@ -32,7 +32,7 @@ std::string escaped(std::string_view text) {
     if (byte >= 0x20 && byte != 0x7f) {
       safe += c;
     } else {
-      safe += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 0xf]};
+      safe += "\\x" + hex_of({&c, 1});
     }
   }
   return safe;

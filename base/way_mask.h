@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/hex.h"
+
 namespace nrd {
 
 class WayMask {
@@ -53,12 +55,7 @@ class WayMask {
     return run(lowest(), static_cast<unsigned>(std::countr_one(bits_ >> lowest())));
   }
 
-  std::string hex() const {  // "7f0", as resctrl writes it
-    constexpr char kDigits[] = "0123456789abcdef";
-    std::string text;
-    for (uint32_t rest = bits_; rest != 0; rest >>= 4) text.insert(text.begin(), kDigits[rest & 0xf]);
-    return text.empty() ? "0" : text;
-  }
+  std::string hex() const { return hex_number(bits_); }  // "7f0", as resctrl writes it
 
   std::string list() const {  // "4-10", "4,7-9": way numbers, as in messages and for RMD's clients
     std::string text;

@@ -7,7 +7,7 @@
 #include <cerrno>
 
 #include "base/errno_text.h"
-#include "base/file.h"
+#include "base/hex.h"
 #include "base/unique_fd.h"
 #include "hw/pstate/amd.h"
 #include "hw/pstate/cpu_name.h"
@@ -18,12 +18,7 @@ namespace {
 constexpr uint64_t kRatioBits = 0xFF;
 constexpr uint64_t kHwpEnabled = 1;  // IA32_PM_ENABLE bit 0; once set, IA32_PERF_CTL does nothing until reset
 
-std::string register_name(uint32_t address) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string digits;
-  for (uint32_t rest = address; rest > 0; rest /= 16) digits.insert(digits.begin(), kDigits[rest % 16]);
-  return "register 0x" + digits;
-}
+std::string register_name(uint32_t address) { return "register 0x" + hex_number(address); }
 
 uint64_t with_ratio(uint64_t word, unsigned lowest_bit, Ratio ratio) {
   return (word & ~(kRatioBits << lowest_bit)) | ((ratio.value & kRatioBits) << lowest_bit);
