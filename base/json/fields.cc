@@ -1,6 +1,7 @@
 #include "base/json/fields.h"
 
 #include <array>
+#include <charconv>
 
 namespace nrd::json {
 namespace {
@@ -56,10 +57,8 @@ Result<CpuSet> Codec<CpuSet>::read(const Value& value) {
 Result<WayMask> Codec<WayMask>::read(const Value& value) {
   const std::string* text = value.as_string();
   if (text == nullptr) return mismatch("a string", value);
-  uint32_t bits = 0;
-  const char* end = text->data() + text->size();
-  const auto [rest, error] = std::from_chars(text->data(), end, bits, 16);
-  if (error == std::errc() && rest == end && bits != 0) return WayMask(bits);
+  const std::optional<uint32_t> bits = parse_number<uint32_t>(*text, 16);
+  if (bits && *bits != 0) return WayMask(*bits);
   return fail(ErrorCode::BadRequest, quoted(*text, 64) + " is not a mask of ways");
 }
 
@@ -85,11 +84,9 @@ void Codec<Value>::write(Writer& writer, const Value& value) {
 Result<CacheId> Codec<CacheId>::read(const Value& value) {
   const std::string* text = value.as_string();
   if (text == nullptr) return mismatch("a string", value);
-  CacheId cache{.level = text->starts_with(kLevel2) ? 2U : 3U, .value = 0};
-  const char* end = text->data() + text->size();
-  const size_t prefix = cache.level == 2 ? kLevel2.size() : 0;
-  const auto [rest, error] = std::from_chars(text->data() + prefix, end, cache.value);
-  if (error == std::errc() && rest == end) return cache;
+  const bool is_l2 = text->starts_with(kLevel2);
+  const auto number = parse_number<uint32_t>(std::string_view(*text).substr(is_l2 ? kLevel2.size() : 0));
+  if (number) return CacheId{.level = is_l2 ? 2U : 3U, .value = *number};
   return fail(ErrorCode::BadRequest, quoted(*text, 64) + " is not a cache");
 }
 

@@ -17,7 +17,6 @@
 #pragma once
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -37,6 +36,7 @@
 #include "base/json/reader.h"
 #include "base/json/value.h"
 #include "base/json/writer.h"
+#include "base/number.h"
 #include "base/owner.h"
 #include "base/result.h"
 #include "base/task.h"
@@ -239,10 +239,7 @@ struct Codec<T> {
   static Result<T> read(const Value& value) {
     if (value.literal() == nullptr) return mismatch("a number", value);
     const std::string& literal = *value.literal();
-    T number{};
-    const char* end = literal.data() + literal.size();
-    const auto [rest, error] = std::from_chars(literal.data(), end, number);
-    if (error == std::errc() && rest == end) return number;
+    if (const std::optional<T> number = parse_number<T>(literal)) return *number;
     return fail(ErrorCode::BadRequest, "the number " + literal + " is out of range");
   }
   static void write(Writer& writer, T number) { writer.raw(std::to_string(number)); }

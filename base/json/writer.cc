@@ -1,5 +1,6 @@
 #include "base/json/writer.h"
 
+#include "base/hex.h"
 #include "base/utf8.h"
 
 namespace nrd::json {
@@ -8,7 +9,6 @@ namespace {
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
 
 void append_escaped(std::string& out, char c) {
-  constexpr char kDigits[] = "0123456789abcdef";
   switch (c) {
     case '"': out += "\\\""; return;
     case '\\': out += "\\\\"; return;
@@ -19,8 +19,7 @@ void append_escaped(std::string& out, char c) {
   }
   const auto byte = static_cast<unsigned char>(c);
   if (byte < 0x20 || byte == 0x7f) {
-    out += "\\u00";
-    out += {kDigits[byte >> 4], kDigits[byte & 0xf]};
+    out += "\\u00" + hex_of({&c, 1});
   } else {
     out += c;
   }
@@ -55,35 +54,22 @@ void Writer::separate() {
   if (needs_comma_) text_ += ',';
 }
 
-Writer& Writer::value(std::string_view json) {
+Writer& Writer::raw(std::string_view json) {
   separate();
   text_ += json;
   needs_comma_ = true;
   return *this;
 }
 
-Writer& Writer::begin_object() {
+Writer& Writer::begin(char bracket) {
   separate();
-  text_ += '{';
+  text_ += bracket;
   needs_comma_ = false;
   return *this;
 }
 
-Writer& Writer::end_object() {
-  text_ += '}';
-  needs_comma_ = true;
-  return *this;
-}
-
-Writer& Writer::begin_array() {
-  separate();
-  text_ += '[';
-  needs_comma_ = false;
-  return *this;
-}
-
-Writer& Writer::end_array() {
-  text_ += ']';
+Writer& Writer::end(char bracket) {
+  text_ += bracket;
   needs_comma_ = true;
   return *this;
 }
@@ -96,10 +82,9 @@ Writer& Writer::key(std::string_view name) {
   return *this;
 }
 
-Writer& Writer::string(std::string_view text) { return value(quoted(text)); }
-Writer& Writer::number(uint64_t number) { return value(std::to_string(number)); }
-Writer& Writer::boolean(bool truth) { return value(truth ? "true" : "false"); }
-Writer& Writer::null() { return value("null"); }
-Writer& Writer::raw(std::string_view json) { return value(json); }
+Writer& Writer::string(std::string_view text) { return raw(quoted(text)); }
+Writer& Writer::number(uint64_t number) { return raw(std::to_string(number)); }
+Writer& Writer::boolean(bool truth) { return raw(truth ? "true" : "false"); }
+Writer& Writer::null() { return raw("null"); }
 
 }  // namespace nrd::json

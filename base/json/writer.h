@@ -16,10 +16,10 @@ namespace nrd::json {
 
 class Writer {
  public:
-  Writer& begin_object();
-  Writer& end_object();
-  Writer& begin_array();
-  Writer& end_array();
+  Writer& begin_object() { return begin('{'); }
+  Writer& end_object() { return end('}'); }
+  Writer& begin_array() { return begin('['); }
+  Writer& end_array() { return end(']'); }
   Writer& key(std::string_view name);
   Writer& string(std::string_view text);
   Writer& number(uint64_t value);
@@ -35,7 +35,8 @@ class Writer {
   std::string take() { return std::move(text_); }
 
  private:
-  Writer& value(std::string_view json);
+  Writer& begin(char bracket);
+  Writer& end(char bracket);
   void separate();
 
   std::string text_;
