@@ -76,7 +76,7 @@ Acted await_server(const std::string& root, const Servers& before, const Clock& 
     }
     if (is_kept(before, now)) return {};
     const std::string time = std::to_string(patience->count()) + " s";
-    return failed(StepError{"control_plane", "no control plane server came up within " + time, {}, {}});
+    return failed("control_plane", "no control plane server came up within " + time);
   }
 }
 

@@ -55,8 +55,8 @@ InstalledVersion installed(const Version& version) {
 
 class OnloadHost final : public Host {
  public:
-  OnloadHost(OnloadOptions options, const Clock& clock)
-      : options_(std::move(options)), clock_(clock), versions_({}, options_.versions), known_(versions_) {}
+  OnloadHost(const LaunchConfig& config, const Access& devices, const Clock& clock)
+      : config_(config), devices_(devices), clock_(clock), versions_({}, config_.versions), known_(versions_) {}
 
   Result<ObservedState> observe() override {
     ObservedState observed;
@@ -77,7 +77,7 @@ class OnloadHost final : public Host {
     if (spec.state != State::Loaded) return with_devices(target_without_modules(spec));
     const std::optional<Version> version = TRY(if_found(known_.read(spec.version)));
     if (!version) return unknown_version(spec.version);
-    return daemon::target_of(spec, *version, running_kernel(), tree_of(spec.version), options_.parameters)
+    return daemon::target_of(spec, *version, running_kernel(), tree_of(spec.version), config_.parameters)
         .map([this](onload::Target target) { return with_devices(std::move(target)); });
   }
 
@@ -89,7 +89,7 @@ class OnloadHost final : public Host {
     if (spec.state == State::Loaded) {
       const Result<Version> version = known_.read(spec.version);
       const Result<onload::Target> target = version.and_then([&](const Version& found) {
-        return daemon::target_of(spec, found, running_kernel(), tree_of(spec.version), options_.parameters);
+        return daemon::target_of(spec, found, running_kernel(), tree_of(spec.version), config_.parameters);
       });
       checks.push_back(checked("parameters", target.map([](const onload::Target&) {})));
       if (target) checks.push_back(checked("default_route", check_driver(*target)));
@@ -102,7 +102,7 @@ class OnloadHost final : public Host {
   Result<void> may_remove_driver() override { return check_routes("sfc"); }
 
   Acted close_device_access() override { return set_device_access({.uid = 0, .gid = 0, .mode = 0}); }
-  Acted open_device_access() override { return set_device_access(options_.devices); }
+  Acted open_device_access() override { return set_device_access(devices_); }
 
   Acted end_user(const ProcessId& process, Force force) override {
     return step("end_user", signal_process(process, force == Force::Term ? Signal::Term : Signal::Kill));
@@ -125,7 +125,7 @@ class OnloadHost final : public Host {
     const LoadResult removed = remove_module(module);
     if (!removed && removed.error().cause != Cause::NotLoaded) return failed(removed.error());
     const std::optional<Module> left = TRY(step("unreadable", read_module(kRoot, module)));
-    if (left) return failed(StepError{"still_loaded", "the module " + module + " was loaded again", {}, {}});
+    if (left) return failed("still_loaded", "the module " + module + " was loaded again");
     return {};
   }
 
@@ -168,8 +168,7 @@ class OnloadHost final : public Host {
       if (Result<std::vector<LogLine>> lines = log_->read(names)) expected.kernel = *std::move(lines);
       log_.reset();
     }
-    Acted verified = verify_onload(expected, clock_);
-    return verified ? Acted() : failed(std::move(verified.error()));
+    return verify_onload(expected, clock_);
   }
 
   Result<std::vector<InstalledVersion>> versions() override {
@@ -183,8 +182,8 @@ class OnloadHost final : public Host {
   }
 
   Result<InstalledVersion> import(const std::string& name, const std::string& source) override {
-    if (!source.starts_with(options_.imports + "/") || !parts_of(source.substr(options_.imports.size() + 1))) {
-      return fail_at(ErrorCode::BadRequest, "/source", "must be below " + options_.imports,
+    if (!source.starts_with(config_.imports + "/") || !parts_of(source.substr(config_.imports.size() + 1))) {
+      return fail_at(ErrorCode::BadRequest, "/source", "must be below " + config_.imports,
                      "a directory or tar archive below onload.imports (nrd.toml)");
     }
     Result<Version> version = versions_.import(name, source);
@@ -212,7 +211,7 @@ class OnloadHost final : public Host {
   }
 
  private:
-  std::string tree_of(const std::string& version) const { return options_.versions + "/versions/" + version; }
+  std::string tree_of(const std::string& version) const { return config_.versions + "/versions/" + version; }
 
   std::string current_library() {
     const Result<std::optional<std::string>> current = versions_.current();
@@ -228,7 +227,7 @@ class OnloadHost final : public Host {
   }
 
   onload::Target with_devices(onload::Target target) const {
-    target.devices = options_.devices;
+    target.devices = devices_;
     return target;
   }
 
@@ -270,7 +269,7 @@ class OnloadHost final : public Host {
 
   // Removing the driver would cut the connection to this node.
   Result<void> check_routes(const std::string& module) const {
-    if (options_.default_route == OnloadOptions::DefaultRoute::Free) return {};
+    if (!config_.protect_default_route) return {};
     const std::vector<Interface> interfaces = TRY(read_interfaces(kRoot, {}));
     for (const Interface& interface : interfaces) {
       if (!interface.default_route || interface.driver_module != module) continue;
@@ -292,11 +291,10 @@ class OnloadHost final : public Host {
   Acted insert_file(const std::string& version, const TargetModule& module) {
     const Version tree = TRY(step("files", known_.read(version)));
     const auto modules = tree.kernels.find(running_kernel());
-    if (modules == tree.kernels.end())
-      return failed(StepError{"wrong_kernel", version + " has no modules for this kernel", {}, {}});
+    if (modules == tree.kernels.end()) return failed("wrong_kernel", version + " has no modules for this kernel");
     const auto of_module = [&](const VersionModule& one) { return one.file.name == module.name; };
     const auto found = std::ranges::find_if(modules->second, of_module);
-    if (found == modules->second.end()) return failed(StepError{"no_file", version + " has no " + module.name, {}, {}});
+    if (found == modules->second.end()) return failed("no_file", version + " has no " + module.name);
 
     for (const std::string& needed : needed_of_system(modules->second)) {
       if (std::ranges::find(found->file.depends, needed) == found->file.depends.end()) continue;
@@ -307,7 +305,8 @@ class OnloadHost final : public Host {
     return inserted ? Acted() : failed(inserted.error());
   }
 
-  const OnloadOptions options_;
+  const LaunchConfig config_;
+  const Access devices_;
   const Clock& clock_;
   const Versions versions_;
   VersionCache known_;
@@ -318,11 +317,11 @@ class OnloadHost final : public Host {
 
 }  // namespace
 
-std::unique_ptr<Host> open_onload_host(OnloadOptions options, const Clock& clock) {
-  if (const Result<void> swept = Versions({}, options.versions).sweep(); !swept) {
+std::unique_ptr<Host> open_onload_host(const LaunchConfig& config, const Access& devices, const Clock& clock) {
+  if (const Result<void> swept = Versions({}, config.versions).sweep(); !swept) {
     log::warning("ONLOAD_NOT_SWEPT", swept.error().message, {{"DETAIL", swept.error().detail}});
   }
-  return std::make_unique<OnloadHost>(std::move(options), clock);
+  return std::make_unique<OnloadHost>(config, devices, clock);
 }
 
 }  // namespace nrd::daemon

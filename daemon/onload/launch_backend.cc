@@ -79,14 +79,7 @@ Result<std::unique_ptr<LaunchBackend>> LaunchBackend::start(const Config& all, E
                                                             const Stored& stored, const Clock& clock) {
   const LaunchConfig& config = all.launch;
   const onload::Access devices = TRY(access_of(config));
-  using DefaultRoute = OnloadOptions::DefaultRoute;
-  std::unique_ptr<onload::Host> host =
-      open_onload_host({.versions = config.versions,
-                        .imports = config.imports,
-                        .devices = devices,
-                        .parameters = config.parameters,
-                        .default_route = config.protect_default_route ? DefaultRoute::Protected : DefaultRoute::Free},
-                       clock);
+  std::unique_ptr<onload::Host> host = open_onload_host(config, devices, clock);
   const auto commit = [&engine](const onload::Change& change) {
     std::promise<Result<void>> answer;
     engine.record(onload::to_documents(change), [&answer](Result<void> done) { answer.set_value(std::move(done)); });

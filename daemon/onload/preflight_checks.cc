@@ -3,27 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/onload/target.h"
+
 namespace nrd::daemon {
 namespace {
 
 using namespace onload;
 
 Check check_kernel(const Version& version, const std::string& kernel) {
-  const auto modules = version.kernels.find(kernel);
-  const auto is_onload = [](const VersionModule& module) { return module.file.name == "onload"; };
-  if (modules != version.kernels.end() && std::ranges::any_of(modules->second, is_onload)) {
-    return {"kernel", std::nullopt, kernel};
-  }
-  std::string others;
-  for (const auto& [other, found] : version.kernels) others += (others.empty() ? "" : ", ") + other;
-  return {"kernel",
-          Error{ErrorCode::BadRequest,
-                "/version",
-                version.name + " has no modules for kernel " + kernel,
-                {},
-                "a version for this kernel; this version supports: " + (others.empty() ? "none" : others),
-                {}},
-          {}};
+  const auto modules = modules_for(version, kernel);
+  return modules ? Check{"kernel", std::nullopt, kernel} : Check{"kernel", modules.error(), {}};
 }
 
 Check check_files(const Versions& versions, const std::string& name) {

@@ -11,22 +11,28 @@ namespace nrd::daemon {
 
 using namespace onload;
 
-Acted failed(StepError step_error) {
+namespace {
+
+Acted logged(StepError step_error) {
   log::warning("ONLOAD_STAGE_FAILED", step_error.message, {{"CAUSE", step_error.cause}, {"DETAIL", step_error.detail}});
   return tl::unexpected(std::move(step_error));
 }
 
-Acted failed(std::string cause, const Error& error) {
-  return failed(StepError{std::move(cause), error.message, error.detail, {}});
+}  // namespace
+
+Acted failed(std::string cause, std::string message, std::string detail) {
+  return logged({std::move(cause), std::move(message), std::move(detail), {}});
 }
+
+Acted failed(std::string cause, const Error& error) { return failed(std::move(cause), error.message, error.detail); }
 
 Acted failed(const LoadFailure& failure) {
   // EPERM means either that modules are disabled or that this process lacks the capability; only the latter can be
   // fixed in the unit.
   const bool may = failure.cause != Cause::NotAllowed || ::prctl(PR_CAPBSET_READ, CAP_SYS_MODULE) == 1;
   const std::string why = may ? "" : "; nrd lacks CAP_SYS_MODULE, install the drop-in onload.conf";
-  return failed(StepError{word_of(failure.cause), failure.message + why,
-                          failure.error == 0 ? "" : "errno " + std::to_string(failure.error), failure.log});
+  return logged({word_of(failure.cause), failure.message + why,
+                 failure.error == 0 ? "" : "errno " + std::to_string(failure.error), failure.log});
 }
 
 }  // namespace nrd::daemon

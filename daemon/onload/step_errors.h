@@ -9,7 +9,7 @@
 
 namespace nrd::daemon {
 
-onload::Acted failed(onload::StepError step_error);
+onload::Acted failed(std::string cause, std::string message, std::string detail = {});
 onload::Acted failed(std::string cause, const Error& error);
 onload::Acted failed(const onload::LoadFailure& failure);
 

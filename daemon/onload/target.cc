@@ -15,12 +15,6 @@ using onload::Spec;  // not nrd::Spec
 // The module prints these ids into seven bytes.
 constexpr uint32_t kMostId = 999999;
 
-std::string kernels_of(const Version& version) {
-  std::string text;
-  for (const auto& [kernel, modules] : version.kernels) text += (text.empty() ? "" : ", ") + kernel;
-  return text.empty() ? "none" : text;
-}
-
 ParameterValues with_ours(const Spec& spec, const Version& version, const ModuleFile& file, const std::string& tree) {
   ParameterValues values;
   const auto ours = [&](const std::string& name, const std::string& value) {
@@ -63,6 +57,16 @@ Result<void> check_modules(const Spec& spec, const Target& target) {
 
 }  // namespace
 
+Result<std::vector<VersionModule>> modules_for(const Version& version, const std::string& kernel) {
+  const auto modules = version.kernels.find(kernel);
+  const auto is_onload = [](const VersionModule& module) { return module.file.name == "onload"; };
+  if (modules != version.kernels.end() && std::ranges::any_of(modules->second, is_onload)) return modules->second;
+  std::string others;
+  for (const auto& [other, found] : version.kernels) others += (others.empty() ? "" : ", ") + other;
+  return fail_at(ErrorCode::BadRequest, "/version", version.name + " has no modules for kernel " + kernel,
+                 "a version for this kernel; this version supports: " + (others.empty() ? "none" : others));
+}
+
 Target target_without_modules(const Spec& spec) {
   return {.state = spec.state,
           .sfc = spec.sfc,
@@ -73,17 +77,12 @@ Target target_without_modules(const Spec& spec) {
 
 Result<Target> target_of(const Spec& spec, const Version& version, const std::string& kernel, const std::string& tree,
                          const std::vector<AllowedParameter>& allowed) {
-  const auto modules = version.kernels.find(kernel);
-  const auto is_onload = [](const VersionModule& module) { return module.file.name == "onload"; };
-  if (modules == version.kernels.end() || std::ranges::none_of(modules->second, is_onload)) {
-    return fail_at(ErrorCode::BadRequest, "/version", version.name + " has no modules for kernel " + kernel,
-                   "a version for this kernel; this version supports: " + kernels_of(version));
-  }
+  const std::vector<VersionModule> modules = TRY(modules_for(version, kernel));
   TRY(check_ids(spec));
   TRY(check_parameters(spec.parameters, allowed, tree));
   Target target = target_without_modules(spec);
   target.version = version.name;
-  for (const auto& [path, file] : modules->second) {
+  for (const auto& [path, file] : modules) {
     if (is_of_driver(file.name) && spec.sfc == Sfc::External) continue;
     ParameterValues values = with_ours(spec, version, file, tree);
     if (const auto line = parameter_line(file, values); !line) {

@@ -20,6 +20,8 @@ namespace nrd::daemon {
 // neither a tuning parameter nor `allowed` by root.
 Result<onload::Target> target_of(const onload::Spec& spec, const onload::Version& version, const std::string& kernel,
                                  const std::string& tree, const std::vector<AllowedParameter>& allowed);
+// The version's modules for this kernel. Fails at /version if there are none, or not that of Onload itself.
+Result<std::vector<onload::VersionModule>> modules_for(const onload::Version& version, const std::string& kernel);
 // For a spec that loads nothing.
 onload::Target target_without_modules(const onload::Spec& spec);
 

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "daemon/onload/control_plane.h"
+#include "daemon/onload/step_errors.h"
 #include "engine/onload/status.h"
 #include "hw/onload/control_plane.h"
 #include "hw/onload/devices.h"
@@ -21,49 +22,39 @@ using std::chrono::seconds;
 constexpr seconds kInterfacePatience{10};
 constexpr std::chrono::milliseconds kInterfaceLook{100};
 
-Acted step_error(std::string cause, std::string message, std::string detail = {}) {
-  return tl::unexpected(StepError{std::move(cause), std::move(message), std::move(detail), {}});
-}
-template <typename T>
-tl::expected<T, StepError> readable(Result<T> result) {
-  return std::move(result).map_error([](const Error& error) {
-    return StepError{"unreadable", error.message, error.detail, {}};
-  });
-}
-
 Acted check_module(const TargetModule& wanted, const std::string& release) {
-  const std::optional<Module> module = TRY(readable(read_module(kRoot, wanted.name)));
-  if (!module) return step_error("not_loaded", "the module " + wanted.name + " is not loaded");
-  if (module->state != ModuleState::Live) return step_error("not_live", "the module " + wanted.name + " is not live");
+  const std::optional<Module> module = TRY(step("unreadable", read_module(kRoot, wanted.name)));
+  if (!module) return failed("not_loaded", "the module " + wanted.name + " is not loaded");
+  if (module->state != ModuleState::Live) return failed("not_live", "the module " + wanted.name + " is not live");
   if (module->build_id != wanted.build_id) {
-    return step_error("other_module", "the module " + wanted.name + " was loaded from an unexpected file",
-                      module->build_id + " instead of " + wanted.build_id);
+    return failed("other_module", "the module " + wanted.name + " was loaded from an unexpected file",
+                  module->build_id + " instead of " + wanted.build_id);
   }
   if (wanted.name == "onload" && !release.empty() && module->version != release) {
-    return step_error("other_version", "the module onload is of release " + module->version + ", expected " + release);
+    return failed("other_version", "the module onload is of release " + module->version + ", expected " + release);
   }
   return {};
 }
 
 // libonload.so makes the same query when an application starts.
 Acted check_interface(const std::string& release) {
-  const std::optional<InterfaceVersion> listed = TRY(readable(read_interface_version(kRoot)));
-  if (!listed) return step_error("interface", "the module does not report its interface");
+  const std::optional<InterfaceVersion> listed = TRY(step("unreadable", read_interface_version(kRoot)));
+  if (!listed) return failed("interface", "the module does not report its interface");
   if (!release.empty() && listed->version != release) {
-    return step_error("interface", "the module reports release " + listed->version + ", expected " + release);
+    return failed("interface", "the module reports release " + listed->version + ", expected " + release);
   }
   return {};
 }
 
 Acted check_devices() {
-  const std::vector<DeviceNode> devices = TRY(readable(read_devices(kRoot)));
+  const std::vector<DeviceNode> devices = TRY(step("unreadable", read_devices(kRoot)));
   const std::string wrong = wrong_device(devices);
-  return wrong.empty() ? Acted() : step_error("device", wrong);
+  return wrong.empty() ? Acted() : failed("device", wrong);
 }
 
 Acted check_control_plane(const Target& target, const Clock& clock) {
-  const std::optional<Module> module = TRY(readable(read_module(kRoot, "onload")));
-  if (!module) return step_error("not_loaded", "the module onload is not loaded");
+  const std::optional<Module> module = TRY(step("unreadable", read_module(kRoot, "onload")));
+  if (!module) return failed("not_loaded", "the module onload is not loaded");
   const std::optional<seconds> patience = patience_for_server(*module);
   if (!patience) return {};
 
@@ -72,12 +63,12 @@ Acted check_control_plane(const Target& target, const Clock& clock) {
   const auto until = clock.steady() + *patience;
   std::string found = "no control plane server came up within " + std::to_string(patience->count()) + " s";
   for (;;) {
-    const std::vector<ControlPlaneServer> servers = TRY(readable(read_servers(kRoot)));
+    const std::vector<ControlPlaneServer> servers = TRY(step("unreadable", read_servers(kRoot)));
     for (const ControlPlaneServer& server : servers) {
       if (path == wanted->parameters.end() || server.exe == path->second) return {};
       found = "the control plane server that runs is " + server.exe;
     }
-    if (clock.steady() >= until) return step_error("control_plane", found);
+    if (clock.steady() >= until) return failed("control_plane", found);
     std::this_thread::sleep_for(kInterfaceLook);
   }
 }
@@ -96,11 +87,11 @@ Acted check_interfaces(const std::vector<NotedInterface>& noted, const Clock& cl
   for (const auto& [pci, mac, name] : noted) before.push_back({.name = name, .pci = pci, .mac = mac});
   const auto until = clock.steady() + kInterfacePatience;
   while (!before.empty()) {
-    const std::vector<Interface> after = TRY(readable(read_interfaces(kRoot, {})));
+    const std::vector<Interface> after = TRY(step("unreadable", read_interfaces(kRoot, {})));
     const std::string changed = mapping(changes_between(before, after));
     if (changed.empty()) break;
     if (clock.steady() >= until)
-      return step_error("interface_changed", "network interfaces changed after the driver was reloaded: " + changed);
+      return failed("interface_changed", "network interfaces changed after the driver was reloaded: " + changed);
     std::this_thread::sleep_for(kInterfaceLook);
   }
   return {};
@@ -108,14 +99,14 @@ Acted check_interfaces(const std::vector<NotedInterface>& noted, const Clock& cl
 
 Acted check_library(const Expected& expected) {
   if (expected.library_fits.value_or(true)) return {};
-  return step_error("interface", "libonload.so of version " + expected.target.version +
-                                     " does not match the interface of the loaded module");
+  return failed("interface", "libonload.so of version " + expected.target.version +
+                                 " does not match the interface of the loaded module");
 }
 
 Acted check_log(const std::vector<LogLine>& lines) {
   const auto bad = std::ranges::find_if(lines, is_error);
   if (bad == lines.end()) return {};
-  return step_error("kernel_error", "kernel log error: " + bad->text);
+  return failed("kernel_error", "kernel log error: " + bad->text);
 }
 
 Acted check_all(const Expected& expected, const Clock& clock) {

@@ -31,7 +31,7 @@ struct Expected {
   std::vector<onload::LogLine> kernel;  // kernel log since the first module was loaded
 };
 
-// Waits up to 30 s for the control plane and up to 10 s for interfaces.
+// Logs a failure. Waits up to 30 s for the control plane and up to 10 s for interfaces.
 onload::Acted verify_onload(const Expected& expected, const Clock& clock);
 
 }  // namespace nrd::daemon
