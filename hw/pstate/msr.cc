@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include "base/errno_text.h"
@@ -17,6 +18,11 @@ namespace {
 
 constexpr uint64_t kRatioBits = 0xFF;
 constexpr uint64_t kHwpEnabled = 1;  // IA32_PM_ENABLE bit 0; once set, IA32_PERF_CTL does nothing until reset
+
+// Intel CPUs of family 6 whose bus clock is not 100 MHz (SDM vol. 4, chapter 2: MSR_PLATFORM_INFO of each): 133.33 MHz
+// on Nehalem and Westmere, the one in MSR_FSB_FREQ on Silvermont and Airmont.
+constexpr std::array<unsigned, 13> kOtherBusClock = {0x1A, 0x1E, 0x1F, 0x2E, 0x25, 0x2C, 0x2F,
+                                                     0x37, 0x4A, 0x4D, 0x5A, 0x5D, 0x4C};
 
 std::string register_name(uint32_t address) { return "register 0x" + hex_number(address); }
 
@@ -85,6 +91,17 @@ std::optional<Cpu> settable(Interface way, CpuId cpu, Ratio min, Ratio base, Rat
 bool is_amd(Interface way) { return way == Interface::Amd17h || way == Interface::Amd1Ah; }
 
 }  // namespace
+
+std::optional<RegisterSet> registers_of(const Part& part) {
+  if (part.vendor == "GenuineIntel" && part.family == 6) {
+    const bool is_other = std::ranges::find(kOtherBusClock, part.model) != kOtherBusClock.end();
+    return is_other ? std::nullopt : std::optional(RegisterSet::Intel);
+  }
+  if (part.vendor != "AuthenticAMD" && part.vendor != "HygonGenuine") return std::nullopt;
+  if (part.family >= 0x17 && part.family <= 0x19) return RegisterSet::Amd17h;
+  if (part.family == 0x1A) return RegisterSet::Amd1Ah;
+  return std::nullopt;
+}
 
 Result<std::unique_ptr<Registers>> open_registers(const std::string& root, CpuId cpu) {
   std::string path = root + "/dev/cpu/" + std::to_string(cpu.value) + "/msr";

@@ -19,8 +19,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/cpuinfo.h"
 #include "base/result.h"
-#include "hw/pstate/cpu_model.h"
 #include "hw/pstate/types.h"
 
 namespace nrd::pstate {
@@ -32,6 +32,10 @@ inline constexpr uint32_t kTurboRatioLimit = 0x1AD;  // MSR_TURBO_RATIO_LIMIT
 inline constexpr uint32_t kPmEnable = 0x770;         // IA32_PM_ENABLE
 inline constexpr uint32_t kHwpCapabilities = 0x771;  // IA32_HWP_CAPABILITIES
 inline constexpr uint32_t kHwpRequest = 0x774;       // IA32_HWP_REQUEST
+
+// CPU models whose registers nrd supports.
+enum class RegisterSet { Intel, Amd17h, Amd1Ah };
+std::optional<RegisterSet> registers_of(const Part& part);
 
 // The registers of one CPU.
 class Registers {

@@ -7,7 +7,6 @@
 
 #include "base/cpuinfo.h"
 #include "base/file.h"
-#include "hw/pstate/cpu_model.h"
 #include "hw/pstate/cpu_name.h"
 #include "hw/pstate/cpufreq.h"
 #include "hw/pstate/msr.h"

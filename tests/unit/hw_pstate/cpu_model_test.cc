@@ -1,8 +1,8 @@
-#include "hw/pstate/cpu_model.h"
-
 #include <doctest/doctest.h>
 
 #include <ostream>
+
+#include "hw/pstate/msr.h"
 
 namespace nrd::pstate::cpu_model_test {
 
