@@ -105,9 +105,7 @@ Problem read_table(const json::Value& table, const std::vector<TableKey<T>>& key
     const auto key =
         std::ranges::find(keys, name, [](const TableKey<T>& known) { return std::string_view(known.name); });
     if (key == keys.end()) {
-      std::vector<std::string> names;
-      for (const TableKey<T>& known : keys) names.emplace_back(known.name);
-      return "unknown key " + name + "; allowed: " + joined(names, ", ");
+      return "unknown key " + name + "; allowed: " + joined(keys, ", ", &TableKey<T>::name);
     }
     if (const Problem problem = key->parse(value, target); !problem.empty()) return name + ": " + problem;
   }

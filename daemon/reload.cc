@@ -3,6 +3,7 @@
 #include <future>
 #include <utility>
 
+#include "base/joined.h"
 #include "base/log.h"
 #include "daemon/config_keys.h"
 #include "daemon/node_config.h"
@@ -47,12 +48,6 @@ Error bad_config(const LoadedConfig& loaded, Error error) {
   return of_config(loaded, std::move(error));
 }
 
-std::string names_of(const std::vector<v1::ConfigChange>& changes) {
-  std::string names;
-  for (const v1::ConfigChange& change : changes) names += (names.empty() ? "" : ", ") + change.key;
-  return names;
-}
-
 Result<void> submit(Engine& engine, const EngineConfig& config, ReloadMode mode) {
   std::promise<Result<void>> answer;
   engine.reconfigure(config, mode, [&answer](Result<void> done) { answer.set_value(std::move(done)); });
@@ -60,10 +55,13 @@ Result<void> submit(Engine& engine, const EngineConfig& config, ReloadMode mode)
 }
 
 void log_report(const v1::ReloadReport& report) {
+  const auto keys_of = [](const std::vector<v1::ConfigChange>& changes) {
+    return joined(changes, ", ", &v1::ConfigChange::key);
+  };
   log::notice("CONFIG_RELOADED",
               "configuration reloaded: " + std::to_string(report.changed.size()) + " changed, " +
                   std::to_string(report.restart_required.size()) + " require a restart",
-              {{"CHANGED", names_of(report.changed)}, {"RESTART", names_of(report.restart_required)}});
+              {{"CHANGED", keys_of(report.changed)}, {"RESTART", keys_of(report.restart_required)}});
 }
 
 void log_failure(const Error& error) {

@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/joined.h"
 #include "base/json/fields.h"
 #include "base/json/object.h"
 #include "base/json/partial.h"
@@ -81,11 +82,10 @@ bool counts_as_absent(const Value& value, Unset unset) {
 template <typename T>
 std::string expected_of(const Rules& rules) {
   if (rules.expected != nullptr) return rules.expected;
-  std::string names;
   if constexpr (Named<T>) {
-    for (const auto& [value, name] : kNames<T>) names += (names.empty() ? "" : " or ") + quoted(name);
+    return joined(kNames<T>, " or ", [](const auto& entry) { return quoted(entry.second); });
   }
-  return names.empty() ? "true or false" : names;
+  return "true or false";
 }
 
 template <typename T>

@@ -61,8 +61,7 @@ Result<std::vector<VersionModule>> modules_for(const Version& version, const std
   const auto modules = version.kernels.find(kernel);
   const auto is_onload = [](const VersionModule& module) { return module.file.name == "onload"; };
   if (modules != version.kernels.end() && std::ranges::any_of(modules->second, is_onload)) return modules->second;
-  std::string others;
-  for (const auto& [other, found] : version.kernels) others += (others.empty() ? "" : ", ") + other;
+  const std::string others = joined(version.kernels, ", ", [](const auto& entry) { return entry.first; });
   return fail_at(ErrorCode::BadRequest, "/version", version.name + " has no modules for kernel " + kernel,
                  "a version for this kernel; this version supports: " + (others.empty() ? "none" : others));
 }
