@@ -40,7 +40,8 @@ class ResctrlRdt final : public Rdt {
       choose_writer();
     }
     add_cat(*node);
-    TRY(add_what_few_ask(*node));
+    if (level_ == 3) add_l2(*node);
+    node->capabilities = TRY(with_mount(*flags_));
     if (!node->main().cat) return node;
     // Bandwidth and monitoring belong to L3, whose caches have other ids.
     if (level_ != 3) node->capabilities.mba_info.reset();
@@ -139,13 +140,6 @@ class ResctrlRdt final : public Rdt {
   Result<void> read_flags_once() {
     if (flags_) return {};
     flags_ = TRY(read_flags());
-    return {};
-  }
-
-  Result<void> add_what_few_ask(Node& node) {
-    if (level_ == 3) add_l2(node);
-    const Capabilities capabilities = TRY(with_mount(*flags_));
-    node.capabilities = capabilities;
     return {};
   }
 

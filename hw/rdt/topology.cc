@@ -1,12 +1,10 @@
 #include "hw/rdt/topology.h"
 
-#include <dirent.h>
-
 #include <array>
-#include <memory>
 #include <optional>
 #include <string_view>
 
+#include "base/directory.h"
 #include "base/file.h"
 #include "base/number.h"
 
@@ -69,12 +67,10 @@ Geometry read_geometry(const std::string& folder) {
 
 // A CPU's directory has a link "node3" to its NUMA node.
 std::optional<uint32_t> find_numa_node(const std::string& root, CpuId cpu) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(cpu_path(root, cpu).c_str()), &::closedir);
-  if (!folder) return std::nullopt;
-  while (const dirent* entry = ::readdir(folder.get())) {
-    const std::string_view name = entry->d_name;
+  constexpr size_t kMostEntries = 4096;
+  for (const std::string& name : names_in(cpu_path(root, cpu), kMostEntries)) {
     if (!name.starts_with("node")) continue;
-    if (const auto number = parse_number<uint32_t>(name.substr(4))) return number;
+    if (const auto number = parse_number<uint32_t>(std::string_view(name).substr(4))) return number;
   }
   return std::nullopt;
 }
