@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <functional>
+#include <iterator>
+#include <latch>
 #include <span>
 #include <utility>
 
@@ -52,25 +54,6 @@ void add_file(const std::string& directory, const std::string& name, const Resul
   }
 }
 
-// Waits until a number of answers have arrived.
-class Answers {
- public:
-  explicit Answers(size_t expected) : missing_(expected) {}
-  void arrived() {
-    const std::lock_guard hold(lock_);
-    if (--missing_ == 0) done_.notify_all();
-  }
-  void wait() {
-    std::unique_lock hold(lock_);
-    done_.wait(hold, [this] { return missing_ == 0; });
-  }
-
- private:
-  std::mutex lock_;
-  std::condition_variable done_;
-  size_t missing_;
-};
-
 Result<WorkloadReplacement> replacement_of(const tree::Document& document, const NodeState& state) {
   const json::Value body = TRY(rmd::with_canonical_keys(document.body));
   for (const char* process : {"owner", "task_ids"}) {
@@ -111,7 +94,7 @@ class Refusals {
 
 // Deletes the workloads that no file declares any more, kAtOnce of them.
 void remove_some(Engine& engine, std::span<const WorkloadId> undeclared, const std::shared_ptr<Refusals>& refusals) {
-  const auto answers = std::make_shared<Answers>(undeclared.size());
+  const auto answers = std::make_shared<std::latch>(std::ssize(undeclared));
   for (const WorkloadId id : undeclared) {
     engine.submit(DeleteWorkload{id}, [answers, refusals, id](const Outcome& outcome) {
       if (outcome) {
@@ -122,7 +105,7 @@ void remove_some(Engine& engine, std::span<const WorkloadId> undeclared, const s
         refusals->add(number, "workload " + number +
                                   ", which no file declares any more, cannot be deleted: " + line_of(outcome.error()));
       }
-      answers->arrived();
+      answers->count_down();
     });
   }
   answers->wait();
@@ -151,7 +134,7 @@ void put_some(const NodeState& state, const WorkloadService& workloads, Document
     }
   }
   if (batch.empty()) return;
-  const auto answers = std::make_shared<Answers>(batch.size());
+  const auto answers = std::make_shared<std::latch>(std::ssize(batch));
   for (const auto& entry : batch) {
     const auto answer = [answers, refusals, document = entry.first](const Result<Changed>& made) {
       if (!made) refusals->add(document, made.error());
@@ -159,7 +142,7 @@ void put_some(const NodeState& state, const WorkloadService& workloads, Document
         log::notice("DECLARED_CREATED", "created a declared workload",
                     {{"WORKLOAD", document.id}, {"FILE", document.place}});
       }
-      answers->arrived();
+      answers->count_down();
     };
     workloads.put(nrd_requester(), entry.second, answer);
   }
