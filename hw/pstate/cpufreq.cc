@@ -26,15 +26,23 @@ std::string path_of(const std::string& root, CpuId cpu, const char* file) {
   return root + kCpus + "/cpu" + std::to_string(cpu.value) + "/cpufreq/" + file;
 }
 
-const char* file_of(Knob knob) {
+struct KnobNames {
+  const char* file;
+  const char* name;  // before a value
+  const char* unit;  // after it
+};
+
+KnobNames names_of(Knob knob) {
   switch (knob) {
-    case Knob::Governor: return "scaling_governor";
-    case Knob::Epp: return "energy_performance_preference";
-    case Knob::Min: return "scaling_min_freq";
-    case Knob::Max: return "scaling_max_freq";
+    case Knob::Governor: return {"scaling_governor", "governor ", ""};
+    case Knob::Epp: return {"energy_performance_preference", "EPP ", ""};
+    case Knob::Min: return {"scaling_min_freq", "min ", " kHz"};
+    case Knob::Max: return {"scaling_max_freq", "max ", " kHz"};
   }
-  return "";
+  return {};
 }
+
+const char* file_of(Knob knob) { return names_of(knob).file; }
 
 // The cpufreq directory of one CPU.
 class Files {
@@ -125,13 +133,8 @@ Result<std::vector<KHz>> read_steps(const Files& files) {
 }  // namespace
 
 std::string to_string(const Write& write) {
-  switch (write.knob) {
-    case Knob::Governor: return "governor " + write.value;
-    case Knob::Epp: return "EPP " + write.value;
-    case Knob::Min: return "min " + write.value + " kHz";
-    case Knob::Max: return "max " + write.value + " kHz";
-  }
-  return {};
+  const auto [file, name, unit] = names_of(write.knob);
+  return name + write.value + unit;
 }
 
 std::vector<Write> writes_between(const FrequencySetting& now, const FrequencySetting& wanted) {
