@@ -1,7 +1,5 @@
 #include "base/cpuinfo.h"
 
-#include <algorithm>
-
 #include "base/file.h"
 #include "base/number.h"
 
@@ -13,8 +11,7 @@ constexpr size_t kVendorLength = 12;  // CPUID leaf 0
 // The value of the first line with this key; empty if there is none.
 std::string_view value_of(std::string_view cpuinfo, std::string_view key) {
   while (!cpuinfo.empty()) {
-    const std::string_view line = cpuinfo.substr(0, cpuinfo.find('\n'));
-    cpuinfo.remove_prefix(std::min(line.size() + 1, cpuinfo.size()));
+    const std::string_view line = cut(cpuinfo, '\n');
     const size_t colon = line.find(':');
     if (colon != std::string_view::npos && trimmed(line.substr(0, colon)) == key)
       return trimmed(line.substr(colon + 1));
@@ -37,9 +34,8 @@ Part part_of(std::string_view cpuinfo) {
 bool has_flag(std::string_view cpuinfo, std::string_view flag) {
   std::string_view flags = value_of(cpuinfo, "flags");
   while (!flags.empty()) {
-    const std::string_view word = flags.substr(0, flags.find(' '));
+    const std::string_view word = cut(flags, ' ');
     if (word == flag && !word.empty()) return true;
-    flags.remove_prefix(std::min(word.size() + 1, flags.size()));
   }
   return false;
 }

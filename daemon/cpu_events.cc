@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/errno_text.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/number.h"
 
@@ -33,10 +34,9 @@ constexpr std::array<std::string_view, 4> kActions{"online", "offline", "add", "
 // The value of `key` in a message; empty: absent.
 std::string_view value_of(std::string_view message, std::string_view key) {
   while (!message.empty()) {
-    const std::string_view line = message.substr(0, message.find('\0'));
+    const std::string_view line = cut(message, '\0');
     if (line.size() > key.size() && line.starts_with(key) && line[key.size()] == '=')
       return line.substr(key.size() + 1);
-    message.remove_prefix(std::min(line.size() + 1, message.size()));
   }
   return {};
 }

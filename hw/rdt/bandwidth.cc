@@ -34,11 +34,9 @@ MbaUnit unit_of(bool is_amd, bool is_mounted_in_mbps, uint32_t largest) {
 
 bool is_mounted_in_mbps(std::string_view mountinfo) {
   while (!mountinfo.empty()) {
-    const size_t end = std::min(mountinfo.find('\n'), mountinfo.size());
-    const std::string_view line = mountinfo.substr(0, end);
+    const std::string_view line = cut(mountinfo, '\n');
     const bool is_resctrl = line.find(std::string(" ") + kResctrl + " ") != std::string_view::npos;
     if (is_resctrl && line.find("mba_MBps") != std::string_view::npos) return true;
-    mountinfo.remove_prefix(std::min(end + 1, mountinfo.size()));
   }
   return false;
 }

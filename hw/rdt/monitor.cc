@@ -31,14 +31,6 @@ bool has_line(std::string_view text, std::string_view line) {
   return false;
 }
 
-// Returns the text before the next `end` and removes both from the input.
-std::string_view cut(std::string_view& text, char end) {
-  const size_t at = std::min(text.find(end), text.size());
-  const std::string_view part = text.substr(0, at);
-  text.remove_prefix(std::min(at + 1, text.size()));
-  return part;
-}
-
 // "/sys/fs/resctrl/COS2/mon_data/mon_L3_00": at least two digits, as the kernel writes it.
 std::string folder_of(ClosId clos, CacheId cache) {
   std::string id = std::to_string(cache.value);

@@ -1,6 +1,5 @@
 #include "hw/rdt/mount_namespace.h"
 
-#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -16,13 +15,6 @@ struct Mount {
   std::string_view peers;  // "shared:7", the peer group that receives its mounts; empty: none
 };
 
-std::string_view next(std::string_view& text, char separator) {
-  const size_t end = std::min(text.find(separator), text.size());
-  const std::string_view part = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return part;
-}
-
 bool is_above(std::string_view mount_point, std::string_view path) {
   if (mount_point == "/") return true;
   return path.size() > mount_point.size() && path.starts_with(mount_point) && path[mount_point.size()] == '/';
@@ -36,12 +28,12 @@ struct Line {
 // nullopt: the line was truncated, since "-" ends the optional fields of each.
 std::optional<Line> parse_line(std::string_view text) {
   Line line;
-  line.mount.id = next(text, ' ');
-  for (int skipped = 0; skipped < 3; ++skipped) next(text, ' ');  // parent, device, root
-  line.mount_point = next(text, ' ');
-  next(text, ' ');  // options
+  line.mount.id = cut(text, ' ');
+  for (int skipped = 0; skipped < 3; ++skipped) cut(text, ' ');  // parent, device, root
+  line.mount_point = cut(text, ' ');
+  cut(text, ' ');  // options
   while (!text.empty()) {
-    const std::string_view field = next(text, ' ');
+    const std::string_view field = cut(text, ' ');
     if (field == "-") return line;
     if (field.starts_with("shared:")) line.mount.peers = field;
   }
@@ -52,7 +44,7 @@ std::optional<Line> parse_line(std::string_view text) {
 Mount mount_above(std::string_view mountinfo, std::string_view path) {
   Line found;
   while (!mountinfo.empty()) {
-    const std::optional<Line> line = parse_line(next(mountinfo, '\n'));
+    const std::optional<Line> line = parse_line(cut(mountinfo, '\n'));
     if (!line || !is_above(line->mount_point, path)) continue;
     if (line->mount_point.size() >= found.mount_point.size()) found = *line;
   }
