@@ -85,15 +85,14 @@ Result<void> write_limits(const Limits& limits) {
 
 Result<void> read_back(const Limits& limits, Observed& observed) {
   for (const auto& [clos, caches] : limits) {
-    const auto shown = TRY(read_limits(directory_of(clos)));
+    const std::optional<std::map<CacheId, uint32_t>> shown = TRY(read_limits(directory_of(clos)));
+    observed.classes[clos].bandwidth = shown.value_or(std::map<CacheId, uint32_t>());
     for (const auto& [cache, value] : caches) {
-      const auto found = shown ? shown->find(cache) : std::map<CacheId, uint32_t>::const_iterator();
-      const bool is_shown = shown && found != shown->end();
-      if (is_shown && found->second == value) continue;
-      return fail(ErrorCode::Hardware, limit_of(clos, cache, value) + " (found " +
-                                           (is_shown ? std::to_string(found->second) : "nothing") + ")");
+      const std::optional<uint32_t> found = limit_in(observed, clos, cache);
+      if (found == value) continue;
+      return fail(ErrorCode::Hardware,
+                  limit_of(clos, cache, value) + " (found " + (found ? std::to_string(*found) : "nothing") + ")");
     }
-    observed.classes[clos].bandwidth = *shown;
   }
   return {};
 }

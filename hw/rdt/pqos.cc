@@ -62,17 +62,17 @@ CacheView view_of(const pqos_cap& cap, const pqos_cpuinfo& cpus) {
   const auto note_classes = [&view](unsigned classes) {
     view.classes = view.classes == 0 ? classes : std::min(view.classes, classes);
   };
+  unsigned count = 0;
+  const auto add = [&](unsigned level, const auto& cache, unsigned* ids) {
+    note_classes(cache.num_classes);
+    view.levels[level] = {.ids = taken(ids, count), .ways = cache.num_ways, .cdp = cache.cdp_on != 0};
+  };
   for (unsigned i = 0; i < cap.num_cap; ++i) {
     const pqos_capability& one = cap.capabilities[i];
-    unsigned count = 0;
     if (one.type == PQOS_CAP_TYPE_L3CA) {
-      note_classes(one.u.l3ca->num_classes);
-      unsigned* const ids = pqos_cpu_get_l3cat_ids(&cpus, &count);
-      view.levels[3] = {.ids = taken(ids, count), .ways = one.u.l3ca->num_ways, .cdp = one.u.l3ca->cdp_on != 0};
+      add(3, *one.u.l3ca, pqos_cpu_get_l3cat_ids(&cpus, &count));
     } else if (one.type == PQOS_CAP_TYPE_L2CA) {
-      note_classes(one.u.l2ca->num_classes);
-      unsigned* const ids = pqos_cpu_get_l2ids(&cpus, &count);
-      view.levels[2] = {.ids = taken(ids, count), .ways = one.u.l2ca->num_ways, .cdp = one.u.l2ca->cdp_on != 0};
+      add(2, *one.u.l2ca, pqos_cpu_get_l2ids(&cpus, &count));
     } else if (one.type == PQOS_CAP_TYPE_MBA) {
       note_classes(one.u.mba->num_classes);
     }
@@ -161,30 +161,27 @@ Pqos::~Pqos() {
 
 Result<void> Pqos::set_ways(const WaysWrite& write) {
   TRY(lock_.take());
-  const auto fill = [&write](auto& setting) {
-    setting.class_id = write.clos.value;
-    setting.cdp = write.split ? 1 : 0;
-    if (write.split) {
-      setting.u.s.code_mask = write.split->code.bits();
-      setting.u.s.data_mask = write.split->data.bits();
-    } else {
-      setting.u.ways_mask = write.ways.bits();  // with CDP for code and data
-    }
-  };
   const AlarmLetThrough alarm;
   log_capture_.last_error.clear();
-  errno = 0;
-  if (write.cache.level == 2) {
-    pqos_l2ca setting = {};
-    fill(setting);
-    const int retval = pqos_l2ca_set(write.cache.value, 1, &setting);
-    if (retval != PQOS_RETVAL_OK) return failed("pqos_l2ca_set", retval, errno);
-    return {};
+  return write.cache.level == 2 ? set_level(write, "pqos_l2ca_set", ::pqos_l2ca_set)
+                                : set_level(write, "pqos_l3ca_set", ::pqos_l3ca_set);
+}
+
+template <typename Setting>
+Result<void> Pqos::set_level(const WaysWrite& write, const char* name,
+                             int (*call)(unsigned, unsigned, const Setting*)) {
+  Setting setting = {};
+  setting.class_id = write.clos.value;
+  setting.cdp = write.split ? 1 : 0;
+  if (write.split) {
+    setting.u.s.code_mask = write.split->code.bits();
+    setting.u.s.data_mask = write.split->data.bits();
+  } else {
+    setting.u.ways_mask = write.ways.bits();  // with CDP for code and data
   }
-  pqos_l3ca setting = {};
-  fill(setting);
-  const int retval = pqos_l3ca_set(write.cache.value, 1, &setting);
-  if (retval != PQOS_RETVAL_OK) return failed("pqos_l3ca_set", retval, errno);
+  errno = 0;
+  const int retval = call(write.cache.value, 1, &setting);
+  if (retval != PQOS_RETVAL_OK) return failed(name, retval, errno);
   return {};
 }
 

@@ -70,6 +70,8 @@ class Pqos {
   explicit Pqos(LibraryLock lock) : lock_(std::move(lock)) {}
   static void capture(void* log, size_t size, const char* message);
   Result<void> init();
+  template <typename Setting>
+  Result<void> set_level(const WaysWrite& write, const char* name, int (*call)(unsigned, unsigned, const Setting*));
   Failure failed(const std::string& call, int retval, int error) const;
 
   const LibraryLock lock_;

@@ -315,21 +315,18 @@ class ResctrlRdt final : public Rdt {
       if (const auto* mask = std::get_if<WaysWrite>(&write)) written[mask->clos].insert(mask->cache);
     }
     for (const auto& [clos, caches] : written) {
-      const std::optional<Masks> masks = TRY(read_masks(directory_of(clos)));
-      const Masks shown = masks.value_or(Masks{});
+      Masks shown = TRY(read_masks(directory_of(clos))).value_or(Masks{});
+      observed.classes[clos].ways = std::move(shown.ways);
+      observed.classes[clos].split = std::move(shown.split);
       for (const CacheId cache : caches) {
         const WayMask goal = wanted.ways.at(clos).at(cache);
         const std::optional<Split> split = wanted.split_of(clos, cache);
-        const auto found = shown.ways.find(cache);
-        const auto apart = shown.split.find(cache);
-        const bool is_shown = found != shown.ways.end();
-        const std::optional<Split> is = apart == shown.split.end() ? std::nullopt : std::optional(apart->second);
-        if (is_shown && found->second == goal && is == split) continue;
-        const std::string what = is_shown ? text_of(cache, found->second, is) : "nothing";
+        const std::optional<WayMask> found = observed.ways_of(clos, cache);
+        const std::optional<Split> found_split = observed.split_of(clos, cache);
+        if (found == goal && found_split == split) continue;
+        const std::string what = found ? text_of(cache, *found, found_split) : "nothing";
         return fail(ErrorCode::Hardware, not_taken(clos, cache, goal, split) + " (found " + what + ")");
       }
-      observed.classes[clos].ways = shown.ways;
-      observed.classes[clos].split = shown.split;
     }
     return {};
   }
