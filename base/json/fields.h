@@ -84,13 +84,10 @@ struct Field {
   // Its name tells the unit: {"min_mhz": 2200} is min = 2200 and unit = Mhz.
   constexpr Field(const char* its_name, Member Struct::*its_member, Unit Struct::*its_unit_member, Unit its_unit,
                   const Rules& its_rules = {}, const Option& its_option = {})
-      : name(its_name),
-        stored_name(its_name),
-        member(its_member),
-        unit_member(its_unit_member),
-        unit(its_unit),
-        rules(its_rules),
-        option(its_option) {}
+      : Field(its_name, its_member, its_rules, its_option) {
+    unit_member = its_unit_member;
+    unit = its_unit;
+  }
   // May be absent or null, which means the default of the struct.
   constexpr Field or_default() const {
     Field field = *this;
