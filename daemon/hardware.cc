@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "hw/cpuset/cpuset.h"
 #include "hw/cpuset/disturbances.h"
-#include "hw/cpuset/memory_mover.h"
+#include "hw/cpuset/memory.h"
 #include "hw/pstate/pstate.h"
 #include "hw/rdt/rdt.h"
 

@@ -7,7 +7,6 @@
 #include "engine/model/cpu_sets.h"
 #include "engine/model/cpu_shares.h"
 #include "engine/resolve.h"
-#include "hw/cpuset/cgroup_path.h"
 
 namespace nrd::plan {
 namespace {

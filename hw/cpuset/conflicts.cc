@@ -13,9 +13,7 @@
 #include "base/number.h"
 #include "base/unique_fd.h"
 #include "hw/cpuset/cgroup.h"
-#include "hw/cpuset/cgroup_path.h"
 #include "hw/cpuset/neighbours.h"
-#include "hw/cpuset/units.h"
 
 namespace nrd::cpuset {
 namespace {
@@ -221,6 +219,34 @@ std::vector<Conflict> cgroup_conflicts(const std::vector<CgroupCpus>& cgroups, c
     if (conflict) found.push_back(*std::move(conflict));
   }
   return found;
+}
+
+std::vector<Conflict> affinity_conflicts(const std::map<std::string, CpuSet>& pinned, const PoolUse& use) {
+  const std::set<std::string> names = names_of(use);
+  std::vector<Conflict> found;
+  for (const auto& [service, affinity] : pinned) {
+    CpuSet cpus = affinity & use.exclusive;
+    if (cpus.empty() || names.contains(service)) continue;
+    if (found.size() == kMostConflicts) break;
+    const std::string list = cpus.to_string();
+    found.push_back(
+        {.source = Conflict::Source::Unit,
+         .name = service,
+         .cpus = std::move(cpus),
+         .text = service + " is configured to run on CPU " + list + " (CPUAffinity=" + affinity.to_string() + ")",
+         .remedy = "remove CPU " + list + " from CPUAffinity= of " + service + ", or create a workload for it"});
+  }
+  return found;
+}
+
+const std::map<std::string, CpuSet>& PinnedServices::find() {
+  constexpr std::chrono::minutes kPause{1};
+  constexpr std::chrono::seconds kPatience{5};
+  const auto now = std::chrono::steady_clock::now();
+  if (!Units::is_booted() || now < next_) return found_;
+  next_ = now + kPause;
+  if (auto found = units_.pinned_services(now + kPatience)) found_ = *std::move(found);
+  return found_;
 }
 
 std::vector<Conflict> service_conflicts(const PoolUse& use, const std::string& root) {

@@ -9,7 +9,6 @@
 #include "hw/cpuset/affinity.h"
 #include "hw/cpuset/cgroup.h"
 #include "hw/cpuset/cgroup_walk.h"
-#include "hw/cpuset/conflicts.h"
 #include "hw/cpuset/controller.h"
 #include "hw/cpuset/kernel_facts.h"
 #include "hw/cpuset/latency.h"

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "base/result.h"
+#include "hw/cpuset/conflicts.h"
 #include "hw/cpuset/groups.h"
 #include "hw/cpuset/memory.h"
 #include "hw/cpuset/noise.h"
 #include "hw/cpuset/partition.h"
-#include "hw/cpuset/pinned_services.h"
 #include "hw/cpuset/scopes.h"
 #include "hw/cpuset/shares.h"
 #include "hw/cpuset/topology.h"

@@ -1,5 +1,6 @@
 #include "hw/cpuset/memory.h"
 
+#include <chrono>
 #include <utility>
 
 #include "base/file.h"
@@ -10,6 +11,9 @@ namespace nrd::cpuset {
 namespace {
 
 constexpr const char* kOwn = "cpuset.mems";
+
+// systemd does nothing else while the kernel moves pages: 100 GB at a low rate.
+constexpr std::chrono::minutes kPatienceToMove{10};
 
 // Zero: it is not accounted.
 Result<uint64_t> bytes_of(const std::string& cgroup) {
@@ -115,6 +119,15 @@ Result<void> MemoryBinding::release(const Target& target, const MemoryNodes& own
   const Result<void> cleared = set(target, {}, deadline);
   // A cgroup with processes keeps a list: the kernel refuses an empty one.
   return target.kind == Target::Kind::Cgroup ? Result<void>() : cleared;
+}
+
+Result<void> MemoryMover::apply(const MemoryChange& change) {
+  const Deadline deadline = std::chrono::steady_clock::now() + kPatienceToMove;
+  switch (change.kind) {
+    case MemoryChange::Kind::Move: return memory_.move(change.target, change.nodes, deadline);
+    case MemoryChange::Kind::Release: return memory_.release(change.target, change.nodes, deadline);
+  }
+  return {};
 }
 
 }  // namespace nrd::cpuset

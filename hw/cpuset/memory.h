@@ -46,4 +46,16 @@ class MemoryBinding {
   std::map<std::string, Place> known_;  // units, as systemd last reported
 };
 
+// Changes the memory nodes of a target that has processes: seconds for each GB, so it has its own connection to
+// systemd. One call at a time, from any thread.
+class MemoryMover {
+ public:
+  // Hardware: it has other nodes after the write. Success if the target has ended.
+  Result<void> apply(const MemoryChange& change);
+
+ private:
+  Units units_;
+  MemoryBinding memory_{units_};
+};
+
 }  // namespace nrd::cpuset

@@ -5,7 +5,6 @@
 
 #include "hw/cpuset/affinity.h"
 #include "hw/cpuset/cgroup.h"
-#include "hw/cpuset/cgroup_path.h"
 #include "hw/cpuset/controller.h"
 #include "hw/cpuset/topology.h"
 

@@ -63,6 +63,10 @@ inline bool confines(const Target& target) {
 bool is_unit_name(std::string_view name);
 // True if it can be the path of a cgroup other than the root: "/x/y", without "." and "..".
 bool is_cgroup_path(std::string_view path);
+// True if `path` is that of `cgroup`, which is not the root, or of one below it.
+inline bool is_within(std::string_view path, std::string_view cgroup) {
+  return path.starts_with(cgroup) && (path.size() == cgroup.size() || path[cgroup.size()] == '/');
+}
 
 // A thread that may not run everywhere.
 struct Pinned {
