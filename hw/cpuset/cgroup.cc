@@ -10,6 +10,7 @@
 #include "base/errno_text.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "base/split.h"
 #include "base/unique_fd.h"
 #include "hw/cpuset/cgroup_walk.h"
 
@@ -36,18 +37,9 @@ std::string path_in(const std::string& root, const std::string& cgroup, const st
 
 std::string file_of(const std::string& cgroup, const std::string& file) { return path_in(kCgroups, cgroup, file); }
 
-bool has_word(std::string_view words, std::string_view word) {
-  while (!words.empty()) {
-    const size_t end = std::min(words.find_first_of(" \n"), words.size());
-    if (words.substr(0, end) == word) return true;
-    words.remove_prefix(std::min(end + 1, words.size()));
-  }
-  return false;
-}
-
 bool lists_cpuset(const std::string& cgroup, const char* file) {
   const Result<std::optional<std::string>> controllers = read_file(file_of(cgroup, file));
-  return controllers && *controllers && has_word(**controllers, "cpuset");
+  return controllers && *controllers && std::ranges::count(split(**controllers, " \n"), std::string_view("cpuset")) > 0;
 }
 
 bool exists(const std::string& cgroup) {
@@ -86,14 +78,6 @@ Result<void> write_to(const std::string& cgroup, const char* name, const std::st
   return fail(ErrorCode::Hardware, "cannot limit the CPUs of cgroup " + cgroup, path + ": " + errno_text());
 }
 
-void add_numbers(std::vector<pid_t>& numbers, std::string_view lines, size_t most) {
-  while (!lines.empty() && numbers.size() < most) {
-    const size_t end = std::min(lines.find('\n'), lines.size());
-    if (const auto number = parse_number<pid_t>(lines.substr(0, end))) numbers.push_back(*number);
-    lines.remove_prefix(std::min(end + 1, lines.size()));
-  }
-}
-
 }  // namespace
 
 std::string why_no_cpusets() {
@@ -109,11 +93,8 @@ Result<std::optional<std::string>> cgroup_of(pid_t process) {
   if (!text) return std::nullopt;
   // The line of version 2 has number 0 and no controllers (cgroups(7)).
   constexpr std::string_view kVersion2 = "0::";
-  for (std::string_view rest = *text; !rest.empty();) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = rest.substr(0, end);
+  for (const std::string_view line : split(*text, "\n")) {
     if (line.starts_with(kVersion2)) return std::string(line.substr(kVersion2.size()));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return std::nullopt;
 }
@@ -199,8 +180,11 @@ Result<std::vector<pid_t>> processes_in(const std::string& cgroup, size_t most) 
     const std::string next = std::move(left.back());
     left.pop_back();
     // EOPNOTSUPP of a threaded one: its processes are those of the cgroup above.
-    const Result<std::optional<std::string>> text = read_file(path_in(root, next, "cgroup.procs"));
-    if (text && *text) add_numbers(processes, **text, most);
+    const std::string text = read_file(path_in(root, next, "cgroup.procs")).value_or(std::nullopt).value_or("");
+    for (const std::string_view line : split(text, "\n")) {
+      const auto process = parse_number<pid_t>(line);
+      if (process && processes.size() < most) processes.push_back(*process);
+    }
     const UniqueFd folder(::open((root + next).c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!folder.valid()) continue;
     for (const std::string& name : list_names(folder.get(), kMostCgroups).value_or(std::vector<std::string>())) {

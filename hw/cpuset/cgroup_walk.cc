@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/number.h"
+#include "base/split.h"
 
 namespace nrd::cpuset {
 namespace {
@@ -82,11 +83,9 @@ std::string printable(std::string_view path) {
 std::set<pid_t> processes_in(const std::string& root, const std::string& path) {
   std::set<pid_t> processes;
   const std::string text = text_of(root + path + "/cgroup.procs").value_or("");
-  for (std::string_view rest = text; !rest.empty();) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    const pid_t process = parse_number<pid_t>(rest.substr(0, end)).value_or(0);  // 0: in another PID namespace
+  for (const std::string_view line : split(text, "\n")) {
+    const pid_t process = parse_number<pid_t>(line).value_or(0);  // 0: in another PID namespace
     if (process > 0) processes.insert(process);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return processes;
 }

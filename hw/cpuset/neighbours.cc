@@ -1,10 +1,9 @@
 #include "hw/cpuset/neighbours.h"
 
-#include <algorithm>
-
 #include "base/ascii.h"
 #include "base/file.h"
 #include "base/json/reader.h"
+#include "base/split.h"
 
 namespace nrd::cpuset {
 namespace {
@@ -12,10 +11,7 @@ namespace {
 // The last assignment of `key` in a file of lines KEY=VALUE, without quotes; nullopt: there is none.
 std::optional<std::string> value_of(std::string_view text, std::string_view key) {
   std::optional<std::string> value;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = trimmed(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+  for (const std::string_view line : split(text, "\n")) {
     const size_t equals = line.find('=');
     if (equals == line.npos || trimmed(line.substr(0, equals)) != key) continue;
     std::string_view found = trimmed(line.substr(equals + 1));
@@ -61,10 +57,7 @@ std::optional<Conflict> kubelet_conflict(std::string_view state, const CpuSet& p
 
 std::string isolating_profile(std::string_view profiles) {
   std::string isolating;
-  while (!profiles.empty()) {
-    const size_t end = std::min(profiles.find_first_of(" \t\n"), profiles.size());
-    const std::string_view profile = profiles.substr(0, end);
-    profiles.remove_prefix(std::min(end + 1, profiles.size()));
+  for (const std::string_view profile : split(profiles, " \t\n")) {
     if (profile == "nrd") return {};
     const bool isolates = profile.starts_with("cpu-partitioning") || profile.starts_with("realtime");
     if (isolates && is_word(profile, "._-")) isolating = profile;

@@ -35,15 +35,6 @@ ErrorCode code_of(int error) {
 
 }  // namespace
 
-std::vector<std::string_view> fields_of(std::string_view text) {
-  std::vector<std::string_view> fields;
-  for (std::string_view rest = trimmed(text); !rest.empty(); rest = trimmed(rest)) {
-    fields.push_back(rest.substr(0, rest.find_first_of(" \t\r\n")));
-    rest.remove_prefix(fields.back().size());
-  }
-  return fields;
-}
-
 std::optional<std::vector<std::string_view>> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {

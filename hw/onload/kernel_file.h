@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/split.h"
 
 namespace nrd::onload {
 
@@ -19,7 +20,7 @@ inline constexpr size_t kLineLimit = 4096;      // a sysfs file is at most one p
 inline constexpr size_t kEntryLimit = 1 << 20;  // entries of one directory
 
 // Splits at white space.
-std::vector<std::string_view> fields_of(std::string_view text);
+inline std::vector<std::string_view> fields_of(std::string_view text) { return split(text, " \t\r\n"); }
 // Lines without line feeds; nullopt: the last one is truncated.
 std::optional<std::vector<std::string_view>> lines_of(std::string_view text);
 

@@ -10,6 +10,7 @@
 
 #include "base/ascii.h"
 #include "base/invariant.h"
+#include "base/split.h"
 #include "hw/onload/build_id.h"
 
 namespace nrd::onload {
@@ -56,23 +57,12 @@ Result<std::optional<std::string_view>> section_of(Elf* file, std::string_view n
   return std::nullopt;
 }
 
-void split_names(std::string_view list, std::vector<std::string>& names) {
-  while (!list.empty()) {
-    const size_t comma = list.find(',');
-    if (comma != 0) names.emplace_back(list.substr(0, comma));
-    list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
-  }
-}
-
 // NUL-terminated strings "key=value", with padding between them. The first value of a key counts.
 void parse_modinfo(std::string_view section, ModuleFile& module) {
   const auto once = [](std::string& field, std::string_view value) {
     if (field.empty()) field = value;
   };
-  while (!section.empty()) {
-    const size_t end = section.find('\0');
-    const std::string_view line = section.substr(0, end);
-    section.remove_prefix(end == std::string_view::npos ? section.size() : end + 1);
+  for (const std::string_view line : split(section, std::string_view("\0", 1))) {
     const size_t equals = line.find('=');
     if (equals == std::string_view::npos) continue;
     const std::string_view key = line.substr(0, equals);
@@ -80,7 +70,9 @@ void parse_modinfo(std::string_view section, ModuleFile& module) {
     if (key == "name") once(module.name, value);
     if (key == "version") once(module.version, value);
     if (key == "vermagic") once(module.vermagic, value);
-    if (key == "depends") split_names(value, module.depends);
+    if (key == "depends") {
+      for (const std::string_view name : split(value, ",")) module.depends.emplace_back(name);
+    }
     // "parmtype=name:type" for each parameter, "parm=name:description" if it has a description.
     if (key == "parm" || key == "parmtype") module.parameters.emplace_back(value.substr(0, value.find(':')));
   }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/sha256.h"
+#include "base/split.h"
 #include "base/write_all.h"
 
 namespace nrd::onload {
@@ -144,10 +145,8 @@ Result<void> Staging::add_link(std::string_view path, std::string_view target) {
   at.pop_back();
   if (target.empty() || target.front() == '/') return refused(path, "is a symbolic link that points out of the tree");
   // Resolve by name: there are no links to directories that could change the meaning of "..".
-  while (!target.empty()) {
-    const std::string_view part = target.substr(0, target.find('/'));
-    target.remove_prefix(std::min(part.size() + 1, target.size()));
-    if (part.empty() || part == ".") continue;
+  for (const std::string_view part : split(target, "/")) {
+    if (part == ".") continue;
     if (part != "..") {
       at.emplace_back(part);
     } else if (at.empty()) {
