@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fnmatch.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -79,18 +78,6 @@ Result<std::vector<pid_t>> threads_in(const UniqueFd& directory, pid_t id) {
   auto threads = list_ids(UniqueFd(::openat(directory.get(), "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
   if (threads) return *std::move(threads);
   return is_gone(threads.error()) ? Result<std::vector<pid_t>>(std::vector<pid_t>()) : unreadable(id, threads.error());
-}
-
-// The CPUs it may run on; empty: the task is gone.
-CpuSet cpus_of(pid_t thread) {
-  constexpr size_t kBytes = CpuSet::kMaxCpus / 8;
-  std::array<cpu_set_t, kBytes / sizeof(cpu_set_t)> mask{};
-  CpuSet cpus;
-  if (::sched_getaffinity(thread, kBytes, mask.data()) != 0) return cpus;
-  for (uint32_t cpu = 0; cpu < CpuSet::kMaxCpus; ++cpu) {
-    if (CPU_ISSET_S(cpu, kBytes, mask.data())) cpus.add(CpuId{cpu});
-  }
-  return cpus;
 }
 
 // "Uid:\t0\t0\t0\t0" of status: real, effective, saved and file system. False also if the task is gone.
@@ -177,7 +164,7 @@ Result<std::optional<FoundTask>> find_task(pid_t id) {
                   .cpus = {}};
   const std::vector<pid_t> threads = TRY(threads_of(found.task));
   if (threads.empty()) return std::nullopt;
-  for (const pid_t thread : threads) found.cpus |= cpus_of(thread);
+  for (const pid_t thread : threads) found.cpus |= affinity_of(thread).value_or(CpuSet());
   return found;
 }
 
@@ -190,6 +177,16 @@ Result<std::set<Task>> find_processes(const std::vector<std::string>& patterns, 
     if (process) found.insert(*process);
   }
   return found;
+}
+
+tl::expected<CpuSet, int> affinity_of(pid_t thread) {
+  AffinityMask mask{};
+  if (::sched_getaffinity(thread, sizeof mask, mask.data()) != 0) return tl::unexpected(errno);
+  CpuSet cpus;
+  for (uint32_t cpu = 0; cpu < CpuSet::kMaxCpus; ++cpu) {
+    if (CPU_ISSET_S(cpu, sizeof mask, mask.data())) cpus.add(CpuId{cpu});
+  }
+  return cpus;
 }
 
 bool is_there(pid_t process, pid_t thread) {

@@ -5,8 +5,10 @@
 // process is gone, even if a new one has its number (Documentation/filesystems/proc.rst).
 #pragma once
 
+#include <sched.h>
 #include <sys/types.h>
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <optional>
@@ -59,6 +61,11 @@ Result<std::vector<pid_t>> threads_of(const Task& task);
 // The user who starts a process chooses its command line, so the line alone is no proof. All four of its user ids must
 // be among `users`: a setuid program has the command line and real user id of its caller.
 Result<std::set<Task>> find_processes(const std::vector<std::string>& patterns, const std::set<uid_t>& users);
+
+// The online CPUs that a thread may run on (sched_getaffinity(2)). The errno on failure; ESRCH: it has exited.
+tl::expected<CpuSet, int> affinity_of(pid_t thread);
+// With a bit for each CPU that a CpuSet can have, whatever the kernel's number of them.
+using AffinityMask = std::array<cpu_set_t, CpuSet::kMaxCpus / CPU_SETSIZE>;
 
 // True if one of these threads still exists.
 bool is_there(pid_t process, pid_t thread);

@@ -1,12 +1,10 @@
 #include "hw/cpuset/affinity.h"
 
-#include <fcntl.h>
 #include <sched.h>
 
 #include <cerrno>
 #include <chrono>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,19 +26,6 @@ constexpr int kUnchangedPasses = 2;  // in a row, until all have it
 // Passes may take long with ten thousand threads, and others wait meanwhile; a few do for all but who means harm.
 constexpr int kFewPasses = 8;
 constexpr std::chrono::seconds kMostTime{1};
-
-struct FreeMask {
-  void operator()(cpu_set_t* mask) const { CPU_FREE(mask); }
-};
-using Mask = std::unique_ptr<cpu_set_t, FreeMask>;
-
-size_t mask_size() { return CPU_ALLOC_SIZE(CpuSet::kMaxCpus); }
-
-Mask empty_mask() {
-  Mask mask(CPU_ALLOC(CpuSet::kMaxCpus));
-  CPU_ZERO_S(mask_size(), mask.get());
-  return mask;
-}
 
 Failure failed(const char* what, pid_t thread, const std::string& detail) {
   return fail(ErrorCode::Hardware, what + std::string(" of thread ") + std::to_string(thread), detail);
@@ -65,18 +50,12 @@ Result<std::optional<CpuSet>> recorded_mask(pid_t thread) {
 
 // nullopt: the thread has exited.
 Result<std::optional<CpuSet>> mask_of(pid_t thread) {
-  const Mask mask = empty_mask();
-  if (::sched_getaffinity(thread, mask_size(), mask.get()) != 0) {
-    if (errno == ESRCH) return std::nullopt;
-    return failed("cannot read the CPU affinity", thread, "sched_getaffinity: " + errno_text());
-  }
-  CpuSet cpus;
-  for (uint32_t cpu = 0; cpu < CpuSet::kMaxCpus; ++cpu) {
-    if (CPU_ISSET_S(cpu, mask_size(), mask.get())) cpus.add(CpuId{cpu});
-  }
+  const tl::expected<CpuSet, int> cpus = affinity_of(thread);
+  if (!cpus && cpus.error() == ESRCH) return std::nullopt;
+  if (!cpus) return failed("cannot read the CPU affinity", thread, "sched_getaffinity: " + errno_text(cpus.error()));
   // The kernel reports online CPUs only: none of a sleeping thread whose CPUs are all offline.
-  if (cpus.empty()) return recorded_mask(thread);
-  return cpus;
+  if (cpus->empty()) return recorded_mask(thread);
+  return *cpus;
 }
 
 enum class Clipping { Fails, Accepted };
@@ -86,9 +65,9 @@ Result<bool> set_mask(pid_t thread, const CpuSet& cpus, Clipping clipping = Clip
   const std::optional<CpuSet> before = TRY(mask_of(thread));
   if (!before) return false;
   if (*before == cpus) return false;
-  const Mask mask = empty_mask();
-  for (const CpuId cpu : cpus.members()) CPU_SET_S(cpu.value, mask_size(), mask.get());
-  if (::sched_setaffinity(thread, mask_size(), mask.get()) != 0) {
+  AffinityMask mask{};
+  for (const CpuId cpu : cpus.members()) CPU_SET_S(cpu.value, sizeof mask, mask.data());
+  if (::sched_setaffinity(thread, sizeof mask, mask.data()) != 0) {
     if (errno == ESRCH) return false;
     if (errno == EINVAL && clipping == Clipping::Accepted) return false;  // none of them is in its cpuset
     return refused("cannot set the CPU affinity", thread, cpus,

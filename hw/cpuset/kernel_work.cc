@@ -86,24 +86,14 @@ struct Thread {
 
 // nullopt: it is no thread of the kernel, or has ended.
 std::optional<Thread> kernel_thread(const std::string& folder) {
-  constexpr uint32_t kIsKernelThread = 0x00200000;  // PF_KTHREAD, include/linux/sched.h
-  constexpr int kFlags = 6;                         // fields after the name, proc(5)
-  const auto stat = read_one_line(folder + "/stat");
-  if (!stat || !*stat) return std::nullopt;
-  const std::string_view line = **stat;
-  const size_t open = line.find('(');
-  const size_t close = line.rfind(')');
-  if (open == line.npos || close == line.npos || close < open) return std::nullopt;
-  std::string_view fields = trimmed(line.substr(close + 1));
-  for (int skipped = 0; skipped < kFlags; ++skipped)
-    fields.remove_prefix(std::min(fields.find(' '), fields.size() - 1) + 1);
-  const auto flags = parse_number<uint32_t>(fields.substr(0, fields.find(' ')));
-  if (!flags || (*flags & kIsKernelThread) == 0) return std::nullopt;
-  const auto status = read_file(folder + "/status");
-  if (!status || !*status) return std::nullopt;
-  std::optional<CpuSet> cpus = allowed_in_status(**status);
+  const std::string line = read_one_line(folder + "/stat").value_or(std::nullopt).value_or("");
+  const std::optional<TaskStat> stat = parse_task_stat(line);
+  if (!stat || !stat->is_kernels()) return std::nullopt;
+  const std::string status = read_file(folder + "/status").value_or(std::nullopt).value_or("");
+  std::optional<CpuSet> cpus = allowed_in_status(status);
   if (!cpus) return std::nullopt;
-  return Thread{std::string(line.substr(open + 1, close - open - 1)), *std::move(cpus)};
+  const size_t name = line.find('(') + 1;
+  return Thread{line.substr(name, line.rfind(')') - name), *std::move(cpus)};
 }
 
 // By what is common to their names: "ksoftirqd/4" and "ksoftirqd/5".

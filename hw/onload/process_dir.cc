@@ -10,6 +10,7 @@
 
 #include "base/directory.h"
 #include "base/number.h"
+#include "base/task.h"
 #include "hw/onload/kernel_file.h"
 
 namespace nrd::onload {
@@ -17,8 +18,6 @@ namespace {
 
 constexpr size_t kStatLimit = 4096;
 constexpr size_t kStatusLimit = size_t{1} << 20;  // up to 65,536 groups
-constexpr size_t kStateField = 0;                 // counted after the name, which may contain spaces
-constexpr size_t kStartField = 19;                // field 22 of proc(5)
 
 bool is_gone(int error) { return error == ENOENT || error == ESRCH || error == ENOTDIR; }
 
@@ -27,17 +26,13 @@ bool is_gone(int error) { return error == ENOENT || error == ESRCH || error == E
 std::optional<ProcessStatus> parse_process_status(std::string_view stat) {
   const size_t open = stat.find(" (");
   const size_t close = stat.rfind(") ");
-  if (!stat.ends_with('\n') || open == std::string_view::npos || close == std::string_view::npos || close < open + 2) {
-    return std::nullopt;
-  }
-  const std::vector<std::string_view> fields = fields_of(stat.substr(close + 2));
+  const std::optional<TaskStat> fields = parse_task_stat(stat);
+  if (!fields || !stat.ends_with('\n') || open == std::string_view::npos || close < open + 2) return std::nullopt;
   const auto pid = parse_number<pid_t>(stat.substr(0, open));
-  if (!pid || *pid <= 0 || fields.size() <= kStartField || fields[kStateField].size() != 1) return std::nullopt;
-  const auto start = parse_number<uint64_t>(fields[kStartField]);
-  if (!start) return std::nullopt;
-  return ProcessStatus{.id = {*pid, *start},
+  if (!pid || *pid <= 0) return std::nullopt;
+  return ProcessStatus{.id = {*pid, fields->start},
                        .comm = std::string(stat.substr(open + 2, close - open - 2)),
-                       .state = fields[kStateField].front()};
+                       .state = fields->state};
 }
 
 Failure ProcessDir::unreadable(const std::string& file, int error) const {

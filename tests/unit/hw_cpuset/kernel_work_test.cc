@@ -22,7 +22,7 @@ void interrupt(Tree& tree, const std::string& number, const std::string& cpus, c
 // 0x04208040: PF_KTHREAD and PF_NO_SETAFFINITY, as of ksoftirqd.
 void process(Tree& tree, const std::string& pid, const std::string& name, const std::string& cpus,
              const std::string& flags = "69238848") {
-  tree.put("proc/" + pid + "/stat", pid + " (" + name + ") S 2 0 0 0 -1 " + flags + " 0 0\n");
+  tree.put("proc/" + pid + "/stat", pid + " (" + name + ") S 2 0 0 0 -1 " + flags + " 0 0 0 0 0 0 0 0 20 0 1 0 77 0\n");
   tree.put("proc/" + pid + "/status", "Name:\t" + name + "\nCpus_allowed:\tff\nCpus_allowed_list:\t" + cpus + "\n");
 }
 
