@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 
+#include "base/errno_text.h"
 #include "base/number.h"
 #include "base/unique_fd.h"
 #include "hw/onload/kernel_file.h"
@@ -21,7 +21,7 @@ std::string path_of(const std::string& root, const std::string& name) { return r
 
 Failure failed(const std::string& path, int error) {
   return fail(ErrorCode::Hardware, "cannot access device node " + std::string(name_in(path)),
-              path + ": " + std::generic_category().message(error));
+              path + ": " + errno_text(error));
 }
 
 // A handle of the node itself, which may be a link. nullopt: it does not exist.

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/errno_text.h"
 #include "base/number.h"
 #include "hw/onload/default_routes.h"
 #include "hw/onload/interface_settings.h"
@@ -120,8 +121,7 @@ int prefix_of(const sockaddr& mask) {
 Result<Addresses> addresses_of_host() {
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) {
-    return fail(ErrorCode::Hardware, "cannot read the addresses of network interfaces",
-                "getifaddrs: " + std::generic_category().message(errno));
+    return fail(ErrorCode::Hardware, "cannot read the addresses of network interfaces", "getifaddrs: " + errno_text());
   }
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, &::freeifaddrs);
   Addresses addresses;

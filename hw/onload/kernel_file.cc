@@ -9,6 +9,7 @@
 #include <climits>
 
 #include "base/directory.h"
+#include "base/errno_text.h"
 #include "base/file.h"
 #include "base/unique_fd.h"
 
@@ -18,8 +19,7 @@ namespace {
 constexpr size_t kQuoted = 80;  // characters of a text in an error
 
 Failure unreadable(const std::string& path, int error) {
-  return fail(ErrorCode::Hardware, "cannot read a kernel directory",
-              path + ": " + std::generic_category().message(error));
+  return fail(ErrorCode::Hardware, "cannot read a kernel directory", path + ": " + errno_text(error));
 }
 
 ErrorCode code_of(int error) {
@@ -62,9 +62,8 @@ Result<std::optional<std::string>> read_line(const std::string& path) {
 
 Result<void> write_text(const std::string& path, std::string_view text, const std::string& refused) {
   const auto failed = [&path, &text, &refused](int error) {
-    return fail(
-        code_of(error), refused,
-        path + " <- \"" + std::string(text.substr(0, kQuoted)) + "\": " + std::generic_category().message(error));
+    return fail(code_of(error), refused,
+                path + " <- \"" + std::string(text.substr(0, kQuoted)) + "\": " + errno_text(error));
   };
   const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
   if (!file.valid()) return failed(errno);

@@ -7,9 +7,9 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <system_error>
 
 #include "base/control.h"
+#include "base/errno_text.h"
 
 namespace nrd::onload {
 namespace {
@@ -27,7 +27,7 @@ constexpr std::string_view kServerTag = "onload_cp_server[";
 constexpr std::array<std::string_view, 2> kRefusals{"Loading of ", "Lockdown: "};
 
 Failure unreadable(const std::string& what, int error) {
-  return fail(ErrorCode::Hardware, "cannot read the kernel log", what + ": " + std::generic_category().message(error));
+  return fail(ErrorCode::Hardware, "cannot read the kernel log", what + ": " + errno_text(error));
 }
 
 // Removes a number and the comma after it from the front of `text`.
@@ -37,15 +37,6 @@ std::optional<uint64_t> take_number(std::string_view& text) {
   if (error != std::errc{} || end == text.data() + text.size() || *end != ',') return std::nullopt;
   text.remove_prefix(static_cast<size_t>(end - text.data()) + 1);
   return value;
-}
-
-std::string shown(std::string_view text) {
-  std::string shown(text.substr(0, KernelLog::kTextLimit));
-  for (size_t at = 0; at < shown.size(); ++at) {
-    const size_t length = control_length(std::string_view(shown).substr(at));
-    if (length > 0) shown.replace(at, length, "?");
-  }
-  return shown;
 }
 
 }  // namespace
@@ -59,7 +50,7 @@ std::optional<LogLine> parse_record(std::string_view record) {
   const size_t end = record.find('\n');
   if (semicolon == std::string_view::npos || end == std::string_view::npos || end < semicolon) return std::nullopt;
   return LogLine{*sequence, (*priority >> 3) == kKernel, static_cast<unsigned>(*priority & 7),
-                 shown(record.substr(semicolon + 1, end - semicolon - 1))};
+                 without_controls(record.substr(semicolon + 1, end - semicolon - 1).substr(0, KernelLog::kTextLimit))};
 }
 
 bool is_about(const LogLine& line, const std::vector<std::string>& modules) {

@@ -4,7 +4,8 @@
 
 #include <cerrno>
 #include <string>
-#include <system_error>
+
+#include "base/errno_text.h"
 
 namespace nrd::onload {
 
@@ -21,7 +22,7 @@ Result<bool> contains_text(int file, std::string_view text) {
       continue;
     }
     if (count < 0) {
-      return fail(ErrorCode::Store, "cannot read the library", std::generic_category().message(errno));
+      return fail(ErrorCode::Store, "cannot read the library", errno_text());
     }
     if (count == 0) return false;
     at += count;

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <system_error>
+
+#include "base/errno_text.h"
 
 namespace nrd::onload {
 namespace {
@@ -103,7 +104,7 @@ const CauseText& text_of(Cause cause) { return *std::ranges::find(kCauseTexts, c
 
 LoadFailure failure(std::string module, const char* what, Cause cause, int error, std::vector<std::string> log) {
   std::string message = module + what + text_of(cause).description;
-  if (cause == Cause::InitFailed || cause == Cause::Other) message += ": " + std::generic_category().message(error);
+  if (cause == Cause::InitFailed || cause == Cause::Other) message += ": " + errno_text(error);
   return {cause, std::move(module), std::move(message), error, std::move(log)};
 }
 

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
-#include <system_error>
 
 #include "base/ascii.h"
+#include "base/errno_text.h"
 #include "base/invariant.h"
 #include "base/split.h"
 #include "hw/onload/build_id.h"
@@ -89,7 +89,7 @@ bool is_module_name(std::string_view name) { return name.size() <= kNameLimit &&
 Result<ModuleFile> read_module_file(int fd) {
   struct stat what = {};
   if (::fstat(fd, &what) != 0) {
-    return fail(ErrorCode::Hardware, "cannot read a module file", std::generic_category().message(errno));
+    return fail(ErrorCode::Hardware, "cannot read a module file", errno_text());
   }
   if (what.st_size > kFileLimit) return not_a_module("it is too large");
   const ElfFile file = TRY(open_elf(fd));

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <system_error>
 
 #include "base/ascii.h"
+#include "base/errno_text.h"
 #include "base/file.h"
 #include "base/hex.h"
 #include "base/number.h"
@@ -51,8 +51,7 @@ Result<std::optional<Parameter>> read_parameter(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     if (errno == ENOENT) return std::nullopt;
-    return fail(ErrorCode::Hardware, "cannot read a module parameter",
-                path + ": " + std::generic_category().message(errno));
+    return fail(ErrorCode::Hardware, "cannot read a module parameter", path + ": " + errno_text());
   }
   Parameter parameter{.value = std::nullopt, .writable = (status.st_mode & S_IWUSR) != 0};
   if ((status.st_mode & S_IRUSR) == 0) return parameter;

@@ -30,11 +30,7 @@ bool has_parameter(const ModuleFile& module, const std::string& name) {
 }
 
 bool is_valid_value(const std::string& value) {
-  if (value.size() >= kValueLimit || value.find('"') != std::string::npos) return false;
-  for (size_t at = 0; at < value.size(); ++at) {
-    if (control_length(std::string_view(value).substr(at)) != 0) return false;
-  }
-  return true;
+  return value.size() < kValueLimit && value.find('"') == std::string::npos && without_controls(value) == value;
 }
 
 // Captures kernel messages from its construction on. An unreadable log does not prevent loading.

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <system_error>
 
 #include "base/ascii.h"
 #include "base/number.h"

@@ -6,9 +6,9 @@
 #include <array>
 #include <cerrno>
 #include <climits>
-#include <system_error>
 
 #include "base/directory.h"
+#include "base/errno_text.h"
 #include "base/number.h"
 #include "base/task.h"
 #include "hw/onload/kernel_file.h"
@@ -38,7 +38,7 @@ std::optional<ProcessStatus> parse_process_status(std::string_view stat) {
 Failure ProcessDir::unreadable(const std::string& file, int error) const {
   constexpr std::string_view kProc = "/proc/";
   return fail(ErrorCode::Hardware, "cannot inspect process " + path_.substr(path_.rfind(kProc) + kProc.size()),
-              path_ + "/" + file + ": " + std::generic_category().message(error));
+              path_ + "/" + file + ": " + errno_text(error));
 }
 
 Result<std::optional<ProcessDir>> ProcessDir::open_at(int at, const std::string& name, std::string path) {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <system_error>
 
 #include "base/ascii.h"
+#include "base/errno_text.h"
 #include "base/file.h"
 #include "base/write_all.h"
 
@@ -20,7 +20,7 @@ constexpr const char* kTemporary = ".new";  // not a valid profile name
 constexpr mode_t kMode = 0644;
 
 Failure not_stored(const std::string& path, int error) {
-  return fail(ErrorCode::Store, "cannot store an Onload profile", path + ": " + std::generic_category().message(error));
+  return fail(ErrorCode::Store, "cannot store an Onload profile", path + ": " + errno_text(error));
 }
 
 Result<void> write_profile(int fd, std::string_view text, const std::string& path) {

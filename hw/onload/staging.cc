@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/errno_text.h"
 #include "base/sha256.h"
 #include "base/split.h"
 #include "base/write_all.h"
@@ -21,7 +22,7 @@ namespace {
 constexpr int kLinkHops = 8;  // liba.so -> liba.so.1 -> liba.so.1.2
 
 Failure not_stored(const std::string& path, int error) {
-  return fail(ErrorCode::Store, "cannot store an Onload version", path + ": " + std::generic_category().message(error));
+  return fail(ErrorCode::Store, "cannot store an Onload version", path + ": " + errno_text(error));
 }
 
 Failure refused(std::string_view path, const std::string& why) {
@@ -36,7 +37,7 @@ NextBytes bytes_of(int fd) {
       const ssize_t got = ::read(fd, into.data(), into.size());
       if (got >= 0) return static_cast<size_t>(got);
       if (errno == EINTR) continue;
-      return fail(ErrorCode::Hardware, "cannot read a file", std::generic_category().message(errno));
+      return fail(ErrorCode::Hardware, "cannot read a file", errno_text());
     }
   };
 }

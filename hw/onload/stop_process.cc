@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 
+#include "base/errno_text.h"
 #include "base/unique_fd.h"
 #include "hw/onload/control_plane.h"
 #include "hw/onload/process_dir.h"
@@ -24,8 +24,7 @@ constexpr std::chrono::seconds kKillTimeout{5};
 std::string name_of(const ProcessId& process) { return "process " + std::to_string(process.pid); }
 
 Failure failed(const ProcessId& process, const char* call, int error) {
-  return fail(ErrorCode::Hardware, "cannot stop " + name_of(process),
-              std::string(call) + ": " + std::generic_category().message(error));
+  return fail(ErrorCode::Hardware, "cannot stop " + name_of(process), std::string(call) + ": " + errno_text(error));
 }
 
 Result<bool> is_same_program(const ProcessId& process, const std::string& exe) {

@@ -7,7 +7,8 @@
 #include <array>
 #include <cerrno>
 #include <climits>
-#include <system_error>
+
+#include "base/errno_text.h"
 
 namespace nrd::onload {
 namespace {
@@ -15,8 +16,7 @@ namespace {
 Failure failed(const std::string& path, int error) {
   const bool has_changed = error == ENOENT || error == ENOTDIR || error == ELOOP || error == EINVAL;
   if (has_changed) return fail(ErrorCode::BadRequest, "the tree changed while it was being read", path);
-  return fail(ErrorCode::Hardware, "cannot read an Onload directory",
-              path + ": " + std::generic_category().message(error));
+  return fail(ErrorCode::Hardware, "cannot read an Onload directory", path + ": " + errno_text(error));
 }
 
 Result<TreeEntry> entry_of(const TrustedDir& folder, const std::string& name, std::string path) {

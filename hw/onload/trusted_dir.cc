@@ -5,10 +5,10 @@
 
 #include <cerrno>
 #include <optional>
-#include <system_error>
 
 #include "base/control.h"
 #include "base/directory.h"
+#include "base/errno_text.h"
 
 namespace nrd::onload {
 namespace {
@@ -16,17 +16,13 @@ namespace {
 constexpr size_t kNameLimit = 255;
 
 bool is_name(std::string_view name) {
-  if (name.empty() || name.size() > kNameLimit || name == "." || name == "..") return false;
-  for (size_t at = 0; at < name.size(); ++at) {
-    if (control_length(name.substr(at)) != 0) return false;
-  }
-  return true;
+  return !name.empty() && name.size() <= kNameLimit && name != "." && name != ".." && without_controls(name) == name;
 }
 
 Failure untrusted(const std::string& what, const std::string& path) { return fail(ErrorCode::BadRequest, what, path); }
 
 Failure unopened(const std::string& path, int error) {
-  const std::string detail = path + ": " + std::generic_category().message(error);
+  const std::string detail = path + ": " + errno_text(error);
   if (error == ENOENT) return fail(ErrorCode::NotFound, "file or directory not found", detail);
   if (error == ENOTDIR)
     return untrusted("a path component is not a directory (symbolic links are not followed)", detail);
@@ -124,7 +120,7 @@ Result<TrustedDir> TrustedDir::make(std::string_view name) const {
     // The sandbox of the unit needs the drop-in.
     const char* const why = errno == EROFS ? ": it is read-only for nrd, see the drop-in onload.conf" : "";
     return fail(ErrorCode::Store, std::string("cannot create a directory") + why,
-                path_ + "/" + std::string(name) + ": " + std::generic_category().message(errno));
+                path_ + "/" + std::string(name) + ": " + errno_text());
   }
   Result<TrustedDir> folder = step(parts.front());
   if (folder && made && ::fchmod(folder->fd(), 0755) != 0) return unopened(folder->path(), errno);

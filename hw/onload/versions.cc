@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "base/ascii.h"
+#include "base/errno_text.h"
 #include "base/file.h"
 #include "base/sha256.h"
 #include "hw/onload/manifest.h"
@@ -35,8 +36,7 @@ constexpr size_t kVersionLimit = 64;
 constexpr std::string_view kControlPlane = "sbin/onload_cp_server";
 
 Failure not_changed(const std::string& path, int error) {
-  return fail(ErrorCode::Store, "cannot change the Onload versions",
-              path + ": " + std::generic_category().message(error));
+  return fail(ErrorCode::Store, "cannot change the Onload versions", path + ": " + errno_text(error));
 }
 
 // A fault of the node, not of the request.
