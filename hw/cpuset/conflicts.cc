@@ -1,6 +1,5 @@
 #include "hw/cpuset/conflicts.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,8 +10,8 @@
 #include "base/directory.h"
 #include "base/file.h"
 #include "base/number.h"
-#include "base/unique_fd.h"
 #include "hw/cpuset/cgroup.h"
+#include "hw/cpuset/kernel_facts.h"
 #include "hw/cpuset/neighbours.h"
 
 namespace nrd::cpuset {
@@ -189,16 +188,11 @@ std::string text_in(const std::string& path) { return read_file(path).value_or(s
 
 // True if the user of nrd, root, has started a process of this name: others may name theirs as they like.
 bool is_running(std::string_view name, const std::string& root) {
-  const UniqueFd all(::open((root + "/proc").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!all.valid()) return false;
-  const auto processes = list_names(all.get(), kLargestPid);
-  if (!processes) return false;
-  return std::ranges::any_of(*processes, [&](const std::string& process) {
-    if (!parse_number<pid_t>(process)) return false;
-    const auto comm = read_one_line(root + "/proc/" + process + "/comm");
-    if (!comm || !*comm || trimmed(**comm) != name) return false;
+  return std::ranges::any_of(names_in(root + "/proc", kLargestPid), [&](const std::string& process) {
+    const std::string folder = root + "/proc/" + process;
     struct stat owner = {};
-    return ::fstatat(all.get(), process.c_str(), &owner, AT_SYMLINK_NOFOLLOW) == 0 && owner.st_uid == ::geteuid();
+    return parse_number<pid_t>(process) && line_of(folder + "/comm") == name && ::lstat(folder.c_str(), &owner) == 0 &&
+           owner.st_uid == ::geteuid();
   });
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "hw/cpuset/cgroup.h"
+#include "hw/cpuset/kernel_facts.h"
 
 namespace nrd::cpuset {
 namespace {
@@ -39,10 +40,7 @@ Result<void> keep_enabled(Units& units, const std::string& parent, Deadline dead
   return {};
 }
 
-bool has_isolated_cpus() {
-  const Result<std::optional<std::string>> isolated = read_one_line("/sys/devices/system/cpu/isolated");
-  return isolated && *isolated && !trimmed(**isolated).empty();
-}
+bool has_isolated_cpus() { return !line_of("/sys/devices/system/cpu/isolated").empty(); }
 
 }  // namespace
 

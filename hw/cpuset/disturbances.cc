@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/file.h"
 #include "base/number.h"
 #include "hw/cpuset/conflicts.h"
 #include "hw/cpuset/kernel_facts.h"
@@ -18,10 +17,6 @@ namespace nrd::cpuset {
 namespace {
 
 using Source = Disturbance::Source;
-
-std::string line_of(const std::string& path) {
-  return std::string(trimmed(read_one_line(path).value_or(std::nullopt).value_or("")));
-}
 
 std::string folder_of(const std::string& root, CpuId cpu) {
   return root + "/sys/devices/system/cpu/cpu" + std::to_string(cpu.value);

@@ -14,10 +14,6 @@ namespace {
 
 constexpr size_t kMostNames = 4096;
 
-std::string first_line(const std::string& path) {
-  return std::string(trimmed(read_one_line(path).value_or(std::nullopt).value_or("")));
-}
-
 // The number between `prefix` and `suffix`, if `name` is of that form.
 std::optional<uint32_t> number_in(std::string_view name, std::string_view prefix, std::string_view suffix) {
   if (!name.starts_with(prefix) || !name.ends_with(suffix) || name.size() < prefix.size() + suffix.size()) return {};
@@ -25,9 +21,15 @@ std::optional<uint32_t> number_in(std::string_view name, std::string_view prefix
 }
 
 // Some kernels have "(null)" without CPUs.
-CpuSet cpus_in(const std::string& path) { return CpuSet::parse(first_line(path)).value_or(CpuSet()); }
+CpuSet cpus_in(const std::string& path) { return CpuSet::parse(line_of(path)).value_or(CpuSet()); }
 
 }  // namespace
+
+std::string line_of(const std::string& path) {
+  return std::string(trimmed(read_one_line(path).value_or(std::nullopt).value_or("")));
+}
+
+CpuSet online_cpus(const std::string& root) { return cpus_in(root + "/sys/devices/system/cpu/online"); }
 
 CpuSet read_nohz_full(const std::string& root) { return cpus_in(root + "/sys/devices/system/cpu/nohz_full"); }
 
@@ -51,7 +53,7 @@ FreeHugePages read_free_huge_pages(const std::string& root) {
     const std::string sizes = nodes + "/" + name + "/hugepages";
     for (const std::string& size : names_in(sizes, kMostNames)) {
       const std::optional<uint32_t> kib = number_in(size, "hugepages-", "kB");
-      const auto count = parse_number<uint64_t>(first_line(sizes + "/" + size + "/free_hugepages"));
+      const auto count = parse_number<uint64_t>(line_of(sizes + "/" + size + "/free_hugepages"));
       if (kib && count) free[{.node = *node, .bytes = uint64_t{*kib} * 1024}] = *count;
     }
   }

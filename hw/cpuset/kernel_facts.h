@@ -8,7 +8,12 @@
 
 namespace nrd::cpuset {
 
-// CPUs that run without the periodic tick (nohz_full=). `root`: of the files, "" on a host.
+// Without blanks around it.
+std::string line_of(const std::string& path);
+
+// `root`: of the files, "" on a host.
+CpuSet online_cpus(const std::string& root = "");
+// CPUs that run without the periodic tick (nohz_full=).
 CpuSet read_nohz_full(const std::string& root);
 CoreKinds read_core_kinds(const std::string& root);
 FreeHugePages read_free_huge_pages(const std::string& root);

@@ -6,6 +6,7 @@
 #include "base/errno_text.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "hw/cpuset/kernel_facts.h"
 #include "hw/cpuset/knob_file.h"
 
 namespace nrd::cpuset {
@@ -56,11 +57,9 @@ Result<void> converge(const std::string& root, CpuId cpu, const LatencyLimit& wa
 
 // The kernel is built with power management or without: one CPU tells for all.
 std::string why_no_latency_limits(const std::string& root) {
-  const Result<std::optional<std::string>> list = read_one_line(root + kCpus + "/online");
-  if (!list || !*list) return "the online CPUs cannot be read";
-  const Result<CpuSet> online = CpuSet::parse(trimmed(**list));
-  if (!online || online->empty()) return "the online CPUs cannot be read";
-  const CpuId first = online->members().front();
+  const CpuSet online = online_cpus(root);
+  if (online.empty()) return "the online CPUs cannot be read";
+  const CpuId first = online.members().front();
   const Result<std::optional<LatencyLimit>> limit = limit_of(root, first);
   if (!limit) return limit.error().message;
   return *limit ? "" : name_of(first) + " has no " + kFile;

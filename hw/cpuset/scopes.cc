@@ -6,7 +6,7 @@
 #include "hw/cpuset/affinity.h"
 #include "hw/cpuset/cgroup.h"
 #include "hw/cpuset/controller.h"
-#include "hw/cpuset/topology.h"
+#include "hw/cpuset/kernel_facts.h"
 
 namespace nrd::cpuset {
 

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "base/errno_text.h"
-#include "base/file.h"
 #include "base/log.h"
+#include "hw/cpuset/kernel_facts.h"
 
 namespace nrd::cpuset {
 namespace {
@@ -74,12 +74,6 @@ Result<std::vector<Zone>> read_zones() {
     std::ranges::move(of_level, std::back_inserter(zones));
   }
   return zones;
-}
-
-CpuSet online_cpus() {
-  const Result<std::optional<std::string>> online = read_one_line("/sys/devices/system/cpu/online");
-  const Result<CpuSet> cpus = CpuSet::parse(trimmed(online ? online->value_or("") : ""));
-  return cpus ? *cpus : CpuSet();
 }
 
 Topology::Found Topology::read() {

@@ -40,7 +40,4 @@ class Topology {
   Zones zones_;
 };
 
-// Empty if the kernel does not tell.
-CpuSet online_cpus();
-
 }  // namespace nrd::cpuset

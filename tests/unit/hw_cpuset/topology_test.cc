@@ -16,6 +16,7 @@
 #include <string>
 #include <thread>
 
+#include "hw/cpuset/kernel_facts.h"
 #include "tests/unit/hw_cpuset/tree.h"
 
 namespace nrd::topology_test {
