@@ -17,7 +17,6 @@
 #include "daemon/onload/version_cache.h"
 #include "engine/onload/next_step.h"
 #include "hw/onload/control_plane.h"
-#include "hw/onload/default_routes.h"
 #include "hw/onload/devices.h"
 #include "hw/onload/interface_settings.h"
 #include "hw/onload/interfaces.h"

@@ -5,7 +5,10 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -17,6 +20,13 @@ namespace nrd::onload {
 using Addresses = std::map<std::string, std::vector<std::string>>;
 // Of nrd's own network namespace, by netlink.
 Result<Addresses> addresses_of_host();
+
+// Interfaces with a default route, which must not be taken away from a remote administrator: from the text of
+// /proc/net/route or /proc/net/ipv6_route, the main table of nrd's network namespace. Routes that are down or reject
+// packets do not count. nullopt: truncated or malformed.
+std::optional<std::set<std::string>> parse_routes(std::string_view text);
+std::optional<std::set<std::string>> parse_ipv6_routes(std::string_view text);
+Result<std::set<std::string>> read_default_routes(const std::string& root);
 
 // Sorted by name. Interfaces that disappear meanwhile are omitted.
 Result<std::vector<Interface>> read_interfaces(const std::string& root, const Addresses& addresses);

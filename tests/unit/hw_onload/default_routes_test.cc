@@ -1,9 +1,8 @@
-#include "hw/onload/default_routes.h"
-
 #include <doctest/doctest.h>
 
 #include <ostream>
 
+#include "hw/onload/interfaces.h"
 #include "tests/unit/hw_onload/tree.h"
 
 namespace nrd::onload::default_routes_test {
