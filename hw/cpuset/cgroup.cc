@@ -70,14 +70,6 @@ Result<std::optional<CpuSet>> read_effective(const std::string& cgroup, const ch
 
 constexpr const char* kPartition = "cpuset.cpus.partition";
 
-Result<void> write_to(const std::string& cgroup, const char* name, const std::string& value) {
-  const std::string path = file_of(cgroup, name);
-  const std::string line = value + "\n";
-  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
-  if (file.valid() && ::write(file.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size())) return {};
-  return fail(ErrorCode::Hardware, "cannot limit the CPUs of cgroup " + cgroup, path + ": " + errno_text());
-}
-
 }  // namespace
 
 std::string why_no_cpusets() {
@@ -151,7 +143,7 @@ Result<std::optional<MemoryNodes>> own_memory_nodes(const std::string& cgroup) {
 Result<std::optional<CpuSet>> own_cpus(const std::string& cgroup) { return read_list(cgroup, "cpuset.cpus"); }
 
 Result<void> set_own_cpus(const std::string& cgroup, const CpuSet& cpus) {
-  return write_to(cgroup, "cpuset.cpus", cpus.to_string());
+  return write_to_file(cgroup, "cpuset.cpus", cpus.to_string());
 }
 
 Result<std::optional<std::string>> partition_of(const std::string& cgroup) {
@@ -161,7 +153,7 @@ Result<std::optional<std::string>> partition_of(const std::string& cgroup) {
 }
 
 Result<void> set_partition(const std::string& cgroup, const std::string& kind) {
-  return write_to(cgroup, kPartition, kind);
+  return write_to_file(cgroup, kPartition, kind);
 }
 
 Result<std::optional<std::string>> text_of_file(const std::string& cgroup, const char* file) {
@@ -169,7 +161,11 @@ Result<std::optional<std::string>> text_of_file(const std::string& cgroup, const
 }
 
 Result<void> write_to_file(const std::string& cgroup, const char* file, const std::string& value) {
-  return write_to(cgroup, file, value);
+  const std::string path = file_of(cgroup, file);
+  const std::string line = value + "\n";
+  const UniqueFd opened(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
+  if (opened.valid() && ::write(opened.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size())) return {};
+  return fail(ErrorCode::Hardware, "cannot limit the CPUs of cgroup " + cgroup, path + ": " + errno_text());
 }
 
 Result<std::vector<pid_t>> processes_in(const std::string& cgroup, size_t most) {

@@ -229,7 +229,7 @@ Result<void> Cpuset::converge_targets(const Setting& wanted) {
 Result<void> Cpuset::shrink_partition(const std::map<Target, CpuSet>& limited, Deadline deadline) {
   for (const auto& [target, cpus] : limited) {
     if (target.kind != Target::Kind::Partition) continue;
-    const Masks masks = TRY(Partition::masks()).value_or(Masks());
+    const Masks masks = TRY(Partition::masks());
     const CpuSet kept = masks.cpus & cpus;
     if (masks.partition == "root" && !kept.empty() && kept != masks.cpus) return partition_.limit(kept, deadline);
   }

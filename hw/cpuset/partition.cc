@@ -19,7 +19,7 @@ Result<std::optional<PinnedThreads>> pinned_threads() {
 
 }  // namespace
 
-Result<std::optional<Masks>> Partition::masks() {
+Result<Masks> Partition::masks() {
   const std::optional<std::string> kind = TRY(partition_of(kCgroup));
   const std::optional<CpuSet> cpus = TRY(effective_cpus(kind ? kCgroup : "/"));
   return Masks{.cpus = cpus.value_or(CpuSet()), .partition = kind.value_or(kMember)};
@@ -28,7 +28,7 @@ Result<std::optional<Masks>> Partition::masks() {
 std::string Partition::kind() { return partition_of(kCgroup).value_or(std::nullopt).value_or(kMember); }
 
 Result<void> Partition::limit(const CpuSet& cpus, Deadline deadline) {
-  const Masks before = TRY(masks()).value_or(Masks());
+  const Masks before = TRY(masks());
   if (before.partition != kRoot || before.cpus != cpus) {
     TRY(enable_controller(units_, kRootSlice, deadline));
     // Where other software has enabled the controller, nothing has started the slice yet.
@@ -38,7 +38,7 @@ Result<void> Partition::limit(const CpuSet& cpus, Deadline deadline) {
     if (pinned) pinned->restore();
     TRY(done);
   }
-  const Masks after = TRY(masks()).value_or(Masks());
+  const Masks after = TRY(masks());
   if (after.partition == kRoot && after.cpus == cpus) return {};
   return fail(ErrorCode::Hardware, std::string(kSlice) + " with CPU " + cpus.to_string() +
                                        " is no partition: the kernel reports " + after.partition + " with CPU " +
@@ -53,7 +53,7 @@ Result<void> Partition::release(Deadline deadline) {
   const Result<void> done = set(TRY(possible_cpus()), kMember, deadline);
   if (pinned) pinned->restore();
   TRY(done);
-  const Masks after = TRY(masks()).value_or(Masks());
+  const Masks after = TRY(masks());
   const CpuSet all = TRY(effective_cpus("/")).value_or(CpuSet());
   if (after.partition == kMember && after.cpus == all) return {};
   return fail(ErrorCode::Hardware, std::string(kSlice) + " runs on CPU " + after.cpus.to_string() + ", not on " +

@@ -3,7 +3,6 @@
 // start and end inside it without a change of any mask outside.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -17,7 +16,7 @@ class Partition {
   explicit Partition(Units& units) : units_(units) {}
 
   // Of what is in nrd.slice, or would be.
-  static Result<std::optional<Masks>> masks();
+  static Result<Masks> masks();
   // "root", "member", "root invalid (...)".
   static std::string kind();
   // Hardware with the kernel's reason: the partition is invalid, for example because another top-level cgroup asks for
