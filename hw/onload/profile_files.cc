@@ -39,22 +39,17 @@ bool is_profile_file(std::string_view file) {
          file.front() != '.' && is_word(file, "_.+-");
 }
 
-Error ProfileFolder::with_path(Error error) const {
-  error.message = path() + ": " + error.message;
-  return error;
-}
-
 Result<std::optional<TrustedDir>> ProfileFolder::open() const {
   Result<std::optional<TrustedDir>> folder = if_found(TrustedDir::open(trust_, path_));
-  return folder ? std::move(folder) : Failure(with_path(folder.error()));
+  return folder ? std::move(folder) : fail_of(path(), folder.error());
 }
 
 Result<TrustedDir> ProfileFolder::make() const {
   const size_t slash = path_.rfind('/');
   Result<TrustedDir> parent = TrustedDir::open(trust_, slash == 0 ? "/" : path_.substr(0, slash));
-  if (!parent) return Failure(with_path(parent.error()));
+  if (!parent) return fail_of(path(), parent.error());
   Result<TrustedDir> folder = parent->make(std::string_view(path_).substr(slash + 1));
-  if (!folder) return Failure(with_path(folder.error()));
+  if (!folder) return fail_of(path(), folder.error());
   if (::fsync(parent->fd()) != 0) return not_stored(path(), errno);
   return folder;
 }
@@ -63,7 +58,7 @@ Result<std::vector<std::string>> ProfileFolder::files() const {
   const std::optional<TrustedDir> folder = TRY(open());
   if (!folder) return std::vector<std::string>();
   Result<std::vector<std::string>> names = folder->names(kProfilesLimit);
-  if (!names) return Failure(with_path(names.error()));
+  if (!names) return fail_of(path(), names.error());
   std::erase_if(*names, [](const std::string& name) { return !is_profile_file(name); });
   return names;
 }
@@ -74,17 +69,13 @@ Result<std::optional<std::string>> ProfileFolder::read(const std::string& file) 
   if (!folder) return std::optional<std::string>();
   const Result<UniqueFd> fd = folder->file(file);
   if (!fd && fd.error().code == ErrorCode::NotFound) return std::optional<std::string>();
-  if (!fd) {
-    Error error = fd.error();
-    error.message = path() + "/" + file + ": " + error.message;
-    return Failure(std::move(error));
-  }
+  if (!fd) return fail_of(path() + "/" + file, fd.error());
   struct stat what = {};
   if (::fstat(fd->get(), &what) == 0 && static_cast<size_t>(what.st_size) > kProfileLimit) {
     return fail(ErrorCode::BadRequest, path() + "/" + file + ": larger than 64 KiB");
   }
   Result<std::optional<std::string>> text = read_file("/proc/self/fd/" + std::to_string(fd->get()), kProfileLimit);
-  if (!text) return Failure(with_path(text.error()));
+  if (!text) return fail_of(path(), text.error());
   return text;
 }
 

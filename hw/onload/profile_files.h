@@ -39,7 +39,6 @@ class ProfileFolder {
  private:
   Result<std::optional<TrustedDir>> open() const;
   Result<TrustedDir> make() const;
-  Error with_path(Error error) const;
 
   Trust trust_;
   std::string path_;  // below the root of `trust`

@@ -45,21 +45,10 @@ NextBytes bytes_of(int fd) {
 Staging::Staging(const TrustedDir& versions, TrustedDir tree, std::string name, const TreeLimits& limits)
     : versions_(versions), tree_(std::move(tree)), name_(std::move(name)), limits_(limits) {}
 
-Staging::Staging(Staging&& other) noexcept
-    : versions_(other.versions_),
-      tree_(std::move(other.tree_)),
-      name_(std::move(other.name_)),
-      limits_(other.limits_),
-      is_unpublished_(std::exchange(other.is_unpublished_, false)),
-      files_(std::move(other.files_)),
-      executables_(std::move(other.executables_)),
-      folders_(std::move(other.folders_)),
-      links_(std::move(other.links_)),
-      bytes_(other.bytes_) {}
-
 Staging::~Staging() {
+  const bool is_moved_from = tree_.fd() < 0;
   std::error_code ignored;  // the next import removes leftovers
-  if (is_unpublished_) std::filesystem::remove_all(tree_.path(), ignored);
+  if (is_unpublished_ && !is_moved_from) std::filesystem::remove_all(tree_.path(), ignored);
 }
 
 Result<Staging> Staging::begin(const TrustedDir& versions, const std::string& name, const TreeLimits& limits) {

@@ -46,7 +46,7 @@ class Staging {
  public:
   // Removes leftovers of an earlier import of this name.
   static Result<Staging> begin(const TrustedDir& versions, const std::string& name, const TreeLimits& limits = {});
-  Staging(Staging&& other) noexcept;
+  Staging(Staging&& other) noexcept = default;
   Staging& operator=(Staging&&) = delete;
   ~Staging();  // removes an unpublished tree
 

@@ -62,7 +62,7 @@ Result<std::vector<TreeEntry>> list_tree(const TrustedDir& top) {
     if (entries[next].kind != TreeEntry::Kind::Folder) continue;
     const std::string path = entries[next].path;
     const Result<TrustedDir> folder = top.dir(path);
-    if (!folder) return fail(folder.error().code, path + ": " + folder.error().message, folder.error().detail);
+    if (!folder) return fail_of(path, folder.error());
     TRY(list_folder(*folder, path + "/", entries));
   }
   return entries;

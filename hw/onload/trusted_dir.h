@@ -45,6 +45,12 @@ Result<std::optional<T>> if_found(Result<T> result) {
   return Failure(std::move(result.error()));
 }
 
+// The error with `path` in front of its message.
+inline Failure fail_of(const std::string& path, Error error) {
+  error.message = path + ": " + error.message;
+  return Failure(std::move(error));
+}
+
 class TrustedDir {
  public:
   // `path` is absolute, relative to trust.root. NotFound: no such directory.

@@ -42,8 +42,7 @@ Failure not_changed(const std::string& path, int error) {
 // A fault of the node, not of the request.
 Failure not_usable(Error error) {
   error.code = ErrorCode::Store;
-  error.message = "the directory of Onload versions: " + error.message;
-  return Failure(std::move(error));
+  return fail_of("the directory of Onload versions", std::move(error));
 }
 
 Result<void> check_name(const std::string& name) {
@@ -67,7 +66,7 @@ Result<std::map<std::string, std::vector<VersionModule>>> read_modules(const Tru
     if (!name.ends_with(".ko")) continue;
     const UniqueFd file = TRY(tree.file(entry.path));
     Result<ModuleFile> module = read_module_file(file.get());
-    if (!module) return fail(module.error().code, entry.path + ": " + module.error().message, module.error().detail);
+    if (!module) return fail_of(entry.path, module.error());
     const std::string kernel = kernel_of(*module);
     if (!path.starts_with(std::string(kModules) + "/" + kernel + "/")) {
       return fail(ErrorCode::BadRequest,
@@ -105,7 +104,7 @@ Result<void> copy_folder(const TrustedDir& source, Staging& into) {
       case TreeEntry::Kind::Link: added = into.add_link(entry.path, entry.target); break;
       case TreeEntry::Kind::File: {
         const Result<UniqueFd> file = source.file(entry.path);
-        if (!file) return fail(file.error().code, entry.path + ": " + file.error().message, file.error().detail);
+        if (!file) return fail_of(entry.path, file.error());
         added = into.add_file(entry.path, entry.executable, bytes_of(file->get()));
         break;
       }
@@ -282,10 +281,9 @@ Result<void> Versions::select(const std::string& name) const {
   const std::string target = std::string(kVersions) + "/" + name;
   const std::string path = home.path() + "/" + kCurrent;
   if (::unlinkat(home.fd(), kNextCurrent, 0) != 0 && errno != ENOENT) return not_changed(path, errno);
-  if (::symlinkat(target.c_str(), home.fd(), kNextCurrent) != 0) return not_changed(path, errno);
-  if (::renameat(home.fd(), kNextCurrent, home.fd(), kCurrent) != 0) return not_changed(path, errno);
-  if (::fsync(home.fd()) != 0) return not_changed(path, errno);
-  return {};
+  const bool is_selected = ::symlinkat(target.c_str(), home.fd(), kNextCurrent) == 0 &&
+                           ::renameat(home.fd(), kNextCurrent, home.fd(), kCurrent) == 0 && ::fsync(home.fd()) == 0;
+  return is_selected ? Result<void>() : not_changed(path, errno);
 }
 
 Result<void> Versions::sweep() const {
