@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/number.h"
+#include "base/split.h"
 
 namespace nrd {
 namespace {
@@ -32,12 +33,7 @@ Part part_of(std::string_view cpuinfo) {
 }
 
 bool has_flag(std::string_view cpuinfo, std::string_view flag) {
-  std::string_view flags = value_of(cpuinfo, "flags");
-  while (!flags.empty()) {
-    const std::string_view word = cut(flags, ' ');
-    if (word == flag && !word.empty()) return true;
-  }
-  return false;
+  return std::ranges::count(split(value_of(cpuinfo, "flags"), " "), flag) > 0;
 }
 
 std::string to_string(const Part& part) {
