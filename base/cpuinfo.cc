@@ -1,5 +1,7 @@
 #include "base/cpuinfo.h"
 
+#include <algorithm>
+
 #include "base/file.h"
 #include "base/number.h"
 #include "base/split.h"
@@ -12,7 +14,7 @@ constexpr size_t kVendorLength = 12;  // CPUID leaf 0
 // The value of the first line with this key; empty if there is none.
 std::string_view value_of(std::string_view cpuinfo, std::string_view key) {
   while (!cpuinfo.empty()) {
-    const std::string_view line = cut(cpuinfo, '\n');
+    const std::string_view line = take_until(cpuinfo, '\n');
     const size_t colon = line.find(':');
     if (colon != std::string_view::npos && trimmed(line.substr(0, colon)) == key)
       return trimmed(line.substr(colon + 1));

@@ -23,7 +23,4 @@ Result<std::optional<std::string>> read_one_line(const std::string& path);
 // Text without leading and trailing blanks and line ends.
 std::string_view trimmed(std::string_view text);
 
-// The text before the next `end`, or all of it; removes both from `text`.
-std::string_view cut(std::string_view& text, char end);
-
 }  // namespace nrd

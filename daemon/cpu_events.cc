@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "base/split.h"
 
 namespace nrd::daemon {
 namespace {
@@ -34,7 +35,7 @@ constexpr std::array<std::string_view, 4> kActions{"online", "offline", "add", "
 // The value of `key` in a message; empty: absent.
 std::string_view value_of(std::string_view message, std::string_view key) {
   while (!message.empty()) {
-    const std::string_view line = cut(message, '\0');
+    const std::string_view line = take_until(message, '\0');
     if (line.size() > key.size() && line.starts_with(key) && line[key.size()] == '=')
       return line.substr(key.size() + 1);
   }

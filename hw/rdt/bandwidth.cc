@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/file.h"
+#include "base/split.h"
 #include "hw/rdt/groups.h"
 #include "hw/rdt/resctrl.h"
 
@@ -34,7 +35,7 @@ MbaUnit unit_of(bool is_amd, bool is_mounted_in_mbps, uint32_t largest) {
 
 bool is_mounted_in_mbps(std::string_view mountinfo) {
   while (!mountinfo.empty()) {
-    const std::string_view line = cut(mountinfo, '\n');
+    const std::string_view line = take_until(mountinfo, '\n');
     const bool is_resctrl = line.find(std::string(" ") + kResctrl + " ") != std::string_view::npos;
     if (is_resctrl && line.find("mba_MBps") != std::string_view::npos) return true;
   }

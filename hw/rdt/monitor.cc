@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/number.h"
+#include "base/split.h"
 #include "hw/rdt/groups.h"
 #include "hw/rdt/resctrl.h"
 
@@ -175,7 +176,7 @@ std::optional<unsigned> parse_assigned_counters(const std::optional<std::string>
   if (!mode || !has_line(*mode, "[mbm_event]")) return std::nullopt;
   // All domains have the same number.
   std::string_view first = counters ? std::string_view(*counters) : std::string_view();
-  cut(first, '=');
+  take_until(first, '=');
   return parse_number<unsigned>(first.substr(0, first.find_first_of(";\n"))).value_or(0);
 }
 
@@ -183,11 +184,11 @@ std::optional<Assignments> parse_assignments(std::string_view text) {
   if (!text.ends_with('\n')) return std::nullopt;  // cut off
   Assignments assignments;
   while (!text.empty()) {
-    std::string_view domains = cut(text, '\n');
-    std::set<uint32_t>& assigned = assignments[std::string(cut(domains, ':'))];
+    std::string_view domains = take_until(text, '\n');
+    std::set<uint32_t>& assigned = assignments[std::string(take_until(domains, ':'))];
     while (!domains.empty()) {
-      std::string_view state = cut(domains, ';');
-      const std::optional<uint32_t> domain = parse_number<uint32_t>(cut(state, '='));
+      std::string_view state = take_until(domains, ';');
+      const std::optional<uint32_t> domain = parse_number<uint32_t>(take_until(state, '='));
       if (!domain) return std::nullopt;
       if (state != "_") assigned.insert(*domain);
     }

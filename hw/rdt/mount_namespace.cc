@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/file.h"
+#include "base/split.h"
 #include "hw/rdt/resctrl.h"
 
 namespace nrd::rdt {
@@ -28,12 +29,12 @@ struct Line {
 // nullopt: the line was truncated, since "-" ends the optional fields of each.
 std::optional<Line> parse_line(std::string_view text) {
   Line line;
-  line.mount.id = cut(text, ' ');
-  for (int skipped = 0; skipped < 3; ++skipped) cut(text, ' ');  // parent, device, root
-  line.mount_point = cut(text, ' ');
-  cut(text, ' ');  // options
+  line.mount.id = take_until(text, ' ');
+  for (int skipped = 0; skipped < 3; ++skipped) take_until(text, ' ');  // parent, device, root
+  line.mount_point = take_until(text, ' ');
+  take_until(text, ' ');  // options
   while (!text.empty()) {
-    const std::string_view field = cut(text, ' ');
+    const std::string_view field = take_until(text, ' ');
     if (field == "-") return line;
     if (field.starts_with("shared:")) line.mount.peers = field;
   }
@@ -44,7 +45,7 @@ std::optional<Line> parse_line(std::string_view text) {
 Mount mount_above(std::string_view mountinfo, std::string_view path) {
   Line found;
   while (!mountinfo.empty()) {
-    const std::optional<Line> line = parse_line(cut(mountinfo, '\n'));
+    const std::optional<Line> line = parse_line(take_until(mountinfo, '\n'));
     if (!line || !is_above(line->mount_point, path)) continue;
     if (line->mount_point.size() >= found.mount_point.size()) found = *line;
   }
