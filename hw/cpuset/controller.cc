@@ -79,9 +79,9 @@ Result<void> enable_controller(Units& units, const std::string& slice, Deadline 
   for (const std::string& parent : {std::string(kRootSlice), slice}) {
     const bool may_be_disabled = parent != kRootSlice && !overwrites_affinity();
     if (may_be_disabled || has_cpusets_below(cgroup_of_slice(parent))) continue;
-    if (!pinned && overwrites_affinity()) pinned = TRY(PinnedThreads::find_on_host());
+    if (!pinned) pinned = TRY(kept_masks_of_host());
     if (const Result<void> enabled = keep_enabled(units, parent, deadline); !enabled) {
-      if (pinned) pinned->restore();
+      pinned->restore();
       return enabled;
     }
   }
@@ -89,11 +89,14 @@ Result<void> enable_controller(Units& units, const std::string& slice, Deadline 
   return {};
 }
 
-Result<KeptMasks> KeptMasks::of(const std::string& cgroup, const CpuSet& all) {
-  KeptMasks kept;
-  if (cgroup.empty() || !overwrites_affinity()) return kept;
-  kept.pinned_ = TRY(PinnedThreads::find_in(cgroup, all));
-  return kept;
+Result<PinnedThreads> kept_masks(const std::string& cgroup, const CpuSet& all) {
+  if (cgroup.empty() || !overwrites_affinity()) return PinnedThreads();
+  return PinnedThreads::find_in(cgroup, all);
+}
+
+Result<PinnedThreads> kept_masks_of_host() {
+  if (!overwrites_affinity()) return PinnedThreads();
+  return PinnedThreads::find_on_host();
 }
 
 }  // namespace nrd::cpuset

@@ -29,13 +29,8 @@ inline constexpr const char* kRootSlice = "-.slice";
 
 // The masks that such a kernel overwrites when the cpuset of `cgroup` changes, whose processes may run on `all`. None
 // on later kernels, which keep the mask that a thread chose, and without a cgroup.
-class KeptMasks {
- public:
-  static Result<KeptMasks> of(const std::string& cgroup, const CpuSet& all);
-  void restore_within(const CpuSet& cpus) const { pinned_.restore_within(cpus); }
-
- private:
-  PinnedThreads pinned_;
-};
+Result<PinnedThreads> kept_masks(const std::string& cgroup, const CpuSet& all);
+// The same, while cpusets change all over the host.
+Result<PinnedThreads> kept_masks_of_host();
 
 }  // namespace nrd::cpuset

@@ -166,7 +166,7 @@ Result<void> Groups::limit_unit(const Target& target, const CpuSet& cpus, Deadli
 Result<void> Groups::set_unit(const Target& target, const Unit& unit, const Limit& limit, Deadline deadline) {
   const std::optional<CpuSet> effective = TRY(effective_of(unit));
   if (has(unit, effective, limit)) return {};
-  const KeptMasks masks = TRY(KeptMasks::of(unit.cgroup, effective.value_or(CpuSet())));
+  const PinnedThreads masks = TRY(kept_masks(unit.cgroup, effective.value_or(CpuSet())));
   const Result<void> set = units_.set_allowed_cpus(target.name, limit.own, deadline);
   masks.restore_within(limit.effective);
   if (!set && !is_done_unconfirmed(set, unit.cgroup, limit.effective)) return set;
@@ -185,7 +185,7 @@ Result<void> Groups::set_cgroup(const Target& target, const Limit& limit) {
   const std::optional<CpuSet> effective = TRY(effective_cpus(target.name));
   if (!effective) return {};
   if (TRY(own_cpus(target.name)) != limit.own) {
-    const KeptMasks masks = TRY(KeptMasks::of(target.name, *effective));
+    const PinnedThreads masks = TRY(kept_masks(target.name, *effective));
     TRY(set_own_cpus(target.name, limit.own));
     masks.restore_within(limit.effective);
   }

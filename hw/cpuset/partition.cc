@@ -10,13 +10,6 @@ const std::string kCgroup = std::string("/") + kSlice;
 constexpr const char* kRoot = "root";
 constexpr const char* kMember = "member";
 
-// Of the host, while sets of cgroups change all over it.
-Result<std::optional<PinnedThreads>> pinned_threads() {
-  if (!overwrites_affinity()) return std::nullopt;
-  PinnedThreads found = TRY(PinnedThreads::find_on_host());
-  return found;
-}
-
 }  // namespace
 
 Result<Masks> Partition::masks() {
@@ -33,9 +26,9 @@ Result<void> Partition::limit(const CpuSet& cpus, Deadline deadline) {
     TRY(enable_controller(units_, kRootSlice, deadline));
     // Where other software has enabled the controller, nothing has started the slice yet.
     if (!TRY(partition_of(kCgroup))) TRY(units_.start(kSlice, deadline));
-    const std::optional<PinnedThreads> pinned = TRY(pinned_threads());
+    const PinnedThreads pinned = TRY(kept_masks_of_host());
     const Result<void> done = set(cpus, kRoot, deadline);
-    if (pinned) pinned->restore();
+    pinned.restore();
     TRY(done);
   }
   const Masks after = TRY(masks());
@@ -49,9 +42,9 @@ Result<void> Partition::limit(const CpuSet& cpus, Deadline deadline) {
 // It stays, with all CPUs, so that the cpuset controller stays enabled.
 Result<void> Partition::release(Deadline deadline) {
   if (!TRY(partition_of(kCgroup))) return {};
-  const std::optional<PinnedThreads> pinned = TRY(pinned_threads());
+  const PinnedThreads pinned = TRY(kept_masks_of_host());
   const Result<void> done = set(TRY(possible_cpus()), kMember, deadline);
-  if (pinned) pinned->restore();
+  pinned.restore();
   TRY(done);
   const Masks after = TRY(masks());
   const CpuSet all = TRY(effective_cpus("/")).value_or(CpuSet());

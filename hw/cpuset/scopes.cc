@@ -84,7 +84,7 @@ Result<void> Scopes::limit(const Target& scope, const CpuSet& cpus, const Memory
   }
   const std::optional<CpuSet> effective = TRY(effective_cpus(cgroup_of_scope(scope)));
   if (effective && *effective != cpus) {
-    const KeptMasks masks = TRY(KeptMasks::of(cgroup_of_scope(scope), *effective));
+    const PinnedThreads masks = TRY(kept_masks(cgroup_of_scope(scope), *effective));
     const Result<void> set = units_.set_allowed_cpus(scope.name, cpus, deadline);
     masks.restore_within(cpus);
     if (!set && !is_done_unconfirmed(set, cgroup_of_scope(scope), cpus)) return set;
