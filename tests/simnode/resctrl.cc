@@ -162,8 +162,8 @@ void Resctrl::let_inherit() const {
     for (Tasks heirs = heirs_of(group.tasks); !heirs.empty(); heirs = heirs_of(group.tasks)) {
       const size_t before = group.tasks.size();
       for (const auto& [heir, stay] : heirs) {
-        const bool is_elsewhere = std::ranges::any_of(
-            groups_, [&heir = heir](const auto& other) { return other.second.tasks.contains(heir); });
+        const bool is_elsewhere =
+            std::ranges::any_of(groups_, [&its = heir](const auto& other) { return other.second.tasks.contains(its); });
         if (!is_elsewhere && !moved_to_root_.contains(heir)) group.tasks[heir] = stay;
       }
       if (group.tasks.size() == before) break;
