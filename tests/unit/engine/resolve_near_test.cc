@@ -1,10 +1,9 @@
 // Where devices, NUMA nodes, CPUs and workloads are, on trees like that of sysfs.
-#include "engine/resolve.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
 
+#include "engine/resolve.h"
 #include "tests/support/temporary_tree.h"
 #include "tests/unit/engine/cpu_pool_fixture.h"
 

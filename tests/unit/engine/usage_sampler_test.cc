@@ -1,6 +1,6 @@
-#include "engine/usage.h"
-
 #include <doctest/doctest.h>
+
+#include "engine/usage.h"
 
 namespace nrd::usage_sampler_test {
 

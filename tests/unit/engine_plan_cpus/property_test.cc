@@ -8,8 +8,8 @@
 #include <tuple>
 #include <vector>
 
-#include "engine/plan/cpus/search.h"
 #include "engine/plan/cpus/placement.h"
+#include "engine/plan/cpus/search.h"
 #include "tests/unit/engine_plan_cpus/machines.h"
 #include "tests/unit/engine_plan_cpus/random_machine.h"
 #include "tests/unit/fault_points.h"
