@@ -379,15 +379,6 @@ class Node:
         assert all(owned.get(cache, 0) & mask == 0 for cache, mask in shared.items()), workloads
 
 
-def emptied(node):
-    """For fixtures whose tests share a node: it has no workload again after each."""
-    yield node
-    for workload in node.list():
-        with contextlib.suppress(Refused):  # gone with its owner
-            node.delete(workload["id"])
-    node.assert_consistent(set())
-
-
 @contextlib.contextmanager
 def process():
     """One that does nothing and ends with the block."""

@@ -7,7 +7,7 @@
 import os
 import subprocess
 
-from harness import NRDCTL, START
+from harness import NRDCTL
 
 # Without what would send nrdctl elsewhere or reach its commands.
 CLEAN = {key: value for key, value in os.environ.items() if not key.startswith(("NRD_", "EF_")) and "proxy" not in key.lower()}
@@ -18,9 +18,9 @@ def run_nrdctl(*words, **more):
     return subprocess.run([os.path.abspath(NRDCTL), *words], **{"capture_output": True, "text": True, "timeout": 60, "env": CLEAN, **more})
 
 
-def nrdctl(node, *words, text=None, exit=0, **environment):
+def nrdctl(node, *words, text=None, exit=0, timeout=60, **environment):
     """What it prints, over the Unix socket; of a failure also to standard error. `text` is its standard input."""
-    done = run_nrdctl("--socket", node.socket, *words, input=text, timeout=2 * START, env={**CLEAN, **environment})
+    done = run_nrdctl("--socket", node.socket, *words, input=text, timeout=timeout, env={**CLEAN, **environment})
     assert done.returncode == exit, (words, done.returncode, done.stdout, done.stderr)
     return done.stdout if exit == 0 else done.stdout + done.stderr
 

@@ -16,7 +16,9 @@ class UnixServer(socketserver.ThreadingUnixStreamServer):
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Calls its answer() for each request, whose `body` is what came as JSON, or None."""
+    """Calls its answer() for each request whose method is in `methods`; its `body` is what came as JSON, or None."""
+
+    methods = ("GET",)
 
     def forward(self):
         """Status and text of nrd's own answer; `node` is an attribute of the server."""
@@ -30,7 +32,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         text = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         self.body = json.loads(text) if text else None
-        self.answer()
+        self.answer() if self.command in self.methods else self.send_error(501)
 
     do_POST = do_PUT = do_PATCH = do_DELETE = do_GET
 

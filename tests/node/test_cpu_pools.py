@@ -12,9 +12,10 @@ import subprocess
 import pytest
 
 from cpu_pools import LARGE, POOLS, patch, post, put
-from harness import DRIFT, Node, emptied, refusal, wait_for
+from harness import DRIFT, Node, refusal, wait_for
 from masks import cpus_of
 from nrdctl import comm_of, nrdctl, run, start_run
+from shared_node import emptied
 
 
 @pytest.fixture

@@ -7,9 +7,10 @@ import time
 import zlib
 
 import pytest
-from harness import Node, emptied, refusal, wait_for
-from nrdctl import nrdctl
+from harness import Node, refusal, wait_for
+from nrdctl import run_nrdctl
 from rmd_table import came_from_elsewhere
+from shared_node import emptied
 
 JSON = {"Content-Type": "application/json"}
 
@@ -269,8 +270,9 @@ def test_a_dry_run_reports_the_change_and_writes_nothing():
 
 
 def test_nrdctl_shows_the_result_of_a_dry_run(node):
-    shown = nrdctl(node, "workload", "create", "--cpus", "4-5", "--ways", "2", "--dry-run")
-    assert "guarantee" in shown and "COS2 ways on cache 0: absent -> " in shown
+    shown = run_nrdctl("--url", f"http://127.0.0.1:{node.port}", "workload", "create", "--cpus", "4-5", "--ways", "2", "--dry-run")
+    assert shown.returncode == 0, shown.stderr
+    assert "guarantee" in shown.stdout and "COS2 ways on cache 0: absent -> " in shown.stdout
     assert node.list() == []
 
 

@@ -5,9 +5,10 @@ import os
 import sqlite3
 
 import pytest
-from harness import DRIFT, Node, emptied, refusal, wait_for
+from harness import DRIFT, Node, refusal, wait_for
 from masks import cpus_of
 from nrdctl import run_nrdctl
+from shared_node import emptied
 
 
 @pytest.fixture(scope="module")

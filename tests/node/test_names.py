@@ -9,7 +9,8 @@ import sqlite3
 
 import pytest
 
-from harness import Node, emptied, refusal
+from harness import Node, refusal
+from shared_node import emptied
 
 CACHE = {"core_ids": ["4-5"], "cache": {"max": 2, "min": 2}}
 PATH = "/v1/workloads/feed"

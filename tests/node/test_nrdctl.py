@@ -7,8 +7,9 @@ import subprocess
 
 import pytest
 
-from harness import NRDCTL, Node, emptied, wait_for
+from harness import NRDCTL, Node, wait_for
 from nrdctl import CLEAN, nrdctl, run_nrdctl
+from shared_node import emptied
 from test_metrics import Scrape
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
@@ -178,9 +179,9 @@ def test_a_folder_and_a_backup_are_documents(node, tmp_path):
 def test_500_documents_applied_twice_write_once():
     with Node(cpus=512) as node:
         text = document(*({"id": f"w{i}", "core_ids": [str(i + 1)]} for i in range(500)))
-        nrdctl(node, "apply", "-f", "-", text=text)
+        nrdctl(node, "apply", "-f", "-", text=text, timeout=240)
         revision = node.call("GET", "/v1/health")["revision"]
-        assert nrdctl(node, "apply", "-f", "-", text=text).count("unchanged") == 500
+        assert nrdctl(node, "apply", "-f", "-", text=text, timeout=240).count("unchanged") == 500
         assert node.call("GET", "/v1/health")["revision"] == revision
 
 
@@ -200,7 +201,7 @@ def test_a_thousand_workloads_are_listed():
         node.start()
         wait_for(lambda: node.call("GET", "/v1/health")["workloads"] == 1000, "all workloads", 600)
         before = listings(node)
-        assert len(nrdctl(node, "workload", "list", "--no-headers").splitlines()) == 1000
+        assert len(nrdctl(node, "workload", "list", "--no-headers", timeout=240).splitlines()) == 1000
         assert listings(node) == before + 1
         assert "workloads: 1000" in nrdctl(node, "status")
 

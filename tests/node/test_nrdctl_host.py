@@ -6,9 +6,10 @@ import subprocess
 
 import pytest
 
-from harness import Node, emptied, process
+from harness import Node, process
 from masks import cpus_of
 from nrdctl import nrdctl, run_nrdctl
+from shared_node import emptied
 from system_bus import SystemBus
 from systemd import Systemd
 
@@ -32,7 +33,7 @@ def isolated_by_the_kernel():
                 text = file.read().strip()
         except OSError:
             continue
-        found |= cpus_of(text)
+        found |= numbers(text)  # some kernels say "(null)"
     return found
 
 

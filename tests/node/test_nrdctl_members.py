@@ -89,8 +89,10 @@ def sent(tmp_path_factory):
     """Runs nrdctl and returns the body that it sent."""
 
     class Recorder(Handler):
+        methods = ("GET", "POST", "PATCH")
+
         def answer(self):
-            if self.body:
+            if self.body is not None:
                 bodies.append(self.body)
             self.reply(200, '{"id": "1", "cache": {}}')
 

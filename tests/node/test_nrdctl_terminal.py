@@ -13,9 +13,10 @@ import time
 
 import pytest
 
-from harness import NRDCTL, Node, emptied, wait_for
+from harness import NRDCTL, Node, wait_for
 from nrdctl import CLEAN, nrdctl, run_nrdctl
 from servers import Handler, UnixServer, serving
+from shared_node import emptied
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 NAME = "a-name-of-sixty-characters-that-no-narrow-terminal-can-show-x"

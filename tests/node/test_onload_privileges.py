@@ -19,6 +19,8 @@ NOBODY = 65534
 class Front(Handler):
     """nrd's own answers, but for allocations, which a node without Onload does not give."""
 
+    methods = ("GET", "POST", "DELETE")
+
     def answer(self):
         if (self.command, self.path) == ("POST", "/v1/onload/allocations"):
             env = {"LD_PRELOAD": self.server.library} if self.server.library else {}

@@ -31,6 +31,8 @@ def spoiled(value):
 class Spoiler(Handler):
     """nrd's answers with control characters in each text, or a refusal that has them."""
 
+    methods = ("GET", "POST", "PUT", "PATCH", "DELETE")
+
     def answer(self):
         status, text = self.forward()
         if self.server.refuses:

@@ -4,7 +4,8 @@ import http.client
 import threading
 
 import pytest
-from harness import Node, Refused, emptied, use_all_cpus
+from harness import Node, Refused, use_all_cpus
+from shared_node import emptied
 
 use_all_cpus()
 

@@ -8,8 +8,9 @@ import subprocess
 
 import pytest
 
-from harness import DEADLINE, NRDCTL, Node, emptied, refusal, wait_for
+from harness import DEADLINE, NRDCTL, Node, refusal, wait_for
 from nrdctl import CLEAN, comm_of, run, start_run
+from shared_node import emptied
 
 
 @pytest.fixture(scope="module")
