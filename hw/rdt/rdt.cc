@@ -30,7 +30,7 @@ class ResctrlRdt final : public Rdt {
   }
 
   Result<Node> discover() override {
-    TRY(read_flags_once());
+    if (!flags_) flags_ = TRY(read_flags());
     level_ = read_level(*flags_);
     Result<Node> node = read_topology("", level_);
     if (!node) return node;
@@ -108,24 +108,27 @@ class ResctrlRdt final : public Rdt {
     if (const Result<CacheView> view = read_cache_view(cats_)) writers_.choose(*view);
   }
 
+  // "L3 CAT: ...", for Node::missing.
+  static auto why_missing(const std::string& what) {
+    return [what](const Error& error) {
+      return fail(ErrorCode::Unsupported, what + ": " + error.message, error.detail).value();
+    };
+  }
+
   Result<void> read_cat() {
     TRY(check_mount());
     guard_tree(tree_mode_);
     Cats cats;
     for (const unsigned level : {3U, 2U}) {
-      const Result<std::optional<Cat>> cat = read_cat_info(level);
-      const std::string name = "L" + std::to_string(level) + " CAT: ";
-      if (!cat) return fail(ErrorCode::Unsupported, name + cat.error().message, cat.error().detail);
-      if (*cat) cats.emplace(level, **cat);
+      const std::optional<Cat> cat =
+          TRY(read_cat_info(level).map_error(why_missing("L" + std::to_string(level) + " CAT")));
+      if (cat) cats.emplace(level, *cat);
     }
     if (cats.empty()) return fail(ErrorCode::Unsupported, why_no_cat());
-    const Result<unsigned> classes = read_classes();
-    if (!classes) return fail(ErrorCode::Unsupported, "L3 CAT: " + classes.error().message, classes.error().detail);
-    const Result<std::map<CacheId, WayMask>> io_ways = read_io_ways();
-    if (!io_ways) return fail(ErrorCode::Unsupported, "L3 CAT: " + io_ways.error().message, io_ways.error().detail);
-    io_ways_ = *io_ways;
-    for (auto& [level, cat] : cats) cat.classes = *classes;
-    if (!io_ways_.empty() && *classes > 1) --cats[3].classes;  // io_alloc uses the highest
+    const unsigned classes = TRY(read_classes().map_error(why_missing("L3 CAT")));
+    io_ways_ = TRY(read_io_ways().map_error(why_missing("L3 CAT")));
+    for (auto& [level, cat] : cats) cat.classes = classes;
+    if (!io_ways_.empty() && classes > 1) --cats[3].classes;  // io_alloc uses the highest
     cats_ = std::move(cats);
     return {};
   }
@@ -134,13 +137,6 @@ class ResctrlRdt final : public Rdt {
     if (!is_available_) return node.missing.push_back(unavailable_reason_.message);
     for (const auto& [level, cat] : cats_) node.levels[level].cat = cat;
     node.io_ways = io_ways_;
-  }
-
-  // Read many files again only if they may have changed.
-  Result<void> read_flags_once() {
-    if (flags_) return {};
-    flags_ = TRY(read_flags());
-    return {};
   }
 
   void add_l2(Node& node) {
