@@ -58,11 +58,11 @@ size_t line_of_problem(const ConfigKey& key, const ConfigEntry& entry) {
 }
 
 Result<void> check_default_pool(const Config& config) {
-  if (config.default_pool.empty()) return {};
-  const CpuPool* pool = find_pool(config.cpu_pools, config.default_pool);
+  if (config.node.default_pool.empty()) return {};
+  const CpuPool* pool = find_pool(config.node.cpu_pools, config.node.default_pool);
   if (pool && pool->kind == CpuPool::Kind::Shared) return {};
   return fail_at(ErrorCode::BadRequest, "cpu.default_pool",
-                 "cpu.default_pool: " + config.default_pool + " is no shared pool of cpu.pools");
+                 "cpu.default_pool: " + config.node.default_pool + " is no shared pool of cpu.pools");
 }
 
 Result<void> read_section(LoadedConfig& loaded, const ConfigSection& section, const std::string& name) {
@@ -108,7 +108,7 @@ Result<void> check(const Config& config) {
     TRY(check_tls(*config.tls));
   }
   TRY(check_access(config));
-  TRY(check_quotas(config.cpu_quotas, config.cpu_pools));
+  TRY(check_quotas(config.cpu_quotas, config.node.cpu_pools));
   TRY(check_default_pool(config));
   TRY(check_launch_reserves(config));
   for (const auto& [key, path] : {std::pair{"state.directory", &config.state_directory},

@@ -18,11 +18,8 @@
 #include "base/result.h"
 #include "daemon/launch.h"
 #include "daemon/policy_file.h"
-#include "engine/model/cpu_pools.h"
 #include "engine/model/cpu_quotas.h"
-#include "engine/model/foreign_groups.h"
-#include "engine/model/pools.h"
-#include "engine/model/reserved_cpus.h"
+#include "engine/model/node_config.h"
 #include "engine/model/reserves.h"
 #include "hw/rdt/mount.h"
 
@@ -65,19 +62,10 @@ struct Config {
   } access;
   std::string state_directory = "/var/lib/nrd";
   rdt::MountOptions mount;  // rdt.mba_mode; may_remount is --force-config
-  PoolSizes pools;
-  bool shrink = false;
-  std::optional<unsigned> max_shared;
-  ForeignGroups foreign_groups = ForeignGroups::Report;
-  unsigned reserved_classes = 0;
-  CpuPools cpu_pools{};
-  Confinement confinement = Confinement::None;
-  std::optional<NamedCpuQuotas> cpu_quotas{};  // nullopt: the role `run` is not limited
-  std::string default_pool;                    // empty: none
-  std::chrono::milliseconds systemd_timeout{800};
+  NodeConfig node{};        // without what resolve_node() makes of the next four members
+  std::optional<NamedCpuQuotas> cpu_quotas{};
   std::optional<Reserve> kubernetes_reserve{};
-  ReservedCpus groups;
-  std::vector<std::string> infra_users{"root"};  // groups.infra_users by name
+  std::vector<std::string> infra_users{"root"};
   PolicyFiles policy;
   std::string workloads_directory = "/etc/nrd/workloads.d";
   std::chrono::seconds drift_interval{30};  // 0: off

@@ -75,29 +75,30 @@ std::vector<ConfigKey> server_keys() {
 std::vector<ConfigKey> cache_keys() {
   const auto ways = optional_count(0, WayMask::kMaxWays);
   return {
-      key("cache_pools.os", kReload, ways, &Config::pools, &PoolSizes::os),
-      key("cache_pools.guarantee", kReload, ways, &Config::pools, &PoolSizes::guarantee),
-      key("cache_pools.besteffort", kReload, ways, &Config::pools, &PoolSizes::besteffort),
-      key("cache_pools.shared", kReload, ways, &Config::pools, &PoolSizes::shared),
-      key("cache_pools.infra", kReload, count(WayMask::kMaxWays), &Config::pools, &PoolSizes::infra),
-      key("cache_pools.max_allowed_shared", kReload, optional_count(1, kMostShared), &Config::max_shared),
-      key("cache_pools.shrink", kReload, boolean(), &Config::shrink),
-      key("cache_pools.foreign_groups", kReload, foreign_groups(), &Config::foreign_groups),
-      key("classes.reserve", kReload, count(kMostReserved), &Config::reserved_classes),
+      key("cache_pools.os", kReload, ways, &Config::node, &NodeConfig::pools, &PoolSizes::os),
+      key("cache_pools.guarantee", kReload, ways, &Config::node, &NodeConfig::pools, &PoolSizes::guarantee),
+      key("cache_pools.besteffort", kReload, ways, &Config::node, &NodeConfig::pools, &PoolSizes::besteffort),
+      key("cache_pools.shared", kReload, ways, &Config::node, &NodeConfig::pools, &PoolSizes::shared),
+      key("cache_pools.infra", kReload, count(WayMask::kMaxWays), &Config::node, &NodeConfig::pools, &PoolSizes::infra),
+      key("cache_pools.max_allowed_shared", kReload, optional_count(1, kMostShared), &Config::node,
+          &NodeConfig::max_shared),
+      key("cache_pools.shrink", kReload, boolean(), &Config::node, &NodeConfig::shrink),
+      key("cache_pools.foreign_groups", kReload, foreign_groups(), &Config::node, &NodeConfig::foreign_groups),
+      key("classes.reserve", kReload, count(kMostReserved), &Config::node, &NodeConfig::reserved_classes),
   };
 }
 
 std::vector<ConfigKey> node_keys() {
   return {
-      key("os.cpus", kReload, cpu_list(), &Config::groups, &ReservedCpus::os),
-      key("cpu.confine", kReload, confinement(), &Config::confinement),
-      key("cpu.pools", kReload, cpu_pools(), &Config::cpu_pools),
+      key("os.cpus", kReload, cpu_list(), &Config::node, &NodeConfig::groups, &ReservedCpus::os),
+      key("cpu.confine", kReload, confinement(), &Config::node, &NodeConfig::confinement),
+      key("cpu.pools", kReload, cpu_pools(), &Config::node, &NodeConfig::cpu_pools),
       key("cpu.quotas", kReload, cpu_quotas(), &Config::cpu_quotas),
-      key("cpu.default_pool", kReload, text(), &Config::default_pool),
-      key("cpu.systemd_timeout_ms", kReload, milliseconds(100, 20'000), &Config::systemd_timeout),
+      key("cpu.default_pool", kReload, text(), &Config::node, &NodeConfig::default_pool),
+      key("cpu.systemd_timeout_ms", kReload, milliseconds(100, 20'000), &Config::node, &NodeConfig::systemd_timeout),
       key("reserve.kubernetes", kReload, reserve(), &Config::kubernetes_reserve),
-      key("infra.cpus", kReload, cpu_list(), &Config::groups, &ReservedCpus::infra),
-      key("infra.processes", kReload, patterns(), &Config::groups, &ReservedCpus::infra_processes),
+      key("infra.cpus", kReload, cpu_list(), &Config::node, &NodeConfig::groups, &ReservedCpus::infra),
+      key("infra.processes", kReload, patterns(), &Config::node, &NodeConfig::groups, &ReservedCpus::infra_processes),
       key("infra.users", kReload, user_names(), &Config::infra_users),
       key("rdt.mba_mode", kRestart, mba_mode(), &Config::mount, &rdt::MountOptions::unit),
       key("rdt.tree_mode", kRestart, file_mode(), &Config::mount, &rdt::MountOptions::tree_mode),

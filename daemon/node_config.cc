@@ -11,7 +11,7 @@ namespace nrd::daemon {
 namespace {
 
 Result<ReservedCpus> groups_of(const Config& config) {
-  ReservedCpus groups = config.groups;
+  ReservedCpus groups = config.node.groups;
   groups.infra_users.clear();
   for (const std::string& name : config.infra_users) {
     const std::optional<uid_t> user = TRY(find_user(name));
@@ -27,21 +27,12 @@ Result<ReservedCpus> groups_of(const Config& config) {
 Result<ResolvedNode> resolve_node(const Config& config) {
   const Part part = TRY(read_part());
   FoundPolicies policies = TRY(load_policies(config.policy, part));
-  ReservedCpus groups = TRY(groups_of(config));
-  std::optional<CpuQuotas> quotas = TRY(resolve_quotas(config.cpu_quotas));
-  EngineConfig engine{.node = {.pools = config.pools,
-                               .shrink = config.shrink,
-                               .max_shared = config.max_shared,
-                               .groups = std::move(groups),
-                               .reserved_classes = config.reserved_classes,
-                               .foreign_groups = config.foreign_groups,
-                               .cpu_pools = config.cpu_pools,
-                               .confinement = config.confinement,
-                               .cpu_quotas = std::move(quotas),
-                               .default_pool = config.default_pool,
-                               .systemd_timeout = config.systemd_timeout,
-                               .reserves = reserves_of(config),
-                               .policies = policies.policies},
+  NodeConfig node = config.node;
+  node.groups = TRY(groups_of(config));
+  node.cpu_quotas = TRY(resolve_quotas(config.cpu_quotas));
+  node.reserves = reserves_of(config);
+  node.policies = policies.policies;
+  EngineConfig engine{.node = std::move(node),
                       .drift_interval = config.drift_interval,
                       .tasks_interval = config.tasks_interval,
                       .usage_interval = config.usage_interval};

@@ -46,7 +46,7 @@ Result<std::unique_ptr<Standalone>> start_alone(const Config& config, EngineOpti
 
 Result<size_t> reset(const Config& config) {
   // Ignore the configured OS and infrastructure CPUs, so that their class is removed as well.
-  const auto alone = TRY(start_alone(config, {.node = {.pools = config.pools, .shrink = config.shrink}}));
+  const auto alone = TRY(start_alone(config, {.node = {.pools = config.node.pools, .shrink = config.node.shrink}}));
   const auto workloads = alone->engine->state()->workloads;
   for (const auto& [id, workload] : workloads) {
     TRY(remove(*alone->engine, id));

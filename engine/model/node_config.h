@@ -45,6 +45,7 @@ struct NodeConfig {
   std::chrono::milliseconds systemd_timeout{800};  // for its answers, in all for one request
   Reserves reserves{};
   std::shared_ptr<const Policies> policies{};  // of this microarchitecture; null: none configured
+  friend bool operator==(const NodeConfig&, const NodeConfig&) = default;
 };
 
 }  // namespace nrd

@@ -34,8 +34,8 @@ TEST_CASE("an empty file and the shipped one give the defaults") {
 TEST_CASE("the shipped file contains every key with its default") {
   const std::string uncommented = std::regex_replace(shipped(), std::regex("\n#([a-z_]+ = )"), "\n$1");
   Config expected;
-  expected.pools = {.os = 1, .guarantee = 5, .besteffort = 3, .shared = 2, .infra = 0};  // of an 11-way cache
-  expected.max_shared = 10;
+  expected.node.pools = {.os = 1, .guarantee = 5, .besteffort = 3, .shared = 2, .infra = 0};  // of an 11-way cache
+  expected.node.max_shared = 10;
   expected.cpu_quotas =
       NamedCpuQuotas{{"alice", {.pools = {"fast"}, .count = 2}}, {"@quant", {.pools = {"fast"}, .count = 8}}};
   expected.kubernetes_reserve = Reserve{.ways = 5, .onload = 50};
@@ -59,8 +59,8 @@ TEST_CASE("configured values are read") {
       "x");
   REQUIRE(config);
   CHECK(config->server.debug);
-  CHECK(config->shrink);
-  CHECK(config->pools.guarantee == 7U);
+  CHECK(config->node.shrink);
+  CHECK(config->node.pools.guarantee == 7U);
   CHECK(config->drift_interval.count() == 0);
   CHECK(config->log_level == log::Priority::Debug);
 }
@@ -71,8 +71,8 @@ TEST_CASE("CPU groups are parsed as CPU lists") {
       "processes = [\"ovs*\", \"*/dpdk *\"]\n",
       "x");
   REQUIRE(config);
-  CHECK(config->max_shared == 3U);
-  CHECK(config->groups == ReservedCpus{.os = {0, 1, 8}, .infra = {2}, .infra_processes = {"ovs*", "*/dpdk *"}});
+  CHECK(config->node.max_shared == 3U);
+  CHECK(config->node.groups == ReservedCpus{.os = {0, 1, 8}, .infra = {2}, .infra_processes = {"ovs*", "*/dpdk *"}});
   CHECK(config->infra_users == std::vector<std::string>{"root"});
   CHECK(parse_config("[infra]\nusers = [\"openvswitch\"]\n", "x")->infra_users ==
         std::vector<std::string>{"openvswitch"});
@@ -232,12 +232,12 @@ TEST_CASE("range limits are inclusive") {
       parse_config("[server]\ndebug_port = 1\n[cache_pools]\nos = 0\n[drift]\ninterval_seconds = 0\n", "x");
   REQUIRE(least);
   CHECK(least->server.debug_port == 1);
-  CHECK(least->pools.os == 0U);
+  CHECK(least->node.pools.os == 0U);
   const auto most =
       parse_config("[server]\ndebug_port = 65535\n[cache_pools]\nos = 32\n[drift]\ninterval_seconds = 86400\n", "x");
   REQUIRE(most);
   CHECK(most->server.debug_port == 65535);
-  CHECK(most->pools.os == 32U);
+  CHECK(most->node.pools.os == 32U);
   CHECK(most->drift_interval.count() == 86400);
 }
 

@@ -27,14 +27,14 @@ bool has(const std::string& text, const char* part) { return text.find(part) != 
 TEST_CASE("a pool has defaults for all but name, CPUs and kind") {
   const auto config = daemon::parse_config(kFast, "nrd.toml");
   REQUIRE(config);
-  REQUIRE(config->cpu_pools.size() == 1);
-  CHECK(config->cpu_pools.front() == CpuPool{.name = "fast",
-                                             .cpus = CpuSet{4, 5, 6, 7},
-                                             .kind = CpuPool::Kind::Exclusive,
-                                             .threads = CpuPool::Threads::One,
-                                             .order = CpuPool::Order::Pack,
-                                             .within = cpuset::Level::Node,
-                                             .never_crosses = false});
+  REQUIRE(config->node.cpu_pools.size() == 1);
+  CHECK(config->node.cpu_pools.front() == CpuPool{.name = "fast",
+                                                  .cpus = CpuSet{4, 5, 6, 7},
+                                                  .kind = CpuPool::Kind::Exclusive,
+                                                  .threads = CpuPool::Threads::One,
+                                                  .order = CpuPool::Order::Pack,
+                                                  .within = cpuset::Level::Node,
+                                                  .never_crosses = false});
 }
 
 TEST_CASE("a pool with all keys") {
@@ -43,23 +43,23 @@ TEST_CASE("a pool with all keys") {
       "within = \"!l3\"\n",
       "nrd.toml");
   REQUIRE(config);
-  CHECK(config->cpu_pools.front() == CpuPool{.name = "a.b-c_1",
-                                             .cpus = CpuSet{0, 2, 3},
-                                             .kind = CpuPool::Kind::Shared,
-                                             .threads = CpuPool::Threads::Any,
-                                             .order = CpuPool::Order::Spread,
-                                             .within = cpuset::Level::L3,
-                                             .never_crosses = true});
+  CHECK(config->node.cpu_pools.front() == CpuPool{.name = "a.b-c_1",
+                                                  .cpus = CpuSet{0, 2, 3},
+                                                  .kind = CpuPool::Kind::Shared,
+                                                  .threads = CpuPool::Threads::Any,
+                                                  .order = CpuPool::Order::Spread,
+                                                  .within = cpuset::Level::L3,
+                                                  .never_crosses = true});
 }
 
 TEST_CASE("a pool of isolated CPUs and one of the rest have CPUs once the node is known") {
   const auto config = daemon::parse_config(
       "[[cpu.pools]]\nname = \"fast\"\ncpus = \"isolated\"\nkind = \"exclusive\"\n" + kRest, "nrd.toml");
   REQUIRE(config);
-  REQUIRE(config->cpu_pools.size() == 2);
-  CHECK(config->cpu_pools.front().source == CpuPool::Source::Isolated);
-  CHECK(config->cpu_pools.back().source == CpuPool::Source::Rest);
-  CHECK(config->cpu_pools.back().cpus.empty());
+  REQUIRE(config->node.cpu_pools.size() == 2);
+  CHECK(config->node.cpu_pools.front().source == CpuPool::Source::Isolated);
+  CHECK(config->node.cpu_pools.back().source == CpuPool::Source::Rest);
+  CHECK(config->node.cpu_pools.back().cpus.empty());
 }
 
 TEST_CASE("a pool is shown as it is written") {
@@ -78,7 +78,7 @@ TEST_CASE("the latency of idle states is unchanged, or limited to microseconds")
                                     std::pair{"1000000", Limit(1'000'000)}}) {
     const auto config = daemon::parse_config(std::string(kFast) + "latency_us = " + text + "\n", "nrd.toml");
     REQUIRE(config);
-    CHECK(config->cpu_pools.front().latency_us == limit);
+    CHECK(config->node.cpu_pools.front().latency_us == limit);
   }
 }
 
