@@ -44,13 +44,13 @@ struct Answer {
 Answer answer_to(ErrorCode code) {
   switch (code) {
     case ErrorCode::BadRequest: return {"BadRequest", 400};
+    case ErrorCode::NoSuchPolicy: return {"NoSuchPolicy", 400};
     case ErrorCode::Forbidden: return {"Forbidden", 403};
     case ErrorCode::NotFound: return {"NotFound", 404};
     // Not 409: RMD's clients expect 400.
     case ErrorCode::CpuTaken: return {"CpuTaken", 400};
     case ErrorCode::UuidTaken: return {"UuidTaken", 400};
     case ErrorCode::IdTaken: return {"IdTaken", 400};
-    case ErrorCode::NoSuchPolicy: return {"NoSuchPolicy", 400};
     case ErrorCode::NameTaken: return {"NameTaken", 409};
     case ErrorCode::NotEnough: return {"NotEnough", 409};
     case ErrorCode::NoClass: return {"NoClass", 409};

@@ -1,5 +1,5 @@
-// The handlers of the resources below /v1 and of /metrics, but for those of launch.h and config.h. Each resource has a
-// file; the table of routes has the paths.
+// The handlers of the resources below /v1 and of /metrics, but for those of launch.h, config.h and RMD's views
+// (api/rmd/views/handlers.h). Each resource has a file; the table of routes has the paths.
 //
 // Reads use the published state and never block; WorkloadPoll holds a long poll. Changes are submitted to the engine,
 // which sends the response from its thread.

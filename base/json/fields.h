@@ -8,7 +8,7 @@
 //   to_json(CacheRequest{.max = 3, .min = 1})              {"max":3,"min":1,"code":null}
 //   from_json<CacheRequest>(R"({"max": 3, "min": "a"})")   BadRequest /min: expected a number, not a string
 //
-// The same description has the rules for clients (members.h) and the options of nrdctl (cli/workload_options.h).
+// The same description has the rules for clients (members.h) and the options of nrdctl (cli/declare_workload.h).
 //
 // Strict: a wrong type, a number out of range, an unknown name or a missing member is an error. Members that no field
 // describes are skipped. All described members are written, absent ones as null, so that a JSON merge patch (RFC 7396)

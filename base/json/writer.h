@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,9 +24,6 @@ class Writer {
   Writer& number(uint64_t value);
   Writer& boolean(bool value);
   Writer& null();
-  Writer& string_or_null(std::string_view text) { return text.empty() ? null() : string(text); }
-  Writer& number_or_null(std::optional<uint64_t> value) { return value ? number(*value) : null(); }
-  Writer& boolean_or_null(std::optional<bool> value) { return value ? boolean(*value) : null(); }
   // A number's literal or another complete JSON text.
   Writer& raw(std::string_view json);
 
