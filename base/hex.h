@@ -1,4 +1,4 @@
-// Bytes as hexadecimal digits, lower case, two each: "\x0a\xff" is "0aff".
+// Hexadecimal digits, lower case: of bytes, two each ("\x0a\xff" is "0aff"), and of numbers.
 #pragma once
 
 #include <array>

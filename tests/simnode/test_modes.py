@@ -7,6 +7,8 @@ import time
 import pytest
 
 from resctrl import at, last_status, mkdir, read, refused, rmdir, ways, write
+
+
 @pytest.fixture
 def lockable(start):
     """A node with a group "lock" that is set up for a lock, and three ways of cache 0 that no other group has."""

@@ -10,6 +10,8 @@ import time
 import pytest
 
 from resctrl import at, last_status, mkdir, read, refused, rmdir, ways, write
+
+
 def top_bandwidth(node):
     return node.dump()["/"]["MB"]["0"]
 
