@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ranges>
+#include <string_view>
 
 #include "base/find_in.h"
 #include "base/joined.h"

@@ -69,7 +69,8 @@ std::optional<std::string> need_of(const Status& status, const std::string& vers
 
 // Adds deletions to `change` so that `kept` - 1 generations and operations remain; keeps the effective generation.
 void forget_oldest(const Status& status, size_t kept, Change& change);
-// Adds and removes the generations and operations of a stored `change`.
+// Of a stored `change`: adds its generations and operations, which are new, removes those that it deletes, and takes
+// over what is drained.
 void take_over(Status& status, const Change& change);
 
 }  // namespace nrd::onload

@@ -134,8 +134,7 @@ Result<void> check_can_cache(const NodeState& state) {
   return fail_at(ErrorCode::Unsupported, "/cache", "cache ways cannot be allocated: " + why);
 }
 
-// Pools are the same on every cache; the refusal names `touched`. Its subject is the text for clients of RMD, in RMD's
-// words.
+// Pools are the same on every cache; the refusal names `touched`. Its subject is the text for clients of RMD.
 Result<void> check_sizes(const NodeState& state, const CacheRequest& cache, CacheId touched) {
   const Pool pool = TRY(pool_of(cache));
   const unsigned available = ways_of(*main_layout(state), pool).count();
@@ -249,6 +248,7 @@ Result<void> check_revision(const NodeState& state, WorkloadId id, const std::op
                  "the current ETag of the workload");
 }
 
+// The subjects are texts for clients of RMD, in RMD's words.
 Result<Pool> pool_of(const CacheRequest& request) {
   if (request.min > request.max) {
     return fail_at(ErrorCode::BadRequest, "/cache/min",

@@ -90,8 +90,8 @@ void log_ended(const Workloads& before, const EndedTasks& ended) {
   }
 }
 
-void log_ended(const Workloads& before, const EndedGroups& ended) {
-  for (const WorkloadId id : ended.ended) {
+void log_ended(const Workloads& before, const EndedGroups& groups) {
+  for (const WorkloadId id : groups.ended) {
     const Workload& workload = before.at(id);
     log::notice("GROUP_ENDED", "the unit or cgroup of a workload has no process; the workload was deleted",
                 {{"WORKLOAD", id_text(workload)},

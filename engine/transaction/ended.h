@@ -1,4 +1,5 @@
-// Exited tasks and ended units and cgroups, and the workloads that end with them. Pure.
+// Exited tasks and ended units and cgroups, and the workloads that end with them. Pure but for
+// log_ended().
 #pragma once
 
 #include <map>

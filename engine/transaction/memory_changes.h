@@ -16,6 +16,8 @@
 #include <set>
 #include <string>
 
+#include "base/result.h"
+#include "engine/hardware.h"
 #include "engine/transaction/claims.h"
 #include "engine/transaction/engine.h"
 

@@ -20,7 +20,7 @@ std::string near_text(const CpuRequest& request) { return joined(request.near, "
 
 std::string plural(Level level) {
   if (level == Level::L3 || level == Level::L2) return name_of(level);
-  return std::string(name_of(level)) + "s";
+  return name_of(level) + "s";
 }
 
 // "2 CPUs", "1 core"

@@ -219,13 +219,13 @@ CpuSet ZoneTree::cpus_of(ZoneIndex zone) const {
   return cpus;
 }
 
-const char* name_of(Level level) { return json::name_of(level).data(); }
+std::string name_of(Level level) { return std::string(json::name_of(level)); }
 
 namespace {
 
 std::string text_of(const ZoneLabel& label) {
   if (label.level == Level::Machine) return name_of(label.level);
-  return std::string(name_of(label.level)) + " " + std::to_string(label.id);
+  return name_of(label.level) + " " + std::to_string(label.id);
 }
 
 }  // namespace

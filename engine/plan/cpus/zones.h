@@ -86,7 +86,7 @@ class ZoneTree {
   std::vector<ZoneIndex> leaves_;                     // by position: the finest zone
 };
 
-const char* name_of(cpuset::Level level);  // "machine", "package", "die", "node", "l3", "l2", "core"
+std::string name_of(cpuset::Level level);  // "machine", "package", "die", "node", "l3", "l2", "core"
 
 // For clients: "node 0, l3 1". Node and L3 where they exist, package and die where there is no node, and L2 or core if
 // the zone is one.
