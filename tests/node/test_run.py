@@ -174,7 +174,7 @@ def test_the_owner_of_a_refused_request_is_not_watched(fresh):
     assert refusal(fresh.call, "POST", "/v1/workloads", {**body, "cache": {"max": 11, "min": 11}})
     assert watched(fresh) == 0
     made = fresh.call("POST", "/v1/workloads", {**body, "cache": {"max": 2, "min": 2}})
-    assert watched(fresh) == 1
+    wait_for(lambda: watched(fresh) == 1, "the owner to be watched")
     fresh.delete(made["id"])
 
 
