@@ -1,16 +1,18 @@
-"""A node that several tests share, because a start takes a second or two.
+"""A node that the tests of a suite share, because a start takes a second or two. A suite whose node has options defines
+`shared` itself.
 
-    @pytest.fixture(scope="module")
-    def shared():
-        with Node() as node:
-            yield node
-
-    @pytest.fixture
-    def node(shared):
-        yield from emptied(shared)
+    from shared_node import node, shared  # noqa: F401
 """
 
-from harness import BUGS, Refused
+import pytest
+
+from harness import BUGS, Node, Refused
+
+
+@pytest.fixture(scope="module")
+def shared():
+    with Node() as node:
+        yield node
 
 
 def emptied(node):
@@ -28,3 +30,8 @@ def emptied(node):
             assert refused.status == 404, refused  # gone with its owner
     node.assert_consistent(set())
     assert BUGS.findall(said) == []
+
+
+@pytest.fixture
+def node(shared):
+    yield from emptied(shared)

@@ -10,20 +10,15 @@ import pytest
 from harness import Node, refusal, wait_for
 from nrdctl import run_nrdctl
 from rmd_table import came_from_elsewhere
-from shared_node import emptied
+from shared_node import node  # noqa: F401
 
 JSON = {"Content-Type": "application/json"}
 
 
 @pytest.fixture(scope="module")
-def shared_node():
+def shared():
     with Node(cpufreq="intel_pstate") as node:
         yield node
-
-
-@pytest.fixture
-def node(shared_node):
-    yield from emptied(shared_node)
 
 
 def counts(node):

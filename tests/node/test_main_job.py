@@ -8,19 +8,7 @@ import pytest
 from harness import DRIFT, Node, refusal, wait_for
 from masks import cpus_of
 from nrdctl import run_nrdctl
-from shared_node import emptied
-
-
-@pytest.fixture(scope="module")
-def shared():
-    with Node() as node:
-        yield node
-
-
-@pytest.fixture
-def node(shared):
-    """One of several tests, empty."""
-    yield from emptied(shared)
+from shared_node import node, shared  # noqa: F401
 
 
 def assert_granted(node):

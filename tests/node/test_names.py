@@ -10,7 +10,7 @@ import sqlite3
 import pytest
 
 from harness import Node, refusal
-from shared_node import emptied
+from shared_node import node  # noqa: F401
 
 CACHE = {"core_ids": ["4-5"], "cache": {"max": 2, "min": 2}}
 PATH = "/v1/workloads/feed"
@@ -20,11 +20,6 @@ PATH = "/v1/workloads/feed"
 def shared():
     with Node(config="[drift]\ninterval_seconds = 0\n") as node:
         yield node
-
-
-@pytest.fixture
-def node(shared):
-    yield from emptied(shared)
 
 
 def put(node, body, path=PATH, headers=None):

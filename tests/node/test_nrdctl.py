@@ -9,7 +9,7 @@ import pytest
 
 from harness import NRDCTL, Node
 from nrdctl import CLEAN, nrdctl, run_nrdctl
-from shared_node import emptied
+from shared_node import node  # noqa: F401
 from test_metrics import Scrape
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
@@ -24,11 +24,6 @@ def shared():
         node.configure(f'[policy]\nfile = "{node.folder}/policy.toml"\n[drift]\ninterval_seconds = 0\n')
         node.start()
         yield node
-
-
-@pytest.fixture
-def node(shared):
-    yield from emptied(shared)
 
 
 def create(node, name="feed", cpus="4-5"):

@@ -4,25 +4,12 @@ import os
 import re
 import subprocess
 
-import pytest
-
-from harness import Node, process
+from harness import process
 from masks import cpus_of
 from nrdctl import nrdctl, run_nrdctl
-from shared_node import emptied
+from shared_node import node, shared  # noqa: F401
 from system_bus import SystemBus
 from systemd import Systemd
-
-
-@pytest.fixture(scope="module")
-def shared():
-    with Node() as node:
-        yield node
-
-
-@pytest.fixture
-def node(shared):
-    yield from emptied(shared)
 
 
 def isolated_by_the_kernel():

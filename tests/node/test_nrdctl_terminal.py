@@ -16,7 +16,7 @@ import pytest
 from harness import NRDCTL, Node, wait_for
 from nrdctl import CLEAN, nrdctl, run_nrdctl
 from servers import Handler, UnixServer, serving
-from shared_node import emptied
+from shared_node import node  # noqa: F401
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 NAME = "a-name-of-sixty-characters-that-no-narrow-terminal-can-show-x"
@@ -26,11 +26,6 @@ NAME = "a-name-of-sixty-characters-that-no-narrow-terminal-can-show-x"
 def shared():
     with Node(cpufreq="intel_pstate") as node:
         yield node
-
-
-@pytest.fixture
-def node(shared):
-    yield from emptied(shared)
 
 
 def on_a_terminal(node, columns, *words, **environment):

@@ -5,20 +5,9 @@ import threading
 
 import pytest
 from harness import Node, Refused, use_all_cpus
-from shared_node import emptied
+from shared_node import node, shared  # noqa: F401
 
 use_all_cpus()
-
-
-@pytest.fixture(scope="module")
-def shared():
-    with Node() as node:
-        yield node
-
-
-@pytest.fixture
-def node(shared):
-    yield from emptied(shared)
 
 
 def at_once(count, act):

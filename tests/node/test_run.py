@@ -10,19 +10,7 @@ import pytest
 
 from harness import DEADLINE, NRDCTL, Node, refusal, wait_for
 from nrdctl import CLEAN, comm_of, run, start_run
-from shared_node import emptied
-
-
-@pytest.fixture(scope="module")
-def shared():
-    with Node() as node:
-        yield node
-
-
-@pytest.fixture
-def node(shared):
-    """Without workloads, but not without a past."""
-    yield from emptied(shared)
+from shared_node import node, shared  # noqa: F401
 
 
 @pytest.fixture
