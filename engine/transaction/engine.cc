@@ -101,8 +101,9 @@ class ThreadedEngine final : public Engine {
   void find_created(IdempotencyKey key, Callback<Done> done) override { push(std::move(key), std::move(done)); }
 
   void record(store::DocumentChange operations, std::function<void(Result<void>)> done) override {
-    push({.work = [this, operations = std::move(operations)] { return writer_.record(operations); },
-          .done = std::move(done)});
+    push(
+        {.work = [this, operations = std::move(operations)]() mutable { return writer_.record(std::move(operations)); },
+         .done = std::move(done)});
   }
 
   void reconfigure(EngineConfig config, ReloadMode mode, std::function<void(Result<void>)> done) override {
