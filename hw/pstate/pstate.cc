@@ -1,6 +1,5 @@
 #include "hw/pstate/pstate.h"
 
-#include <array>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -26,15 +25,17 @@ constexpr std::chrono::milliseconds kApplyPoll{1};
 
 // "max 3000000 kHz (found 2200000)" for the first value that differs. Skips values that are empty in `wanted`.
 std::optional<std::string> difference(const FrequencySetting& found, const FrequencySetting& wanted) {
-  const std::array<std::pair<Write, std::string>, 4> values{
-      {{{Knob::Governor, wanted.governor}, found.governor},
-       {{Knob::Epp, wanted.epp}, found.epp},
-       {{Knob::Min, std::to_string(wanted.min.value)}, std::to_string(found.min.value)},
-       {{Knob::Max, std::to_string(wanted.max.value)}, std::to_string(found.max.value)}}};
-  for (const auto& [goal, value] : values) {
-    if (goal.value.empty() || goal.value == value) continue;
+  const auto mismatch = [](const Write& goal, const std::string& value) {
     return to_string(goal) + " (found " + (value.empty() ? "none" : value) + ")";
+  };
+  if (!wanted.governor.empty() && found.governor != wanted.governor) {
+    return mismatch({Knob::Governor, wanted.governor}, found.governor);
   }
+  if (!wanted.epp.empty() && found.epp != wanted.epp) return mismatch({Knob::Epp, wanted.epp}, found.epp);
+  if (found.min != wanted.min)
+    return mismatch({Knob::Min, std::to_string(wanted.min.value)}, std::to_string(found.min.value));
+  if (found.max != wanted.max)
+    return mismatch({Knob::Max, std::to_string(wanted.max.value)}, std::to_string(found.max.value));
   return std::nullopt;
 }
 
