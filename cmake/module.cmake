@@ -1,3 +1,8 @@
+# Standard headers that most sources include.
+set(NRD_PRECOMPILED
+    <algorithm> <atomic> <chrono> <cstdint> <filesystem> <fstream> <functional> <map> <memory> <mutex> <optional> <set> <sstream>
+    <string> <string_view> <thread> <tl/expected.hpp> <utility> <variant> <vector>)
+
 # nrd_module(NAME path FILES ... USES modules... HOME_OF libraries...)
 #
 # Makes one module a library that can include only what it names: each module gets a directory
@@ -7,7 +12,8 @@
 #   nrd_module(engine PATH engine SOURCES transaction/engine.cc HEADERS transaction/engine.h USES base hw_rdt_types)
 #
 # With CMAKE_UNITY_BUILD, as most presets have it, the sources of a folder are compiled as one, in half
-# of the time. ALONE names those that cannot be, because a name of their own is one of another source, too.
+# of the time. ALONE names those that cannot be, because a name of their own is one of another source, too. NRD_PRECOMPILED
+# are precompiled then, once for all modules: an eighth of the rest.
 #
 # FAST names sources that compute for long: a release, which is compiled for size otherwise, has them compiled for speed.
 #
@@ -26,7 +32,7 @@ function(nrd_module name)
     list(TRANSFORM MODULE_ALONE PREPEND ${CMAKE_SOURCE_DIR}/${MODULE_PATH}/)
     if(MODULE_FAST AND CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
       list(TRANSFORM MODULE_FAST PREPEND ${CMAKE_SOURCE_DIR}/${MODULE_PATH}/)
-      set_source_files_properties(${MODULE_FAST} PROPERTIES COMPILE_OPTIONS -O2)
+      set_source_files_properties(${MODULE_FAST} PROPERTIES COMPILE_OPTIONS -O2 SKIP_PRECOMPILE_HEADERS ON)
     endif()
     set_target_properties(${name} PROPERTIES UNITY_BUILD_MODE GROUP)
     foreach(source IN LISTS MODULE_SOURCES)
@@ -37,6 +43,11 @@ function(nrd_module name)
         set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder})
       endif()
     endforeach()
+    if(CMAKE_UNITY_BUILD AND name STREQUAL "base")
+      target_precompile_headers(base PRIVATE ${NRD_PRECOMPILED})
+    elseif(CMAKE_UNITY_BUILD)
+      target_precompile_headers(${name} REUSE_FROM base)
+    endif()
     target_include_directories(${name} PUBLIC ${headers})
     target_link_libraries(${name} PUBLIC ${MODULE_USES} PRIVATE nrd_warnings ${MODULE_HOME_OF})
   else()
