@@ -47,6 +47,7 @@ function(nrd_module name)
       target_precompile_headers(base PRIVATE ${NRD_PRECOMPILED})
     elseif(CMAKE_UNITY_BUILD)
       target_precompile_headers(${name} REUSE_FROM base)
+      target_compile_options(${name} PRIVATE -fpch-preprocess)  # for ccache
     endif()
     target_include_directories(${name} PUBLIC ${headers})
     target_link_libraries(${name} PUBLIC ${MODULE_USES} PRIVATE nrd_warnings ${MODULE_HOME_OF})
