@@ -31,7 +31,9 @@ OpenFile* open_file(fuse_file_info* info) { return reinterpret_cast<OpenFile*>(i
 
 void* start(fuse_conn_info*, fuse_config* config) {
   config->direct_io = 1;  // else the kernel cuts reads at the file size, which is 0
-  config->attr_timeout = 0;
+  // Each step of a path looks its name up and gets the attributes with it. Without a while to keep them the kernel
+  // would ask once more to check permissions, which was a quarter of the time of a start of nrd.
+  config->attr_timeout = 0.1;  // seconds
   config->entry_timeout = 0;
   config->negative_timeout = 0;
   return fuse_get_context()->private_data;

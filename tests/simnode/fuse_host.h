@@ -1,5 +1,5 @@
-// Serves a Tree to the kernel over an open /dev/fuse, one request at a time, on the caller's thread. Nothing is cached:
-// every look goes to the tree, since tests change it from outside.
+// Serves a Tree to the kernel over an open /dev/fuse, one request at a time, on the caller's thread. No name and no
+// content is cached: every look goes to the tree, since tests change it from outside.
 #pragma once
 
 #include <memory>
