@@ -12,8 +12,8 @@ set(NRD_PRECOMPILED
 #   nrd_module(engine PATH engine SOURCES transaction/engine.cc HEADERS transaction/engine.h USES base hw_rdt_types)
 #
 # With CMAKE_UNITY_BUILD, as most presets have it, the sources of a folder are compiled as one, in half
-# of the time. ALONE names those that cannot be, because a name of their own is one of another source, too. NRD_PRECOMPILED
-# are precompiled then, once for all modules: an eighth of the rest.
+# of the time. ALONE names those that cannot be, because a name of their own is one of another source, too. The
+# headers in NRD_PRECOMPILED are precompiled then, once for all modules: an eighth of the rest.
 #
 # FAST names sources that compute for long: a release, which is compiled for size otherwise, has them compiled for speed.
 #
@@ -43,10 +43,12 @@ function(nrd_module name)
         set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder})
       endif()
     endforeach()
-    if(CMAKE_UNITY_BUILD AND name STREQUAL "base")
-      target_precompile_headers(base PRIVATE ${NRD_PRECOMPILED})
-    elseif(CMAKE_UNITY_BUILD)
-      target_precompile_headers(${name} REUSE_FROM base)
+    if(CMAKE_UNITY_BUILD)
+      set(precompiled REUSE_FROM base)
+      if(name STREQUAL "base")
+        set(precompiled PRIVATE ${NRD_PRECOMPILED})
+      endif()
+      target_precompile_headers(${name} ${precompiled})
       target_compile_options(${name} PRIVATE -fpch-preprocess)  # for ccache
     endif()
     target_include_directories(${name} PUBLIC ${headers})
