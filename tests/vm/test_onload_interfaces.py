@@ -7,26 +7,17 @@ import os
 
 import pytest
 
-from machine import Machine
-from onload_node import CONFIG, OnloadNode
+from onload_node import CONFIG, LONG, NEW, OLD, OnloadNode
 
-OLD, NEW = "8.1.2.26", "9.0.1.86"
 NRDCTL = os.environ["NRDCTL"]
 FIRST, SECOND = "enp1s0f0", "enp1s0f1"
 MANAGED = {"sfc": "managed"}
-LONG = pytest.mark.skipif(not os.environ.get("NRD_VM_LONG"), reason="takes long: tests/vm/run runs it")
-
-
-@pytest.fixture(scope="module")
-def machine(tmp_path_factory):
-    with Machine(tmp_path_factory.mktemp("share")) as machine:
-        yield machine
 
 
 @pytest.fixture
-def node(machine):
+def node(vm):
     """Cards without a driver, two releases installed, and the daemon runs."""
-    node = OnloadNode(machine)
+    node = OnloadNode(vm)
     node.stub.insert_cards()
     node.start()
     node.install(OLD, NEW)

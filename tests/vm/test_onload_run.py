@@ -5,10 +5,8 @@ import signal
 
 import pytest
 
-from machine import Machine
-from onload_node import CONFIG, LONG, OnloadNode
+from onload_node import CONFIG, LONG, NEW, OLD, OnloadNode
 
-OLD, NEW = "8.1.2.26", "9.0.1.86"
 NRDCTL = [os.environ["NRDCTL"], "--socket", "/run/nrd.sock"]
 CURRENT = "/opt/nrd/onload/current/usr/lib/x86_64-linux-gnu/libonload.so"
 
@@ -25,15 +23,9 @@ def library(release):
     return f"/opt/nrd/onload/versions/{release}/usr/lib/x86_64-linux-gnu/libonload.so"
 
 
-@pytest.fixture(scope="module")
-def machine(tmp_path_factory):
-    with Machine(tmp_path_factory.mktemp("share")) as machine:
-        yield machine
-
-
 @pytest.fixture
-def node(machine):
-    node = OnloadNode(machine, CONFIG + 'profiles = ["/etc/nrd/onload/profiles"]\nmax_allocations = 2\n' + SOCKETS)
+def node(vm):
+    node = OnloadNode(vm, CONFIG + 'profiles = ["/etc/nrd/onload/profiles"]\nmax_allocations = 2\n' + SOCKETS)
     node.start()
     node.install(OLD, NEW)
     node.load(OLD)
