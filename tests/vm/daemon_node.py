@@ -21,6 +21,7 @@ class DaemonNode:
         self.vm.write("/run/nrd.toml", self.config)
         self.daemon = self.vm.spawn([NRD, "--config", "/run/nrd.toml", "--state-dir", STATE, "--unix-socket", SOCKET],
                                     env=self.environment)
+        self.vm.await_listener(SOCKET, self.daemon)
         self.vm.wait_until(lambda: self.daemon.poll() is not None or self.request("GET", "/v1/health")[0] == 200, timeout=60,
                            what="the daemon's first answer")
         assert self.daemon.poll() is None, self.daemon.output()

@@ -173,6 +173,10 @@ class Machine:
         """What a Unix socket says to this until it ends. Raises the OSError that the machine's kernel gave."""
         return self.ask("exchange", answer_in=timeout + ANSWER_MARGIN, path=path, content=content, timeout=timeout)["content"]
 
+    def await_listener(self, path, process, timeout=60):
+        """Until this Unix socket takes connections, or the process has ended."""
+        self.ask("await_listener", answer_in=timeout + ANSWER_MARGIN, path=path, pid=process.pid, timeout=timeout)
+
     def msr(self, cpu, number):
         """A register of a CPU. Needs the module msr."""
         return self.msrs([(cpu, number)])[0]

@@ -6,6 +6,8 @@
     node.back_up(); vm.power_cut(); node.restore(); node.start()     # the state survives anyhow
 """
 
+import time
+
 import onload_stub
 from daemon_node import STATE, DaemonNode
 from onload_stub import LONG, OnloadStub
@@ -61,10 +63,12 @@ class OnloadNode(DaemonNode):
         return answer
 
     def finished(self, operation, timeout=120):
-        def outcome():
-            found = self.get(f"/v1/onload/operations/{operation}")
-            return found if found["outcome"] != "running" else None
-        return self.vm.wait_until(outcome, timeout=timeout, what=f"the end of operation {operation}")
+        deadline = time.monotonic() + timeout
+        found = self.get(f"/v1/onload/operations/{operation}")
+        while found["outcome"] == "running":
+            assert time.monotonic() < deadline, found
+            found = self.get(f"/v1/onload/operations/{operation}?since={found['revision']}&wait=20")
+        return found
 
     def run(self, spec):
         return self.finished(self.want(spec)["operation"])
