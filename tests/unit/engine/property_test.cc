@@ -20,7 +20,7 @@ using nrd::testing::NodeShape;
 
 namespace {
 
-NodeShape a_shape(Dice& dice) {
+NodeShape a_node_shape(Dice& dice) {
   NodeShape shape;
   shape.sockets = 1 + dice.below(8);
   shape.cpus_per_socket = 1 + dice.below(12);
@@ -72,7 +72,7 @@ TEST_CASE("any sequence of requests keeps masks contiguous, disjoint and inside 
   for (unsigned seed = 1; seed <= nodes; ++seed) {
     CAPTURE(seed);
     Dice dice(seed);
-    NodeShape shape = a_shape(dice);
+    NodeShape shape = a_node_shape(dice);
     shape.cpus_per_domain = dice.once_in(2) ? 1 : 2;
     FakeHardware hardware(shape);
     FakeStore store;

@@ -7,9 +7,9 @@
 #include "engine/onload/status.h"
 #include "tests/unit/engine_onload/fake_host.h"
 
-namespace nrd::conditions_test {
+namespace nrd::onload::conditions_test {
 
-using namespace nrd::testing;
+using namespace nrd::onload::testing;
 
 namespace {
 
@@ -143,4 +143,4 @@ TEST_CASE("a condition keeps the time of its last transition") {
   }
 }
 
-}  // namespace nrd::conditions_test
+}  // namespace nrd::onload::conditions_test

@@ -15,9 +15,9 @@
 #include "engine/onload/documents.h"
 #include "tests/unit/engine_onload/fake_host.h"
 
-namespace nrd::controller_test {
+namespace nrd::onload::controller_test {
 
-using namespace nrd::testing;
+using namespace nrd::onload::testing;
 
 namespace {
 
@@ -793,4 +793,4 @@ TEST_CASE("a change that would remove the driver of the default route is not sta
   CHECK(fixture.apply(a_spec("9.0")));  // without the driver
 }
 
-}  // namespace nrd::controller_test
+}  // namespace nrd::onload::controller_test

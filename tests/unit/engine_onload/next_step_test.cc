@@ -6,9 +6,9 @@
 
 #include "tests/unit/engine_onload/fake_host.h"
 
-namespace nrd::next_step_test {
+namespace nrd::onload::next_step_test {
 
-using namespace nrd::testing;
+using namespace nrd::onload::testing;
 
 namespace {
 
@@ -98,4 +98,4 @@ TEST_CASE("device access left closed by an earlier operation is opened at the en
   CHECK(next_step(target, observed, {.verified = true}) == std::nullopt);
 }
 
-}  // namespace nrd::next_step_test
+}  // namespace nrd::onload::next_step_test

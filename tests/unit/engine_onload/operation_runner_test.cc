@@ -7,9 +7,9 @@
 
 #include "tests/unit/engine_onload/fake_host.h"
 
-namespace nrd::operation_runner_test {
+namespace nrd::onload::operation_runner_test {
 
-using namespace nrd::testing;
+using namespace nrd::onload::testing;
 
 namespace {
 
@@ -469,4 +469,4 @@ TEST_CASE("an upgrade that keeps the driver records no interfaces") {
   CHECK(trip.stored.interfaces.empty());
 }
 
-}  // namespace nrd::operation_runner_test
+}  // namespace nrd::onload::operation_runner_test
