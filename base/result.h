@@ -83,6 +83,7 @@ T value_of(const tl::expected<T, E>& result) {
 //   TRY(check(text));
 //
 // Only as a whole statement or initialiser: a return in the middle of an expression leaks its temporaries (GCC 12).
+// As a statement it destroys the value at once: initialise a variable with a lock that must last.
 #define TRY(...) NRD_TRY_AS(__COUNTER__, __VA_ARGS__)
 #define NRD_TRY_AS(number, ...) NRD_TRY_NAMED(number, __VA_ARGS__)
 #define NRD_TRY_NAMED(number, ...)                                                       \

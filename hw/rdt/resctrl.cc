@@ -286,7 +286,7 @@ Result<std::optional<std::map<CacheId, uint32_t>>> read_limits(const std::string
 }
 
 Result<void> add_cpus(const std::string& directory, const CpuSet& cpus) {
-  TRY(lock_tree());
+  const UniqueFd lock = TRY(lock_tree());
   const std::optional<CpuSet> members = TRY(read_cpus(directory));
   return write_line(directory, "cpus_list", (members.value_or(CpuSet{}) | cpus).to_string() + "\n");
 }

@@ -80,7 +80,7 @@ Result<std::optional<CpuSet>> read_cpus(const std::string& directory);
 Result<std::optional<std::vector<pid_t>>> read_tasks(const std::string& directory);
 
 // Moves CPUs into the group, from any other group, in one write: all or none. Locks the tree for this read and write,
-// as Documentation/arch/x86/resctrl.rst requires; waits at most 100 ms for the lock.
+// as Documentation/arch/x86/resctrl.rst requires; waits for half a second at most.
 Result<void> add_cpus(const std::string& directory, const CpuSet& cpus);
 
 // Writes to a file of a group: complete lines of schemata or cpus_list. Resources not named stay as they are.

@@ -7,10 +7,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <future>
 #include <ostream>
 #include <sstream>
 
@@ -314,6 +316,30 @@ TEST_CASE("a permanently locked tree is a failure after a moment and not a hang"
   }
   CHECK(rdt.await_locks().has_value());
   CHECK(rdt.converge(one_workload()).has_value());
+}
+
+TEST_CASE("the tree is locked while CPUs are read and written") {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto kShort = std::chrono::milliseconds(100);
+  Booted node;
+  Rdt& rdt = node.start();
+  Setting wanted;
+  wanted.made = {ClosId{3}};
+  REQUIRE(rdt.converge(wanted).has_value());
+  wanted.cpus[CpuId{2}] = ClosId{3};
+  const UniqueFd tree(::open(kTree.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  node.control.ask("fault write 1 delay 300");
+  std::future<Result<void>> converged = std::async(std::launch::async, [&] { return rdt.converge(wanted); });
+  Clock::time_point last_free = Clock::now();
+  Clock::duration longest{};
+  while (converged.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready) {
+    const bool is_free = ::flock(tree.get(), LOCK_SH | LOCK_NB) == 0;
+    ::flock(tree.get(), LOCK_UN);
+    longest = std::max(longest, Clock::now() - last_free);
+    if (is_free) last_free = Clock::now();
+  }
+  CHECK(converged.get().has_value());
+  CHECK(longest > kShort);
 }
 
 TEST_SUITE_END();
