@@ -164,12 +164,12 @@ Result<std::vector<pid_t>> parse_tasks(std::string_view tasks) {
   return found;
 }
 
-Result<std::optional<Cat>> parse_cat_info(const std::optional<std::string>& cbm_mask,
+Result<std::optional<Cat>> parse_cat_info(const std::string& folder, const std::optional<std::string>& cbm_mask,
                                           const std::optional<std::string>& min_cbm_bits,
                                           const std::optional<std::string>& shareable_bits) {
-  const auto cbm = parse_info("L3/cbm_mask", cbm_mask, 16);
-  const auto min_ways = parse_info("L3/min_cbm_bits", min_cbm_bits);
-  const auto shareable = parse_info("L3/shareable_bits", shareable_bits, 16);
+  const auto cbm = parse_info(folder + "/cbm_mask", cbm_mask, 16);
+  const auto min_ways = parse_info(folder + "/min_cbm_bits", min_cbm_bits);
+  const auto shareable = parse_info(folder + "/shareable_bits", shareable_bits, 16);
   for (const auto* answer : {&cbm, &min_ways, &shareable}) {
     if (!*answer) return Failure(answer->error());
   }
@@ -220,7 +220,7 @@ Result<std::optional<Cat>> read_cat_info(const Allocated& allocated) {
     std::optional<std::string> text = TRY(read_file(path_of(folder, file)));
     texts.push_back(std::move(text));
   }
-  Result<std::optional<Cat>> cat = parse_cat_info(texts[0], texts[1], texts[2]);
+  Result<std::optional<Cat>> cat = parse_cat_info(allocated.folder, texts[0], texts[1], texts[2]);
   if (!cat || !*cat) return cat;
   (*cat)->cdp = allocated.cdp;
   const std::optional<std::string> sparse_masks = TRY(read_file(path_of(folder, "sparse_masks")));
@@ -261,7 +261,7 @@ Result<unsigned> read_classes() {
   for (const char* folder : {"L3", "L3CODE", "L3DATA", "L2", "L2CODE", "L2DATA", "MB"}) {
     const std::string name = folder + std::string("/num_closids");
     const std::optional<std::string> text = TRY(read_file(path_of("/info", name.c_str())));
-    const std::optional<uint32_t> classes = TRY(parse_info("L3/num_closids", text));
+    const std::optional<uint32_t> classes = TRY(parse_info(name, text));
     if (classes) least = std::min(least.value_or(*classes), *classes);
   }
   if (!least) return fail(ErrorCode::Hardware, "cannot read the number of classes of service from resctrl");

@@ -40,9 +40,9 @@ Result<CpuSet> parse_cpus(std::string_view cpus_list);
 // A tasks file: one number per line, none for a group without tasks.
 Result<std::vector<pid_t>> parse_tasks(std::string_view tasks);
 
-// The files cbm_mask, min_cbm_bits and shareable_bits of info/L3 (L3CODE, L2, …), nullopt where there is none. Kernels
-// before 4.15 have no shareable_bits; the others are required for CAT. `classes` is left at 0.
-Result<std::optional<Cat>> parse_cat_info(const std::optional<std::string>& cbm_mask,
+// The files cbm_mask, min_cbm_bits and shareable_bits of `folder` in info (L3, L3CODE, L2, …), nullopt where there is
+// none. Kernels before 4.15 have no shareable_bits; the others are required for CAT. `classes` is left at 0.
+Result<std::optional<Cat>> parse_cat_info(const std::string& folder, const std::optional<std::string>& cbm_mask,
                                           const std::optional<std::string>& min_cbm_bits,
                                           const std::optional<std::string>& shareable_bits);
 

@@ -114,27 +114,31 @@ TEST_CASE("a CPU list is read whole or not at all") {
 }
 
 TEST_CASE("info has ways, the minimum mask and the ways shared with I/O") {
-  const auto cat = parse_cat_info("7ff\n", "2\n", "600\n");
+  const auto cat = parse_cat_info("L3", "7ff\n", "2\n", "600\n");
   REQUIRE(cat.has_value());
   CHECK(*cat == Cat{.classes = 0, .ways = 11, .min_ways = 2, .shareable = WayMask(0x600)});
 }
 
 TEST_CASE("a kernel without shareable_bits shares nothing") {
-  const auto cat = parse_cat_info("fffff\n", "1\n", std::nullopt);
+  const auto cat = parse_cat_info("L3", "fffff\n", "1\n", std::nullopt);
   REQUIRE(cat.has_value());
   CHECK(*cat == Cat{.classes = 0, .ways = 20, .min_ways = 1, .shareable = {}});
 }
 
 TEST_CASE("missing info means no L3 CAT and is no error") {
-  CHECK(parse_cat_info(std::nullopt, std::nullopt, std::nullopt).value() == std::nullopt);
-  CHECK(parse_cat_info("7ff\n", std::nullopt, "0\n").value() == std::nullopt);
+  CHECK(parse_cat_info("L3", std::nullopt, std::nullopt, std::nullopt).value() == std::nullopt);
+  CHECK(parse_cat_info("L3", "7ff\n", std::nullopt, "0\n").value() == std::nullopt);
 }
 
 TEST_CASE("truncated info is refused") {
-  CHECK_FALSE(parse_cat_info("", "1\n", "0\n").has_value());
-  CHECK_FALSE(parse_cat_info("7f", "1\n", "0\n").has_value());
-  CHECK_FALSE(parse_cat_info("7ff\n", "\n", "0\n").has_value());
-  CHECK_FALSE(parse_cat_info("7ff\n", "1\n", "").has_value());
+  CHECK_FALSE(parse_cat_info("L3", "", "1\n", "0\n").has_value());
+  CHECK_FALSE(parse_cat_info("L3", "7f", "1\n", "0\n").has_value());
+  CHECK_FALSE(parse_cat_info("L3", "7ff\n", "\n", "0\n").has_value());
+  CHECK_FALSE(parse_cat_info("L3", "7ff\n", "1\n", "").has_value());
+}
+
+TEST_CASE("an error names the file below info") {
+  CHECK(parse_cat_info("L2CODE", "7f", "1\n", "0\n").error().detail == "/sys/fs/resctrl/info/L2CODE/cbm_mask: \"7f\"");
 }
 
 TEST_CASE("only group names of libpqos are classes") {
