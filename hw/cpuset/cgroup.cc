@@ -165,7 +165,8 @@ Result<void> write_to_file(const std::string& cgroup, const char* file, const st
   const std::string line = value + "\n";
   const UniqueFd opened(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
   if (opened.valid() && ::write(opened.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size())) return {};
-  return fail(ErrorCode::Hardware, "cannot limit the CPUs of cgroup " + cgroup, path + ": " + errno_text());
+  return fail(ErrorCode::Hardware, "cannot change " + std::string(file) + " of cgroup " + cgroup,
+              path + ": " + errno_text());
 }
 
 Result<std::vector<pid_t>> processes_in(const std::string& cgroup, size_t most) {
