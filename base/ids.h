@@ -13,6 +13,9 @@ struct CpuId {  // logical CPU, as in /sys/devices/system/cpu/cpuN
   friend auto operator<=>(const CpuId&, const CpuId&) = default;
 };
 
+// For messages: "CPU 4".
+inline std::string text_of(CpuId cpu) { return "CPU " + std::to_string(cpu.value); }
+
 struct CacheId {
   unsigned level = 3;  // 2 or 3
   uint32_t value = 0;  // as the kernel numbers the caches of that level: neither dense nor in socket order

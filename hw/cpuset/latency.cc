@@ -19,8 +19,6 @@ std::string path_of(const std::string& root, CpuId cpu) {
   return root + kCpus + "/cpu" + std::to_string(cpu.value) + "/power/" + kFile;
 }
 
-std::string name_of(CpuId cpu) { return "CPU " + std::to_string(cpu.value); }
-
 // The kernel ends the text with a line end; one without is truncated, and half of "120" is another limit.
 std::optional<LatencyLimit> parsed(std::string_view text) {
   constexpr std::string_view kNoIdleState = "n/a";
@@ -37,14 +35,14 @@ Result<std::optional<LatencyLimit>> limit_of(const std::string& root, CpuId cpu)
   if (!text) return std::nullopt;
   std::optional<LatencyLimit> limit = parsed(*text);
   if (limit) return limit;
-  return fail(ErrorCode::Hardware, name_of(cpu) + ": " + kFile + " has unexpected content",
+  return fail(ErrorCode::Hardware, text_of(cpu) + ": " + kFile + " has unexpected content",
               path + ": \"" + text->substr(0, 80) + "\"");
 }
 
 Result<void> converge(const std::string& root, CpuId cpu, const LatencyLimit& wanted) {
   const std::optional<LatencyLimit> before = TRY(limit_of(root, cpu));
   if (!before || *before == wanted) return {};
-  const std::string problem = name_of(cpu) + " did not take the idle latency limit " + wanted;
+  const std::string problem = text_of(cpu) + " did not take the idle latency limit " + wanted;
   const std::string path = path_of(root, cpu);
   if (const std::optional<int> error = write_knob(path, wanted))
     return fail(ErrorCode::Hardware, problem, path + ": " + errno_text(*error));
@@ -62,7 +60,7 @@ std::string why_no_latency_limits(const std::string& root) {
   const CpuId first = online.members().front();
   const Result<std::optional<LatencyLimit>> limit = limit_of(root, first);
   if (!limit) return limit.error().message;
-  return *limit ? "" : name_of(first) + " has no " + kFile;
+  return *limit ? "" : text_of(first) + " has no " + kFile;
 }
 
 std::map<CpuId, LatencyLimit> observe_latency(const std::string& root, const CpuSet& cpus) {

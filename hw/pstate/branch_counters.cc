@@ -33,7 +33,7 @@ Result<BranchCounters::Pair> BranchCounters::open(CpuId cpu) {
   pair.branches = open_counter(cpu, PERF_COUNT_HW_BRANCH_INSTRUCTIONS, -1);
   if (pair.branches.valid()) pair.misses = open_counter(cpu, PERF_COUNT_HW_BRANCH_MISSES, pair.branches.get());
   if (pair.misses.valid()) return pair;
-  return fail(ErrorCode::Unsupported, "cannot count branches on CPU " + std::to_string(cpu.value), errno_text());
+  return fail(ErrorCode::Unsupported, "cannot count branches on " + text_of(cpu), errno_text());
 }
 
 std::optional<std::string> BranchCounters::missing(CpuId cpu) {

@@ -11,7 +11,6 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "base/unique_fd.h"
-#include "hw/pstate/cpu_name.h"
 
 namespace nrd::pstate {
 namespace {
@@ -75,7 +74,7 @@ class Files {
   Result<T> read(const char* file, Parser<T> parse) const {
     std::optional<T> value = TRY(find(file, parse));
     if (!value) {
-      return fail(ErrorCode::Hardware, name_of(cpu_) + ": cpufreq has no " + file, path_of(root_, cpu_, file));
+      return fail(ErrorCode::Hardware, text_of(cpu_) + ": cpufreq has no " + file, path_of(root_, cpu_, file));
     }
     return *std::move(value);
   }
@@ -87,7 +86,7 @@ class Files {
     if (!text) return std::nullopt;
     std::optional<T> value = parse(*text);
     if (!value) {
-      return fail(ErrorCode::Hardware, name_of(cpu_) + ": " + file + " of cpufreq has unexpected content",
+      return fail(ErrorCode::Hardware, text_of(cpu_) + ": " + file + " of cpufreq has unexpected content",
                   path + ": \"" + text->substr(0, 80) + "\"");
     }
     return value;
@@ -205,6 +204,20 @@ std::optional<std::vector<KHz>> parse_steps(std::string_view text) {
   return steps;
 }
 
+Result<CpuSet> read_online(const std::string& root) {
+  const std::string path = root + kCpus + "/online";
+  const std::optional<std::string> text = TRY(read_file(path));
+  const std::optional<CpuSet> online = text ? parse_cpus(*text) : std::nullopt;
+  if (online) return *online;
+  return fail(ErrorCode::Hardware, "unexpected list of online CPUs from the kernel",
+              path + ": \"" + text.value_or("no such file").substr(0, 80) + "\"");
+}
+
+bool is_offline(const std::string& root, CpuId cpu) {
+  const Result<CpuSet> online = read_online(root);
+  return online && !online->contains(cpu);
+}
+
 Result<std::optional<bool>> turbo_of_cpufreq(const std::string& root) {
   // intel_pstate/no_turbo: of intel_pstate in both modes; cpufreq/boost: of other drivers that support boost.
   const Result<std::optional<std::string>> no_turbo = read_file(root + kCpus + "/intel_pstate/no_turbo", kSysfsLimit);
@@ -235,7 +248,7 @@ Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu) 
     return Failure(*error);
   }
   if (*max == KHz{0} || *min > *max) {
-    return fail(ErrorCode::Hardware, name_of(cpu) + ": cpufreq reports inconsistent frequencies",
+    return fail(ErrorCode::Hardware, text_of(cpu) + ": cpufreq reports inconsistent frequencies",
                 path_of(root, cpu, "cpuinfo_max_freq") + ": " + std::to_string(min->value) + " to " +
                     std::to_string(max->value));
   }
@@ -280,7 +293,7 @@ std::optional<KHz> current_of_cpufreq(const std::string& root, CpuId cpu) {
 Result<void> write_cpufreq(const std::string& root, CpuId cpu, const Write& write) {
   const std::string path = path_of(root, cpu, file_of(write.knob));
   const auto refused = [&](int error) {
-    return fail(ErrorCode::Hardware, name_of(cpu) + " did not take " + to_string(write),
+    return fail(ErrorCode::Hardware, text_of(cpu) + " did not take " + to_string(write),
                 path + ": " + errno_text(error));
   };
   // The directory may be a link (cpufreq -> ../cpufreq/policyN); the file never is.

@@ -1,5 +1,5 @@
-// CPUs with a cpufreq driver, through /sys/devices/system/cpu/cpuN/cpufreq (Documentation/admin-guide/pm/cpufreq.rst).
-// All drivers use the same files; a missing feature is a missing file.
+// The online CPUs, and those with a cpufreq driver: /sys/devices/system/cpu/cpuN/cpufreq
+// (Documentation/admin-guide/pm/cpufreq.rst). All drivers use the same files; a missing feature is a missing file.
 //
 // Frequencies are kHz in decimal. The kernel ends every text with a line end, so one without was truncated and is
 // refused: half of "2200000" would be another frequency. CPU lists are numbers separated by blanks here ("0 1 2 3"),
@@ -44,6 +44,11 @@ std::optional<std::string> parse_word(std::string_view text);
 std::optional<std::vector<std::string>> parse_words(std::string_view text);
 std::optional<CpuSet> parse_cpus(std::string_view text);
 std::optional<std::vector<KHz>> parse_steps(std::string_view text);  // "2200000 1500000 ", in the file's order
+
+Result<CpuSet> read_online(const std::string& root);
+// Call this when an operation on a CPU failed. The errno is not reliable: files of an offline CPU remain and return
+// EBUSY, EINVAL or ENODEV, depending on the kernel version.
+bool is_offline(const std::string& root, CpuId cpu);
 
 // True if the driver lets CPUs exceed their base frequency now; nullopt: not reported.
 Result<std::optional<bool>> turbo_of_cpufreq(const std::string& root);

@@ -11,7 +11,6 @@
 #include "base/hex.h"
 #include "base/unique_fd.h"
 #include "hw/pstate/amd.h"
-#include "hw/pstate/cpu_name.h"
 
 namespace nrd::pstate {
 namespace {
@@ -59,7 +58,7 @@ class MsrDevice final : public Registers {
  private:
   Failure failed(const char* how, uint32_t address, ssize_t count) const {
     const std::string why = count < 0 ? errno_text() : std::to_string(count) + " bytes of 8";
-    return fail(ErrorCode::Hardware, name_of(cpu_) + ": a register could not be " + how,
+    return fail(ErrorCode::Hardware, text_of(cpu_) + ": a register could not be " + how,
                 path_ + ", " + register_name(address) + ": " + why);
   }
 
@@ -108,7 +107,7 @@ Result<std::unique_ptr<Registers>> open_registers(const std::string& root, CpuId
   UniqueFd device(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
   if (device.valid()) return std::make_unique<MsrDevice>(cpu, std::move(path), std::move(device));
   if (errno == ENOENT || errno == ENOTDIR || errno == ENXIO || errno == ENODEV) return nullptr;
-  return fail(ErrorCode::Hardware, name_of(cpu) + ": cannot open its registers", path + ": " + errno_text());
+  return fail(ErrorCode::Hardware, text_of(cpu) + ": cannot open its registers", path + ": " + errno_text());
 }
 
 Ratio ratio_at(uint64_t word, unsigned lowest_bit) {
@@ -121,18 +120,18 @@ uint64_t perf_ctl(uint64_t word, Ratio ratio) { return with_ratio(word, 8, ratio
 
 Result<void> check_for_registers(CpuId cpu, Interface way, const FrequencySetting& wanted) {
   if (!wanted.governor.empty() || !wanted.epp.empty()) {
-    return fail(ErrorCode::Unsupported, name_of(cpu) + " has no governor and no EPP without a cpufreq driver");
+    return fail(ErrorCode::Unsupported, text_of(cpu) + " has no governor and no EPP without a cpufreq driver");
   }
   for (const KHz frequency : {wanted.min, wanted.max}) {
     if (is_amd(way)) break;  // its P-states may have any frequency
     const Ratio ratio = ratio_of(frequency);
     if (khz_of(ratio) == frequency && ratio.value <= kRatioBits) continue;
-    return fail(ErrorCode::BadRequest, name_of(cpu) + " does not take " + std::to_string(frequency.value) +
+    return fail(ErrorCode::BadRequest, text_of(cpu) + " does not take " + std::to_string(frequency.value) +
                                            " kHz, only multiples of " + std::to_string(kBusClock.value) + " up to " +
                                            std::to_string(kRatioBits * kBusClock.value));
   }
   if (!takes_window(way) && wanted.min != wanted.max) {
-    return fail(ErrorCode::BadRequest, name_of(cpu) + " supports a single frequency only, not a window: min " +
+    return fail(ErrorCode::BadRequest, text_of(cpu) + " supports a single frequency only, not a window: min " +
                                            std::to_string(wanted.min.value) + " kHz and max " +
                                            std::to_string(wanted.max.value) + " kHz must be the same");
   }

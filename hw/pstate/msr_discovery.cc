@@ -7,10 +7,8 @@
 
 #include "base/cpuinfo.h"
 #include "base/file.h"
-#include "hw/pstate/cpu_name.h"
 #include "hw/pstate/cpufreq.h"
 #include "hw/pstate/msr.h"
-#include "hw/pstate/online.h"
 
 namespace nrd::pstate {
 namespace {
@@ -21,6 +19,8 @@ struct Unsettable {
   CpuSet refused;  // opening the device is forbidden
   CpuSet silent;   // the registers report nothing
 };
+
+std::string name_of(const CpuSet& cpus) { return (cpus.size() == 1 ? "CPU " : "CPUs ") + cpus.to_string(); }
 
 std::vector<std::string> explain(const Unsettable& cpus) {
   std::vector<std::string> sentences;
@@ -43,7 +43,7 @@ Result<CpuSet> threads_of_core(const std::string& root, CpuId cpu) {
   if (!text) return CpuSet{};
   const std::optional<CpuSet> threads = parse_cpus(*text);
   if (threads) return *threads;
-  return fail(ErrorCode::Hardware, name_of(cpu) + ": unexpected list of threads from the kernel",
+  return fail(ErrorCode::Hardware, text_of(cpu) + ": unexpected list of threads from the kernel",
               path + ": \"" + text->substr(0, 80) + "\"");
 }
 

@@ -6,11 +6,10 @@
 #include <thread>
 #include <utility>
 
-#include "hw/pstate/cpu_name.h"
+#include "base/find_in.h"
 #include "hw/pstate/cpufreq.h"
 #include "hw/pstate/msr.h"
 #include "hw/pstate/msr_discovery.h"
-#include "hw/pstate/online.h"
 
 namespace nrd::pstate {
 namespace {
@@ -43,16 +42,16 @@ std::optional<std::string> difference(const FrequencySetting& found, const Frequ
 Result<void> check(const Node& node, const std::map<CpuId, FrequencySetting>& wanted, const CpuSet& online) {
   for (const auto& [cpu, knobs] : wanted) {
     if (knobs.min > knobs.max) {
-      return fail(ErrorCode::BadRequest, name_of(cpu) + ": min " + std::to_string(knobs.min.value) +
+      return fail(ErrorCode::BadRequest, text_of(cpu) + ": min " + std::to_string(knobs.min.value) +
                                              " kHz is above max " + std::to_string(knobs.max.value) + " kHz");
     }
     if (!online.contains(cpu)) continue;
-    const auto facts = node.cpus.find(cpu);
-    if (facts == node.cpus.end()) {
-      return fail(ErrorCode::Unsupported, name_of(cpu) + " has no frequency that can be set");
+    const Cpu* facts = find_in(node.cpus, cpu);
+    if (facts == nullptr) {
+      return fail(ErrorCode::Unsupported, text_of(cpu) + " has no frequency that can be set");
     }
-    if (facts->second.way == Interface::Cpufreq) continue;
-    TRY(check_for_registers(cpu, facts->second.way, knobs));
+    if (facts->way == Interface::Cpufreq) continue;
+    TRY(check_for_registers(cpu, facts->way, knobs));
   }
   return {};
 }
@@ -69,7 +68,7 @@ Result<std::optional<FrequencySetting>> observe_cpu(const std::string& root, Cpu
 Result<FrequencySetting> observe_existing(const std::string& root, CpuId cpu, Interface way) {
   std::optional<FrequencySetting> knobs = TRY(observe_cpu(root, cpu, way));
   if (knobs) return *std::move(knobs);
-  return fail(ErrorCode::Hardware, name_of(cpu) + (way == Interface::Cpufreq ? " has no cpufreq driver any more"
+  return fail(ErrorCode::Hardware, text_of(cpu) + (way == Interface::Cpufreq ? " has no cpufreq driver any more"
                                                                              : " no longer provides register access"));
 }
 
@@ -86,7 +85,7 @@ Result<void> write_cpu(const std::string& root, CpuId cpu, Interface way, const 
     const std::unique_ptr<Registers> registers = TRY(open_registers(root, cpu));
     if (!registers) return {};  // gone since it was read; reading back decides whether that is an error
     return write_registers(*registers, way, wanted).map_error([&](Error error) {
-      error.message = name_of(cpu) + " did not take " + difference(now, wanted).value_or("what is wanted");
+      error.message = text_of(cpu) + " did not take " + difference(now, wanted).value_or("what is wanted");
       return error;
     });
   }
@@ -110,7 +109,7 @@ Result<void> read_back(const std::string& root, CpuId cpu, Interface way, const 
     const std::optional<std::string> not_taken = difference(found, wanted);
     if (!not_taken) return {};
     if (way != Interface::Cpufreq || Steady::now() >= deadline) {
-      return fail(ErrorCode::Hardware, name_of(cpu) + " did not take " + *not_taken);
+      return fail(ErrorCode::Hardware, text_of(cpu) + " did not take " + *not_taken);
     }
     std::this_thread::sleep_for(kApplyPoll);
   }
@@ -166,9 +165,9 @@ Result<Observed> Pstate::observe(const CpuSet& cpus) {
 std::map<CpuId, KHz> Pstate::current(const CpuSet& cpus) const {
   std::map<CpuId, KHz> current;
   for (const CpuId cpu : cpus.members()) {
-    const auto facts = node_.cpus.find(cpu);
-    if (facts == node_.cpus.end()) continue;
-    if (const auto frequency = current_of(root_, cpu, facts->second.way)) current.emplace(cpu, *frequency);
+    const Cpu* facts = find_in(node_.cpus, cpu);
+    if (facts == nullptr) continue;
+    if (const auto frequency = current_of(root_, cpu, facts->way)) current.emplace(cpu, *frequency);
   }
   return current;
 }
@@ -190,9 +189,9 @@ Result<CpuSet> Pstate::converge(const Setting& wanted) {
 CpuSet Pstate::put_back(const std::map<CpuId, FrequencySetting>& before, const CpuSet& online) const {
   CpuSet left;
   for (const auto& [cpu, knobs] : before) {
-    const auto facts = node_.cpus.find(cpu);
-    const bool is_there = online.contains(cpu) && facts != node_.cpus.end();
-    if (is_there && converge_cpu(root_, cpu, facts->second.way, knobs)) continue;
+    const Cpu* facts = find_in(node_.cpus, cpu);
+    const bool is_there = online.contains(cpu) && facts != nullptr;
+    if (is_there && converge_cpu(root_, cpu, facts->way, knobs)) continue;
     left.add(cpu);
   }
   const Steady::time_point deadline = Steady::now() + kAppliedWithin;
