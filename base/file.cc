@@ -1,6 +1,7 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -46,6 +47,18 @@ Result<std::optional<std::string>> read_file(const std::string& path, size_t lim
 
 Result<std::optional<std::string>> read_one_line(const std::string& path) {
   return read_until(Until::LineEnd, path, kFileLimit);
+}
+
+tl::expected<void, int> write_value(const std::string& path, std::string_view value, int flags) {
+  const UniqueFd file(::open(path.c_str(), flags | O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
+  if (!file.valid()) return tl::unexpected(errno);
+  ssize_t put = -1;
+  do {
+    put = ::write(file.get(), value.data(), value.size());
+  } while (put < 0 && errno == EINTR);
+  if (put < 0) return tl::unexpected(errno);
+  if (static_cast<size_t>(put) != value.size()) return tl::unexpected(EIO);
+  return {};
 }
 
 std::string_view trimmed(std::string_view text) {

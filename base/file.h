@@ -1,10 +1,11 @@
-// Reading small kernel files and configuration whole, with a bound.
+// Reading small kernel files and configuration whole, with a bound, and writing values to kernel files.
 #pragma once
 
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tl/expected.hpp>
 
 #include "base/result.h"
 
@@ -19,6 +20,11 @@ Result<std::optional<std::string>> read_file(const std::string& path, size_t lim
 // The same for a kernel file of one line, which is complete at the line's end: one read, where read_file() needs
 // another to detect the end.
 Result<std::optional<std::string>> read_one_line(const std::string& path);
+
+// Writes a value to a kernel file, in one write(2): the kernel accepts a value only whole, and would take the rest for
+// another one. The errno on failure; EIO: it accepted a part. It may still have another value. `flags`: more of
+// open(2).
+tl::expected<void, int> write_value(const std::string& path, std::string_view value, int flags = 0);
 
 // Text without leading and trailing blanks and line ends.
 std::string_view trimmed(std::string_view text);

@@ -162,11 +162,10 @@ Result<std::optional<std::string>> text_of_file(const std::string& cgroup, const
 
 Result<void> write_to_file(const std::string& cgroup, const char* file, const std::string& value) {
   const std::string path = file_of(cgroup, file);
-  const std::string line = value + "\n";
-  const UniqueFd opened(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
-  if (opened.valid() && ::write(opened.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size())) return {};
+  const tl::expected<void, int> written = write_value(path, value + "\n");
+  if (written) return {};
   return fail(ErrorCode::Hardware, "cannot change " + std::string(file) + " of cgroup " + cgroup,
-              path + ": " + errno_text());
+              path + ": " + errno_text(written.error()));
 }
 
 Result<std::vector<pid_t>> processes_in(const std::string& cgroup, size_t most) {

@@ -1,5 +1,7 @@
 #include "hw/cpuset/latency.h"
 
+#include <fcntl.h>
+
 #include <optional>
 #include <string_view>
 
@@ -7,7 +9,6 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "hw/cpuset/kernel_facts.h"
-#include "hw/cpuset/knob_file.h"
 
 namespace nrd::cpuset {
 namespace {
@@ -44,8 +45,8 @@ Result<void> converge(const std::string& root, CpuId cpu, const LatencyLimit& wa
   if (!before || *before == wanted) return {};
   const std::string problem = text_of(cpu) + " did not take the idle latency limit " + wanted;
   const std::string path = path_of(root, cpu);
-  if (const std::optional<int> error = write_knob(path, wanted))
-    return fail(ErrorCode::Hardware, problem, path + ": " + errno_text(*error));
+  if (const auto written = write_value(path, wanted + "\n", O_TRUNC); !written)
+    return fail(ErrorCode::Hardware, problem, path + ": " + errno_text(written.error()));
   const std::optional<LatencyLimit> after = TRY(limit_of(root, cpu));
   if (!after || *after == wanted) return {};
   return fail(ErrorCode::Hardware, problem + " (found " + *after + ")", path);

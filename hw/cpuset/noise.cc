@@ -1,7 +1,8 @@
 #include "hw/cpuset/noise.h"
 
+#include <fcntl.h>
+
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <optional>
 #include <string_view>
@@ -11,7 +12,6 @@
 #include "base/errno_text.h"
 #include "base/file.h"
 #include "base/number.h"
-#include "hw/cpuset/knob_file.h"
 
 namespace nrd::cpuset {
 namespace {
@@ -120,13 +120,14 @@ Result<bool> Noise::set(const NoiseSource& source, const CpuSet& cpus) {
   const std::optional<CpuSet> before = cpus_of(root_, source);
   if (!before || *before == cpus) return true;
   const std::string path = path_of(root_, source);
-  const std::optional<int> error = write_knob(path, has_mask(source.kind) ? mask_of(cpus) : cpus.to_string());
+  const std::string value = has_mask(source.kind) ? mask_of(cpus) : cpus.to_string();
+  const auto written = write_value(path, value + "\n", O_TRUNC);
   const std::optional<CpuSet> after = cpus_of(root_, source);
   if (!after || *after == cpus) return true;
   // EIO, and EPERM since 6.11: managed, or a controller that cannot route; ENOSPC: no free vector on these CPUs.
   if (source.kind == Kind::Interrupt) return false;
   return fail(ErrorCode::Hardware, text_of(source) + " did not take CPUs " + cpus.to_string(),
-              path + ": " + (error ? errno_text(*error) : "found " + after->to_string()));
+              path + ": " + (written ? "found " + after->to_string() : errno_text(written.error())));
 }
 
 }  // namespace nrd::cpuset

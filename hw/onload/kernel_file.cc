@@ -61,20 +61,10 @@ Result<std::optional<std::string>> read_line(const std::string& path) {
 }
 
 Result<void> write_text(const std::string& path, std::string_view text, const std::string& refused) {
-  const auto failed = [&path, &text, &refused](int error) {
-    return fail(code_of(error), refused,
-                path + " <- \"" + std::string(text.substr(0, kQuoted)) + "\": " + errno_text(error));
-  };
-  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
-  if (!file.valid()) return failed(errno);
-  for (;;) {
-    const ssize_t put = ::write(file.get(), text.data(), text.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return failed(errno);
-    // Do not send the rest: the kernel would take it for another value.
-    if (static_cast<size_t>(put) != text.size()) return failed(EIO);
-    return {};
-  }
+  const tl::expected<void, int> written = write_value(path, text);
+  if (written) return {};
+  return fail(code_of(written.error()), refused,
+              path + " <- \"" + std::string(text.substr(0, kQuoted)) + "\": " + errno_text(written.error()));
 }
 
 Result<std::optional<std::vector<std::string>>> list_directory(const std::string& path) {

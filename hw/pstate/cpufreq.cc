@@ -1,16 +1,13 @@
 #include "hw/pstate/cpufreq.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <initializer_list>
 
 #include "base/errno_text.h"
 #include "base/file.h"
 #include "base/number.h"
-#include "base/unique_fd.h"
 
 namespace nrd::pstate {
 namespace {
@@ -292,22 +289,11 @@ std::optional<KHz> current_of_cpufreq(const std::string& root, CpuId cpu) {
 
 Result<void> write_cpufreq(const std::string& root, CpuId cpu, const Write& write) {
   const std::string path = path_of(root, cpu, file_of(write.knob));
-  const auto refused = [&](int error) {
-    return fail(ErrorCode::Hardware, text_of(cpu) + " did not take " + to_string(write),
-                path + ": " + errno_text(error));
-  };
   // The directory may be a link (cpufreq -> ../cpufreq/policyN); the file never is.
-  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
-  if (!file.valid()) return refused(errno);
-  const std::string line = write.value + "\n";
-  for (;;) {
-    const ssize_t put = ::write(file.get(), line.data(), line.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return refused(errno);
-    // The kernel accepts a value only whole; do not send the rest as if it were another value.
-    if (static_cast<size_t>(put) != line.size()) return refused(EIO);
-    return {};
-  }
+  const tl::expected<void, int> written = write_value(path, write.value + "\n", O_TRUNC);
+  if (written) return {};
+  return fail(ErrorCode::Hardware, text_of(cpu) + " did not take " + to_string(write),
+              path + ": " + errno_text(written.error()));
 }
 
 }  // namespace nrd::pstate

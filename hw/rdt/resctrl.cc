@@ -1,14 +1,10 @@
 #include "hw/rdt/resctrl.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <memory>
 
 #include "base/errno_text.h"
 #include "base/file.h"
@@ -293,21 +289,19 @@ Result<void> add_cpus(const std::string& directory, const CpuSet& cpus) {
 
 Result<void> write_line(const std::string& directory, const char* file, const std::string& lines) {
   const std::string path = path_of(directory, file);
-  const UniqueFd opened(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (opened.valid() && ::write(opened.get(), lines.data(), lines.size()) == static_cast<ssize_t>(lines.size()))
-    return {};
+  const tl::expected<void, int> written = write_value(path, lines);
+  if (written) return {};
   return fail(ErrorCode::Hardware, "the kernel rejected a change to a class of service",
-              path + " " + lines.substr(0, lines.size() - 1) + ": " + errno_text());
+              path + " " + lines.substr(0, lines.size() - 1) + ": " + errno_text(written.error()));
 }
 
 Result<bool> write_task(const std::string& directory, pid_t thread) {
   const std::string path = path_of(directory, "tasks");
-  const std::string line = std::to_string(thread) + "\n";
-  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (file.valid() && ::write(file.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size())) return true;
-  if (file.valid() && errno == ESRCH) return false;
+  const tl::expected<void, int> written = write_value(path, std::to_string(thread) + "\n");
+  if (written) return true;
+  if (written.error() == ESRCH) return false;
   return fail(ErrorCode::Hardware, "the kernel rejected moving a task",
-              path + " " + std::to_string(thread) + ": " + errno_text());
+              path + " " + std::to_string(thread) + ": " + errno_text(written.error()));
 }
 
 std::string last_cmd_status() {

@@ -1,11 +1,15 @@
 #include "base/file.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <string>
+
+#include "tests/support/temporary_tree.h"
 
 namespace nrd::file_test {
 
@@ -41,6 +45,20 @@ TEST_CASE("a truncated line is returned as it is, and a missing file is none") {
   const auto gone = read_one_line("/tmp/nrd-file-that-is-not-there");
   REQUIRE(gone);
   CHECK_FALSE(*gone);
+}
+
+TEST_CASE("a value is written at the beginning of a file, and the errno of a refusal is returned") {
+  const testing::TemporaryTree tree;
+  const std::string file = tree.put("file", "800000\n");
+  CHECK(write_value(file, "90").has_value());
+  CHECK(tree.get("file") == "900000\n");
+  CHECK(write_value(file, "7\n", O_TRUNC).has_value());
+  CHECK(tree.get("file") == "7\n");
+  tree.link("link", "file");
+  CHECK(write_value(tree.path("link"), "8\n").error() == ELOOP);
+  CHECK(write_value(tree.path("none"), "8\n").error() == ENOENT);
+  CHECK(write_value("/dev/full", "8\n").error() == ENOSPC);
+  CHECK(tree.get("file") == "7\n");
 }
 
 }  // namespace nrd::file_test
