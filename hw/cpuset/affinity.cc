@@ -122,7 +122,7 @@ Result<PinnedThreads> PinnedThreads::find_on_host() {
 
 Result<PinnedThreads> PinnedThreads::find_in(const std::string& cgroup, const CpuSet& all) {
   PinnedThreads found;
-  for (const pid_t process : TRY(processes_in(cgroup, kMostProcesses))) TRY(found.add(process, all));
+  for (const pid_t process : processes_in(cgroup, kMostProcesses)) TRY(found.add(process, all));
   return found;
 }
 

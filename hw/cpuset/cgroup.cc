@@ -1,17 +1,13 @@
 #include "hw/cpuset/cgroup.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 
-#include "base/directory.h"
 #include "base/errno_text.h"
 #include "base/file.h"
-#include "base/number.h"
 #include "base/split.h"
-#include "base/unique_fd.h"
 #include "hw/cpuset/cgroup_walk.h"
 
 namespace nrd::cpuset {
@@ -168,27 +164,18 @@ Result<void> write_to_file(const std::string& cgroup, const char* file, const st
               path + ": " + errno_text(written.error()));
 }
 
-Result<std::vector<pid_t>> processes_in(const std::string& cgroup, size_t most) {
+std::vector<pid_t> processes_in(const std::string& cgroup, size_t most) {
   std::vector<pid_t> processes;
   std::vector<std::string> left{cgroup};
   const std::string root = process_root();
   for (size_t seen = 0; !left.empty() && processes.size() < most && seen < kMostCgroups; ++seen) {
     const std::string next = std::move(left.back());
     left.pop_back();
-    // EOPNOTSUPP of a threaded one: its processes are those of the cgroup above.
-    const std::string text = read_file(path_in(root, next, "cgroup.procs")).value_or(std::nullopt).value_or("");
-    for (const std::string_view line : split(text, "\n")) {
-      const auto process = parse_number<pid_t>(line);
-      if (process && processes.size() < most) processes.push_back(*process);
+    // None of a threaded one: its processes are those of the cgroup above.
+    for (const pid_t process : processes_in(root, next)) {
+      if (processes.size() < most) processes.push_back(process);
     }
-    const UniqueFd folder(::open((root + next).c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (!folder.valid()) continue;
-    for (const std::string& name : list_names(folder.get(), kMostCgroups).value_or(std::vector<std::string>())) {
-      struct stat info {};
-      const bool is_folder =
-          ::fstatat(folder.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
-      if (is_folder) left.push_back(next + "/" + name);
-    }
+    for (const std::string& name : folders_in(root + next)) left.push_back(next + "/" + name);
   }
   return processes;
 }

@@ -57,7 +57,7 @@ Result<void> set_partition(const std::string& cgroup, const std::string& kind);
 Result<std::optional<std::string>> text_of_file(const std::string& cgroup, const char* file);
 Result<void> write_to_file(const std::string& cgroup, const char* file, const std::string& value);
 // The numbers of the processes in it and below, at most `most`.
-Result<std::vector<pid_t>> processes_in(const std::string& cgroup, size_t most);
+std::vector<pid_t> processes_in(const std::string& cgroup, size_t most);
 // "/x" of "/x/y"; "/" of "/x".
 std::string parent_of(const std::string& cgroup);
 

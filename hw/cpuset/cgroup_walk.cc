@@ -17,22 +17,6 @@ namespace {
 
 constexpr size_t kLongestName = 256;
 
-// Without following links: users make cgroups where they were delegated one.
-std::vector<std::string> folders_in(const std::string& path) {
-  std::vector<std::string> names;
-  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0) return names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(fd), &::closedir);  // owns fd
-  while (names.size() < kMostCgroups) {
-    const dirent* entry = entries ? ::readdir(entries.get()) : nullptr;
-    if (entry == nullptr) break;
-    const std::string_view name = entry->d_name;
-    if (entry->d_type == DT_DIR && name != "." && name != "..") names.emplace_back(name);
-  }
-  std::ranges::sort(names);
-  return names;
-}
-
 // nullopt: it does not exist.
 std::optional<std::string> text_of(const std::string& path) {
   const Result<std::optional<std::string>> text = read_file(path);
@@ -52,6 +36,21 @@ std::optional<CgroupCpus> read_cgroup(const std::string& root, const std::string
 }
 
 }  // namespace
+
+std::vector<std::string> folders_in(const std::string& path) {
+  std::vector<std::string> names;
+  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(fd), &::closedir);  // owns fd
+  while (names.size() < kMostCgroups) {
+    const dirent* entry = entries ? ::readdir(entries.get()) : nullptr;
+    if (entry == nullptr) break;
+    const std::string_view name = entry->d_name;
+    if (entry->d_type == DT_DIR && name != "." && name != "..") names.emplace_back(name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
 
 // A cgroup without the controller has none with it below: the walk ends there, mostly after a few slices.
 std::vector<CgroupCpus> list_cgroups(const std::string& root) {

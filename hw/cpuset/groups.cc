@@ -14,7 +14,7 @@ namespace {
 
 Result<std::set<Task>> tasks_in(const std::string& cgroup) {
   std::set<Task> tasks;
-  for (const pid_t process : TRY(processes_in(cgroup, kMostProcesses))) {
+  for (const pid_t process : processes_in(cgroup, kMostProcesses)) {
     const std::optional<FoundTask> found = TRY(find_task(process));
     if (found) tasks.insert(found->task);
   }
