@@ -98,6 +98,12 @@ Result<Message> send(sd_bus* bus, const Message& message, const std::string& uni
   return *std::move(answer);
 }
 
+// A request of a change, unless it could not be `made`.
+Result<void> request(int made, sd_bus* bus, const Message& message, const std::string& unit, Deadline deadline) {
+  if (made < 0) return refused(unit, made, nullptr);
+  return send(bus, message, unit, deadline).map([](const Message&) {});
+}
+
 // The object path with which a call of the manager with one text is answered. nullopt: systemd has no such unit.
 Result<std::optional<std::string>> find_path(sd_bus* bus, const char* method, const std::string& text,
                                              Deadline deadline) {
@@ -126,46 +132,66 @@ std::string name_in(const std::string& path) {
   return owned.get();
 }
 
-// A property, entered: what follows reads its value.
-Result<Message> property(sd_bus* bus, const std::string& path, const std::string& interface, const char* name,
-                         const char* type, Deadline deadline) {
-  sd_bus_message* made = nullptr;
-  int done =
-      ::sd_bus_message_new_method_call(bus, &made, kSystemd, path.c_str(), "org.freedesktop.DBus.Properties", "Get");
-  if (done < 0) return refused(path, done, nullptr);
-  const Message message(made);
-  done = ::sd_bus_message_append(message.get(), "ss", interface.c_str(), name);
-  if (done < 0) return refused(path, done, nullptr);
-  Message answer = TRY(send(bus, message, path, deadline));
-  done = ::sd_bus_message_enter_container(answer.get(), 'v', type);
-  if (done < 0) return refused(path, done, nullptr);
-  return answer;
+constexpr const char* kUnit = "org.freedesktop.systemd1.Unit";
+constexpr const char* kService = "org.freedesktop.systemd1.Service";
+constexpr std::string_view kScope = ".scope";
+constexpr std::string_view kSliceSuffix = ".slice";
+
+std::string interface_of(std::string_view unit) {
+  if (unit.ends_with(kScope)) return "org.freedesktop.systemd1.Scope";
+  return unit.ends_with(kSliceSuffix) ? "org.freedesktop.systemd1.Slice" : kService;
 }
 
-Result<std::string> text_property(sd_bus* bus, const std::string& path, const std::string& interface, const char* name,
-                                  Deadline deadline) {
-  const Message answer = TRY(property(bus, path, interface, name, "s", deadline));
-  const char* read = nullptr;
-  if (const int done = ::sd_bus_message_read(answer.get(), "s", &read); done < 0) return refused(path, done, nullptr);
-  return std::string(read);
-}
+// Properties of the object at a path.
+struct Properties {
+  sd_bus* bus;
+  std::string path;
+  std::string interface;
+  Deadline deadline;
 
-Result<CpuSet> cpus_property(sd_bus* bus, const std::string& path, const std::string& interface, const char* name,
-                             Deadline deadline) {
-  const Message answer = TRY(property(bus, path, interface, name, "ay", deadline));
-  const void* read = nullptr;
-  size_t size = 0;
-  if (const int done = ::sd_bus_message_read_array(answer.get(), 'y', &read, &size); done < 0)
-    return refused(path, done, nullptr);
-  return cpus_of({static_cast<const uint8_t*>(read), size});
-}
+  Result<std::string> text(const char* name) const { return value<std::string, const char*>(name, "s"); }
+  Result<bool> flag(const char* name) const { return value<bool, int>(name, "b"); }
+  Result<uint64_t> number(const char* name) const { return value<uint64_t, uint64_t>(name, "t"); }
+  Result<CpuSet> cpus(const char* name) const {
+    const Message answer = TRY(entered(name, "ay"));
+    const void* read = nullptr;
+    size_t size = 0;
+    if (const int done = ::sd_bus_message_read_array(answer.get(), 'y', &read, &size); done < 0)
+      return refused(path, done, nullptr);
+    return cpus_of({static_cast<const uint8_t*>(read), size});
+  }
 
-Result<bool> flag_property(sd_bus* bus, const std::string& path, const std::string& interface, const char* name,
-                           Deadline deadline) {
-  const Message answer = TRY(property(bus, path, interface, name, "b", deadline));
-  int read = 0;
-  if (const int done = ::sd_bus_message_read(answer.get(), "b", &read); done < 0) return refused(path, done, nullptr);
-  return read != 0;
+  // `Read`: what sd_bus_message_read() fills.
+  template <typename Value, typename Read>
+  Result<Value> value(const char* name, const char* type) const {
+    const Message answer = TRY(entered(name, type));
+    Read read{};
+    const int done = ::sd_bus_message_read(answer.get(), type, &read);
+    return done < 0 ? Result<Value>(refused(path, done, nullptr)) : Result<Value>(Value(read));
+  }
+
+  // What follows reads the value.
+  Result<Message> entered(const char* name, const char* type) const {
+    sd_bus_message* made = nullptr;
+    int done =
+        ::sd_bus_message_new_method_call(bus, &made, kSystemd, path.c_str(), "org.freedesktop.DBus.Properties", "Get");
+    if (done < 0) return refused(path, done, nullptr);
+    const Message message(made);
+    done = ::sd_bus_message_append(message.get(), "ss", interface.c_str(), name);
+    if (done < 0) return refused(path, done, nullptr);
+    Message answer = TRY(send(bus, message, path, deadline));
+    done = ::sd_bus_message_enter_container(answer.get(), 'v', type);
+    if (done < 0) return refused(path, done, nullptr);
+    return answer;
+  }
+};
+
+// nullopt: systemd has no unit of this name.
+Result<std::optional<Properties>> properties_of(sd_bus* bus, const std::string& unit, Deadline deadline) {
+  const std::string path = TRY(load(bus, unit, deadline));
+  const std::string state = TRY(Properties{bus, path, kUnit, deadline}.text("LoadState"));
+  if (state == "not-found") return std::nullopt;
+  return Properties{bus, path, interface_of(unit), deadline};
 }
 
 // The name and the object of each service that is loaded.
@@ -190,14 +216,6 @@ Result<std::vector<std::pair<std::string, std::string>>> loaded_services(sd_bus*
   return services;
 }
 
-Result<uint64_t> number_property(sd_bus* bus, const std::string& path, const std::string& interface, const char* name,
-                                 Deadline deadline) {
-  const Message answer = TRY(property(bus, path, interface, name, "t", deadline));
-  uint64_t read = 0;
-  if (const int done = ::sd_bus_message_read(answer.get(), "t", &read); done < 0) return refused(path, done, nullptr);
-  return read;
-}
-
 constexpr uint64_t kNotSet = UINT64_MAX;  // of CPUWeight and CPUQuotaPerSecUSec
 
 // With the kernel's default period, unless that would make a quota below the 1 ms that the kernel demands.
@@ -208,15 +226,6 @@ Share share_of(uint64_t weight, uint64_t quota_per_second) {
   if (quota_per_second < kLeastPerSecond) share.period_us = kMicroseconds;
   share.quota_us = quota_per_second * share.period_us / kMicroseconds;
   return share;
-}
-
-constexpr const char* kService = "org.freedesktop.systemd1.Service";
-constexpr std::string_view kScope = ".scope";
-constexpr std::string_view kSliceSuffix = ".slice";
-
-std::string interface_of(std::string_view unit) {
-  if (unit.ends_with(kScope)) return "org.freedesktop.systemd1.Scope";
-  return unit.ends_with(kSliceSuffix) ? "org.freedesktop.systemd1.Slice" : kService;
 }
 
 }  // namespace
@@ -276,24 +285,20 @@ Result<void> Units::start_scope(const std::string& name, pid_t process, const Cp
   if (done >= 0 && !nodes.empty()) done = append_list(message.get(), kMemoryNodes, nodes);
   if (done >= 0) done = ::sd_bus_message_close_container(message.get());
   if (done >= 0) done = ::sd_bus_message_append(message.get(), "a(sa(sv))", 0);
-  if (done < 0) return refused(name, done, nullptr);
-  TRY(send(bus, message, name, deadline));
-  return {};
+  return request(done, bus, message, name, deadline);
 }
 
 Result<void> Units::start(const std::string& unit, Deadline deadline) {
   sd_bus* bus = TRY(connection(deadline));
   const Message message = TRY(new_call(bus, unit, "StartUnit"));
   const int done = ::sd_bus_message_append(message.get(), "ss", unit.c_str(), "fail");
-  if (done < 0) return refused(unit, done, nullptr);
-  TRY(send(bus, message, unit, deadline));
-  return {};
+  return request(done, bus, message, unit, deadline);
 }
 
 Result<bool> Units::is_active(const std::string& unit, Deadline deadline) {
   sd_bus* bus = TRY(connection(deadline));
   const std::string path = TRY(load(bus, unit, deadline));
-  const std::string state = TRY(text_property(bus, path, "org.freedesktop.systemd1.Unit", "ActiveState", deadline));
+  const std::string state = TRY(Properties{bus, path, kUnit, deadline}.text("ActiveState"));
   return state == "active";
 }
 
@@ -313,9 +318,7 @@ Result<void> Units::set_list(const std::string& unit, const char* property, cons
   if (done >= 0) done = ::sd_bus_message_open_container(message.get(), 'a', "(sv)");
   if (done >= 0) done = append_list(message.get(), property, list);
   if (done >= 0) done = ::sd_bus_message_close_container(message.get());
-  if (done < 0) return refused(unit, done, nullptr);
-  TRY(send(bus, message, unit, deadline));
-  return {};
+  return request(done, bus, message, unit, deadline);
 }
 
 // Clearing alone would have no effect on a unit that runs (systemd issue 43846).
@@ -326,13 +329,11 @@ Result<void> Units::clear_allowed_cpus(const std::string& unit, const CpuSet& al
 
 Result<std::optional<UnitShare>> Units::share_of(const std::string& unit, Deadline deadline) {
   sd_bus* bus = TRY(connection(deadline));
-  const std::string path = TRY(load(bus, unit, deadline));
-  const std::string state = TRY(text_property(bus, path, "org.freedesktop.systemd1.Unit", "LoadState", deadline));
-  if (state == "not-found") return std::nullopt;
-  const std::string interface = interface_of(unit);
-  const uint64_t weight = TRY(number_property(bus, path, interface, "CPUWeight", deadline));
-  const uint64_t quota = TRY(number_property(bus, path, interface, "CPUQuotaPerSecUSec", deadline));
-  std::string cgroup = TRY(text_property(bus, path, interface, "ControlGroup", deadline));
+  const std::optional<Properties> properties = TRY(properties_of(bus, unit, deadline));
+  if (!properties) return std::nullopt;
+  const uint64_t weight = TRY(properties->number("CPUWeight"));
+  const uint64_t quota = TRY(properties->number("CPUQuotaPerSecUSec"));
+  std::string cgroup = TRY(properties->text("ControlGroup"));
   return UnitShare{.share = cpuset::share_of(weight, quota), .cgroup = std::move(cgroup)};
 }
 
@@ -344,25 +345,21 @@ Result<void> Units::set_share(const std::string& unit, const Share& share, Deadl
   const uint64_t quota = share.quota_us == 0 ? kNotSet : share.quota_us * kMicroseconds / share.period_us;
   const int done = ::sd_bus_message_append(message.get(), "sba(sv)", unit.c_str(), kRuntime, 2, "CPUWeight", "t",
                                            weight, "CPUQuotaPerSecUSec", "t", quota);
-  if (done < 0) return refused(unit, done, nullptr);
-  TRY(send(bus, message, unit, deadline));
-  return {};
+  return request(done, bus, message, unit, deadline);
 }
 
 Result<std::optional<Unit>> Units::find(const std::string& name, Deadline deadline) {
   if (!is_unit_name(name) && !name.ends_with(kSliceSuffix)) return std::nullopt;
   sd_bus* bus = TRY(connection(deadline));
-  const std::string path = TRY(load(bus, name, deadline));
-  const std::string state = TRY(text_property(bus, path, "org.freedesktop.systemd1.Unit", "LoadState", deadline));
-  if (state == "not-found") return std::nullopt;
-  const std::string interface = interface_of(name);
+  const std::optional<Properties> properties = TRY(properties_of(bus, name, deadline));
+  if (!properties) return std::nullopt;
   Unit unit;
-  unit.name = name_in(path);
-  unit.cgroup = TRY(text_property(bus, path, interface, "ControlGroup", deadline));
-  unit.slice = TRY(text_property(bus, path, interface, "Slice", deadline));
-  unit.allowed = TRY(cpus_property(bus, path, interface, kAllowedCpus, deadline));
-  unit.memory_nodes = TRY(cpus_property(bus, path, interface, kMemoryNodes, deadline));
-  unit.is_delegated = TRY(flag_property(bus, path, interface, "Delegate", deadline));
+  unit.name = name_in(properties->path);
+  unit.cgroup = TRY(properties->text("ControlGroup"));
+  unit.slice = TRY(properties->text("Slice"));
+  unit.allowed = TRY(properties->cpus(kAllowedCpus));
+  unit.memory_nodes = TRY(properties->cpus(kMemoryNodes));
+  unit.is_delegated = TRY(properties->flag("Delegate"));
   return unit;
 }
 
@@ -370,10 +367,11 @@ Result<std::map<std::string, CpuSet>> Units::pinned_services(Deadline deadline) 
   sd_bus* bus = TRY(connection(deadline));
   std::map<std::string, CpuSet> pinned;
   for (const auto& [name, path] : TRY(loaded_services(bus, deadline))) {
-    const Result<CpuSet> cpus = cpus_property(bus, path, kService, "CPUAffinity", deadline);
+    const Properties properties{bus, path, kService, deadline};
+    const Result<CpuSet> cpus = properties.cpus("CPUAffinity");
     if (!cpus && cpus.error().code == ErrorCode::Busy) return Failure(cpus.error());
     if (!cpus || cpus->empty()) continue;  // unloaded since
-    if (TRY(text_property(bus, path, kService, "Slice", deadline)) != kSlice) pinned[name] = *cpus;
+    if (TRY(properties.text("Slice")) != kSlice) pinned[name] = *cpus;
   }
   return pinned;
 }
@@ -382,7 +380,7 @@ Result<std::string> Units::unit_of(const std::string& cgroup, Deadline deadline)
   sd_bus* bus = TRY(connection(deadline));
   const std::optional<std::string> path = TRY(find_path(bus, "GetUnitByControlGroup", cgroup, deadline));
   if (!path) return std::string();
-  return text_property(bus, *path, "org.freedesktop.systemd1.Unit", "Id", deadline);
+  return Properties{bus, *path, kUnit, deadline}.text("Id");
 }
 
 }  // namespace nrd::cpuset
