@@ -11,6 +11,7 @@
 #include "base/directory.h"
 #include "base/errno_text.h"
 #include "base/file.h"
+#include "base/find_in.h"
 #include "base/number.h"
 #include "base/unique_fd.h"
 #include "hw/cpuset/cgroup.h"
@@ -196,9 +197,8 @@ Result<bool> set_each(const Task& task, const Masks& wanted, Clipping clipping,
                       std::chrono::steady_clock::time_point end) {
   bool has_changed = false;
   for (const pid_t thread : TRY(threads_of(task))) {
-    const auto exception = wanted.exceptions.find(thread);
-    const CpuSet& cpus = exception == wanted.exceptions.end() ? wanted.cpus : exception->second;
-    const bool changed = TRY(set_mask(thread, cpus, clipping));
+    const CpuSet* exception = find_in(wanted.exceptions, thread);
+    const bool changed = TRY(set_mask(thread, exception ? *exception : wanted.cpus, clipping));
     has_changed = has_changed || changed;
     if (std::chrono::steady_clock::now() > end) return too_fast(task);
   }

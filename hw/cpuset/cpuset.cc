@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/find_in.h"
 #include "hw/cpuset/affinity.h"
 #include "hw/cpuset/cgroup.h"
 #include "hw/cpuset/cgroup_walk.h"
@@ -207,8 +208,8 @@ Result<void> Cpuset::converge_targets(const Setting& wanted) {
     if (is_first && confines(target)) note(limit(target, cpus, {}, late));
   }
   for (const auto& [target, cpus] : wanted.limited) {
-    const auto nodes = wanted.memory.find(target);
-    note(limit(target, cpus, nodes == wanted.memory.end() ? MemoryNodes() : nodes->second, deadline_of(target)));
+    const MemoryNodes* nodes = find_in(wanted.memory, target);
+    note(limit(target, cpus, nodes ? *nodes : MemoryNodes(), deadline_of(target)));
   }
   for (const auto& [target, nodes] : wanted.memory) note(memory_.bind(target, nodes, deadline_of(target)));
   for (const auto& [target, before] : wanted.restored) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/find_in.h"
 #include "base/number.h"
 #include "hw/cpuset/conflicts.h"
 #include "hw/cpuset/kernel_facts.h"
@@ -42,10 +43,10 @@ struct IdleState {
 std::optional<uint32_t> latency_limit(const CheckQuery& query, const std::string& root, CpuId cpu) {
   std::optional<uint32_t> limit = query.latency_us;
   const auto own = observe_latency(root, {cpu.value});
-  const auto found = own.find(cpu);
-  if (found == own.end()) return std::nullopt;  // this kernel has no limits
-  if (found->second == "n/a") return 0;
-  const uint32_t written = parse_number<uint32_t>(found->second).value_or(0);
+  const LatencyLimit* found = find_in(own, cpu);
+  if (found == nullptr) return std::nullopt;  // this kernel has no limits
+  if (*found == "n/a") return 0;
+  const uint32_t written = parse_number<uint32_t>(*found).value_or(0);
   if (written == 0) return limit;  // the file's 0 is no limit
   return std::min(limit.value_or(written), written);
 }

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/find_in.h"
 #include "base/number.h"
 #include "hw/cpuset/cgroup.h"
 #include "hw/cpuset/controller.h"
@@ -71,21 +72,20 @@ void Groups::forget_others(const std::set<Target>& targets) {
 
 std::string Groups::known_cgroup(const Target& target) const {
   if (target.kind == Target::Kind::Cgroup) return target.name;
-  const auto known = known_units_.find(target.name);
-  return known != known_units_.end() && known->second ? known->second->cgroup : std::string();
+  const std::optional<Unit>* known = find_in(known_units_, target.name);
+  return known && *known ? (*known)->cgroup : std::string();
 }
 
 // As last known while systemd does not answer: the files tell the rest. Of a slice that runs they tell all that matters
 // once it is known; asking each time would cost every request some milliseconds.
 Result<std::optional<Unit>> Groups::find_unit(const std::string& name, Deadline deadline) {
-  const auto known = known_units_.find(name);
-  const bool is_known = known != known_units_.end() && known->second && !known->second->cgroup.empty();
-  if (is_known && !is_unit_name(name)) {
-    const std::optional<CpuSet> cpus = TRY(effective_cpus(known->second->cgroup));
-    if (cpus) return known->second;
+  const std::optional<Unit>* known = find_in(known_units_, name);
+  if (known && *known && !(*known)->cgroup.empty() && !is_unit_name(name)) {
+    const std::optional<CpuSet> cpus = TRY(effective_cpus((*known)->cgroup));
+    if (cpus) return *known;
   }
   const Result<std::optional<Unit>> found = units_.find(name, deadline);
-  if (!found) return known != known_units_.end() ? Result<std::optional<Unit>>(known->second) : found;
+  if (!found) return known ? Result<std::optional<Unit>>(*known) : found;
   known_units_[name] = *found;
   return found;
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/find_in.h"
 #include "base/number.h"
 #include "hw/cpuset/cgroup.h"
 
@@ -42,8 +43,8 @@ Result<std::optional<MemoryBinding::Place>> MemoryBinding::find(const Target& ta
     return own ? std::optional(Place{.cgroup = target.name, .own = *own}) : std::nullopt;
   }
   const Result<std::optional<Unit>> unit = units_.find(target.name, deadline);
-  const auto known = known_.find(target.name);
-  if (!unit && known != known_.end()) return known->second;
+  const Place* known = find_in(known_, target.name);
+  if (!unit && known) return *known;
   const std::optional<Unit> found = TRY(unit);
   if (found) return known_[target.name] = Place{.cgroup = found->cgroup, .own = found->memory_nodes};
   known_.erase(target.name);

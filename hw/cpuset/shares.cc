@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/file.h"
+#include "base/find_in.h"
 #include "base/number.h"
 #include "hw/cpuset/cgroup.h"
 
@@ -96,11 +97,10 @@ Result<std::optional<Share>> Shares::observe(const Target& target, Deadline dead
 // What the files say counts. That systemd has set nothing is known from systemd alone, which is asked once and whenever
 // the files say something else: asking each time would cost every request some milliseconds.
 Result<std::optional<Share>> Shares::observe_unit(const Target& target, Deadline deadline) {
-  const auto known = known_.find(target.name);
-  if (known != known_.end()) {
-    const std::optional<CpuSet> cpus = TRY(effective_cpus(known->second.cgroup));
-    const std::optional<Share> found = TRY(read_share(known->second.cgroup));
-    if (cpus && is_in_effect(known->second.share, found)) return known->second.share;
+  if (const UnitShare* known = find_in(known_, target.name)) {
+    const std::optional<CpuSet> cpus = TRY(effective_cpus(known->cgroup));
+    const std::optional<Share> found = TRY(read_share(known->cgroup));
+    if (cpus && is_in_effect(known->share, found)) return known->share;
   }
   known_.erase(target.name);
   const std::optional<UnitShare> unit = TRY(units_.share_of(target.name, deadline));

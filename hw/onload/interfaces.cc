@@ -15,6 +15,7 @@
 
 #include "base/errno_text.h"
 #include "base/file.h"
+#include "base/find_in.h"
 #include "base/number.h"
 #include "hw/onload/interface_settings.h"
 #include "hw/onload/kernel_file.h"
@@ -204,7 +205,7 @@ Result<std::vector<Interface>> read_interfaces(const std::string& root, const Ad
     // bonding_masters is a file among the interfaces; it has no address.
     std::optional<Interface> interface = TRY(read_interface(root, name));
     if (!interface) continue;
-    if (const auto own = addresses.find(name); own != addresses.end()) interface->addresses = own->second;
+    if (const auto* own = find_in(addresses, name)) interface->addresses = *own;
     interfaces.push_back(*std::move(interface));
   }
   propagate_default_routes(interfaces, carriers);

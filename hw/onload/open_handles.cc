@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/find_in.h"
 #include "base/number.h"
 #include "hw/onload/kernel_file.h"
 
@@ -93,11 +94,11 @@ Result<std::optional<HandleKind>> HandleScanner::kind_of_file(const ProcessDir& 
   }
   const std::optional<LinkTarget> target = TRY(process.target(file));
   if (!target || !target->character_device) return std::nullopt;
-  const auto device = devices_.find(*target->character_device);
-  if (device == devices_.end()) return std::nullopt;
+  const HandleKind* device = find_in(devices_, *target->character_device);
+  if (device == nullptr) return std::nullopt;
   const bool path_only = TRY(is_path_only(process, fd));
   if (path_only) return std::nullopt;
-  return device->second;
+  return *device;
 }
 
 Result<void> HandleScanner::scan_files(const ProcessDir& process, pid_t pid, OpenHandles& handles) {
@@ -126,15 +127,15 @@ Result<std::optional<HandleKind>> HandleScanner::kind_of_mapping(const ProcessDi
   // The mapping changed meanwhile, or belongs to a thread, which has no map_files.
   if (!target) return kind_of_node(mapping);
   const std::optional<DeviceNumber> number = target->character_device;
-  const auto device = number ? devices_.find(*number) : devices_.end();
-  if (device != devices_.end()) return device->second;
+  const HandleKind* device = number ? find_in(devices_, *number) : nullptr;
+  if (device != nullptr) return *device;
   remember(mapping, name);
   return std::nullopt;
 }
 
 std::optional<HandleKind> HandleScanner::kind_of_node(const Mapping& mapping) const {
-  const auto node = known_.nodes.find({mapping.file_system, mapping.inode});
-  return node == known_.nodes.end() ? std::nullopt : std::optional(node->second);
+  const HandleKind* node = find_in(known_.nodes, FileId{mapping.file_system, mapping.inode});
+  return node ? std::optional(*node) : std::nullopt;
 }
 
 void HandleScanner::remember(const Mapping& mapping, std::string name) {

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <optional>
 
+#include "base/find_in.h"
 #include "base/number.h"
 #include "hw/onload/control_plane.h"
 #include "hw/onload/devices.h"
@@ -207,9 +208,8 @@ class UserSearch {
                    [](const std::string& holder) { return !is_onload_module(holder); });
       if (!foreign.empty()) in_use_.foreign_holders.emplace(name, std::move(foreign));
       // Users may have come or gone during the walk, so explain the higher count.
-      const auto earlier = before.find(name);
-      const uint32_t references =
-          std::max(user_references(module), earlier == before.end() ? 0 : user_references(earlier->second));
+      const Module* earlier = find_in(before, name);
+      const uint32_t references = std::max(user_references(module), earlier ? user_references(*earlier) : 0);
       if (const uint32_t left = unexplained(name, references, files); left > 0) in_use_.unexplained.emplace(name, left);
     }
   }

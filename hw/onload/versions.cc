@@ -15,6 +15,7 @@
 #include "base/ascii.h"
 #include "base/errno_text.h"
 #include "base/file.h"
+#include "base/find_in.h"
 #include "base/sha256.h"
 #include "hw/onload/manifest.h"
 #include "hw/onload/staging.h"
@@ -232,12 +233,12 @@ Result<std::vector<std::string>> Versions::verify(const std::string& name) const
 Result<UniqueFd> Versions::open(const std::string& name, const std::string& path) const {
   const TrustedDir found = TRY(tree(name));
   const Manifest manifest = TRY(read_manifest(found));
-  const auto digest = manifest.find(path);
-  if (digest == manifest.end()) return fail(ErrorCode::NotFound, "version " + name + " has no file " + path);
+  const std::string* digest = find_in(manifest, path);
+  if (digest == nullptr) return fail(ErrorCode::NotFound, "version " + name + " has no file " + path);
   Result<UniqueFd> file = found.file(path);
   if (!file) return file;
   const std::string hash = TRY(sha256_of(file->get()));
-  if (hash != digest->second) {
+  if (hash != *digest) {
     return fail(ErrorCode::Store, path + " of version " + name + " was changed after its import");
   }
   return file;

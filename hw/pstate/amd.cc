@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "base/find_in.h"
+
 namespace nrd::pstate {
 namespace {
 
@@ -76,11 +78,8 @@ std::optional<KHz> current_of_amd(Registers& registers, Interface way) {
 
 Result<void> write_amd(Registers& registers, Interface way, KHz wanted) {
   const std::map<KHz, uint32_t> choices = TRY(read_choices(registers, way));
-  const auto choice = choices.find(wanted);
-  if (choice == choices.end()) {
-    return fail(ErrorCode::Hardware, "the CPU has no P-state of " + std::to_string(wanted.value) + " kHz now");
-  }
-  return registers.write(kPstateControl, choice->second);
+  if (const uint32_t* pstate = find_in(choices, wanted)) return registers.write(kPstateControl, *pstate);
+  return fail(ErrorCode::Hardware, "the CPU has no P-state of " + std::to_string(wanted.value) + " kHz now");
 }
 
 }  // namespace nrd::pstate

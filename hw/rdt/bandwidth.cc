@@ -20,10 +20,9 @@ std::string limit_of(ClosId clos, CacheId cache, uint32_t value) {
 
 // nullopt: it has none.
 std::optional<uint32_t> limit_in(const Observed& observed, ClosId clos, CacheId cache) {
-  const auto group = observed.classes.find(clos);
-  if (group == observed.classes.end()) return std::nullopt;
-  const auto found = group->second.bandwidth.find(cache);
-  return found == group->second.bandwidth.end() ? std::nullopt : std::optional(found->second);
+  const Class* group = find_in(observed.classes, clos);
+  const uint32_t* limit = group ? find_in(group->bandwidth, cache) : nullptr;
+  return limit ? std::optional(*limit) : std::nullopt;
 }
 
 }  // namespace

@@ -189,10 +189,10 @@ class ResctrlRdt final : public Rdt {
   // Last, when its ways, CPUs and tasks have moved: after an earlier failure it remains usable.
   static Result<void> remove_groups(Observed& observed, const Setting& wanted) {
     for (const ClosId clos : wanted.removed) {
-      const auto group = observed.classes.find(clos);
-      if (group == observed.classes.end()) continue;
-      TRY(remove_group(name_of(clos)));
-      observed.classes[kRootClass].cpus |= group->second.cpus;
+      const Class* group = find_in(observed.classes, clos);
+      if (group == nullptr) continue;
+      TRY(remove_group(nrd::text_of(clos)));
+      observed.classes[kRootClass].cpus |= group->cpus;
       for (auto& [task, places] : observed.tasks) {
         if (places.erase(name_of(clos)) > 0) places.insert("");
       }
@@ -259,8 +259,8 @@ class ResctrlRdt final : public Rdt {
 
   // Without ways if its level is no longer allocated.
   Cat cat_of(CacheId cache) const {
-    const auto found = cats_.find(cache.level);
-    return found == cats_.end() ? Cat{} : found->second;
+    const Cat* found = find_in(cats_, cache.level);
+    return found ? *found : Cat{};
   }
 
   // As wide as the cache: 0x00f for eleven ways.

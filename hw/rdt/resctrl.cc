@@ -100,10 +100,10 @@ Result<void> add_cdp(unsigned level, std::string_view code_line, std::string_vie
   const std::map<CacheId, WayMask> code = TRY(parse_line(level, code_line));
   const std::map<CacheId, WayMask> data = TRY(parse_line(level, data_line));
   for (const auto& [cache, ways] : code) {
-    const auto of_data = data.find(cache);
-    if (of_data == data.end() || code.size() != data.size()) return unexpected("schemata", data_line);
-    masks.ways.emplace(cache, ways | of_data->second);
-    if (ways != of_data->second) masks.split.emplace(cache, Split{.code = ways, .data = of_data->second});
+    const WayMask* of_data = find_in(data, cache);
+    if (of_data == nullptr || code.size() != data.size()) return unexpected("schemata", data_line);
+    masks.ways.emplace(cache, ways | *of_data);
+    if (ways != *of_data) masks.split.emplace(cache, Split{.code = ways, .data = *of_data});
   }
   return {};
 }

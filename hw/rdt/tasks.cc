@@ -97,9 +97,8 @@ std::map<Task, std::set<std::string>> places_of(const Threads& threads, const st
   for (const auto& [task, its] : threads) {
     std::set<std::string>& place = places[task];
     for (const pid_t thread : its) {
-      const auto group = group_of.find(thread);
-      if (group != group_of.end()) {
-        place.insert(group->second);
+      if (const std::string* group = find_in(group_of, thread)) {
+        place.insert(*group);
       } else if (is_there(task.process, thread)) {
         place.insert("");
       }
@@ -111,16 +110,16 @@ std::map<Task, std::set<std::string>> places_of(const Threads& threads, const st
 TaskMoves task_moves(const Observed& observed, const Setting& wanted, bool masks_change) {
   TaskMoves moves;
   for (const auto& [task, to] : wanted.tasks) {
-    const auto found = observed.tasks.find(task);
-    if (found == observed.tasks.end() || found->second.empty()) continue;
-    const std::optional<ClosId> from = class_to_leave(found->second, to);
+    const std::set<std::string>* places = find_in(observed.tasks, task);
+    if (places == nullptr || places->empty()) continue;
+    const std::optional<ClosId> from = class_to_leave(*places, to);
     if (from && (to == kRootClass || masks_change)) moves.leaving.emplace(task, *from);
-    const bool is_there_already = found->second == std::set<std::string>{group_name(to)};
+    const bool is_there_already = *places == std::set<std::string>{group_name(to)};
     if (to != kRootClass && !is_there_already) moves.entering.emplace(task, to);
   }
   for (const ClosId clos : wanted.without_tasks) {
-    const auto group = observed.classes.find(clos);
-    if (group != observed.classes.end() && group->second.has_tasks()) moves.emptied.insert(clos);
+    const Class* group = find_in(observed.classes, clos);
+    if (group && group->has_tasks()) moves.emptied.insert(clos);
   }
   return moves;
 }

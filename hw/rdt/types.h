@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/cpu_set.h"
+#include "base/find_in.h"
 #include "base/ids.h"
 #include "base/shared.h"
 #include "base/task.h"
@@ -135,8 +136,8 @@ struct Node {
   // Empty if there is none.
   const CacheLevel& level_of(unsigned number) const {
     static const CacheLevel kNone;
-    const auto found = levels.find(number);
-    return found == levels.end() ? kNone : found->second;
+    const CacheLevel* found = find_in(levels, number);
+    return found ? *found : kNone;
   }
   const CacheLevel& main() const { return level_of(main_level); }
   bool is_main(CacheId cache) const { return cache.level == main_level; }
@@ -212,15 +213,14 @@ struct Observed {
     return std::nullopt;
   }
   std::optional<WayMask> ways_of(ClosId clos, CacheId cache) const {
-    const auto group = classes.find(clos);
-    if (group == classes.end()) return std::nullopt;
-    const auto ways = group->second.ways.find(cache);
-    return ways == group->second.ways.end() ? std::nullopt : std::optional(ways->second);
+    const Class* group = find_in(classes, clos);
+    const WayMask* ways = group ? find_in(group->ways, cache) : nullptr;
+    return ways ? std::optional(*ways) : std::nullopt;
   }
   std::optional<Split> split_of(ClosId clos, CacheId cache) const {
-    const auto group = classes.find(clos);
-    if (group == classes.end() || !group->second.split.contains(cache)) return std::nullopt;
-    return group->second.split.at(cache);
+    const Class* group = find_in(classes, clos);
+    const Split* masks = group ? find_in(group->split, cache) : nullptr;
+    return masks ? std::optional(*masks) : std::nullopt;
   }
 
   std::map<ClosId, Class> classes;
@@ -236,9 +236,9 @@ struct Observed {
 // or be in `made`.
 struct Setting {
   std::optional<Split> split_of(ClosId clos, CacheId cache) const {
-    const auto caches = split.find(clos);
-    if (caches == split.end() || !caches->second.contains(cache)) return std::nullopt;
-    return caches->second.at(cache);
+    const std::map<CacheId, Split>* caches = find_in(split, clos);
+    const Split* masks = caches ? find_in(*caches, cache) : nullptr;
+    return masks ? std::optional(*masks) : std::nullopt;
   }
 
   std::map<ClosId, std::map<CacheId, WayMask>> ways;

@@ -81,8 +81,8 @@ void write_masks(std::vector<Write>& writes, CacheId cache, std::vector<Move> mo
 }
 
 unsigned min_ways_of(const Cats& cats, CacheId cache) {
-  const auto found = cats.find(cache.level);
-  return std::max(found == cats.end() ? 1 : found->second.min_ways, 1U);
+  const Cat* found = find_in(cats, cache.level);
+  return found ? std::max(found->min_ways, 1U) : 1;
 }
 
 std::vector<Write> mask_writes(const Observed& observed, const Setting& wanted, const Cats& cats) {

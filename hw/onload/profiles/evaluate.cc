@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/ascii.h"
+#include "base/find_in.h"
 #include "base/joined.h"
 #include "hw/onload/profiles/variable.h"
 
@@ -76,15 +77,14 @@ class Evaluation {
   }
 
   std::optional<std::string> of_caller(const std::string& name) const {
-    const auto found = request_.caller.find(name);
-    if (found == request_.caller.end() || found->second.empty()) return std::nullopt;
-    return found->second;
+    const std::string* value = find_in(request_.caller, name);
+    return value && !value->empty() ? std::optional(*value) : std::nullopt;
   }
 
   // The current value, as a shell would see it.
   std::optional<std::string> value_of(const std::string& name) const {
-    const auto found = evaluated_.environment.find(name);
-    return found == evaluated_.environment.end() ? of_caller(name) : found->second;
+    const std::string* value = find_in(evaluated_.environment, name);
+    return value ? *value : of_caller(name);
   }
 
   Parsed<std::string> text_of(const Word& word, const Place& place) const {
