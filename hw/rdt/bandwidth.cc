@@ -14,8 +14,7 @@ namespace {
 constexpr uint32_t kWhole = 100;  // percent
 
 std::string limit_of(ClosId clos, CacheId cache, uint32_t value) {
-  return "class COS" + std::to_string(clos.value) + " on cache " + std::to_string(cache.value) +
-         " did not take bandwidth " + std::to_string(value);
+  return "class " + text_of(clos) + " on " + text_of(cache) + " did not take bandwidth " + std::to_string(value);
 }
 
 // nullopt: it has none.

@@ -1,7 +1,5 @@
 #include "hw/rdt/capabilities.h"
 
-#include <unistd.h>
-
 #include "base/cpuinfo.h"
 #include "base/file.h"
 #include "hw/rdt/bandwidth.h"
@@ -38,8 +36,7 @@ Result<Capabilities> read_flags() {
 
 Result<Capabilities> with_mount(Capabilities flags) {
   flags.is_mounted = is_mounted();
-  flags.is_mounted_with_cdp =
-      ::access(info_path("L3CODE").c_str(), F_OK) == 0 || ::access(info_path("L2CODE").c_str(), F_OK) == 0;
+  flags.is_mounted_with_cdp = has_info("L3CODE") || has_info("L2CODE");
   const std::optional<std::string> step = TRY(read_file(info_path("MB/bandwidth_gran")));
   const std::optional<std::string> least = TRY(read_file(info_path("MB/min_bandwidth")));
   flags.mba_info = TRY(parse_mba_info(step, least));

@@ -125,13 +125,11 @@ Result<std::vector<std::string>> list_groups() {
 std::optional<ClosId> class_of(std::string_view group) {
   if (!group.starts_with("COS")) return std::nullopt;
   const auto number = parse_number<uint32_t>(group.substr(3));
-  if (!number || *number == 0 || group != name_of(ClosId{*number})) return std::nullopt;
+  if (!number || *number == 0 || group != text_of(ClosId{*number})) return std::nullopt;
   return ClosId{*number};
 }
 
-std::string name_of(ClosId clos) { return "COS" + std::to_string(clos.value); }
-
-std::string directory_of(ClosId clos) { return clos == kRootClass ? "" : "/" + name_of(clos); }
+std::string directory_of(ClosId clos) { return clos == kRootClass ? "" : "/" + text_of(clos); }
 
 Result<void> make_group(ClosId clos) {
   const std::string path = path_of(directory_of(clos));

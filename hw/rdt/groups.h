@@ -19,8 +19,6 @@ Result<std::vector<std::string>> list_groups();
 
 // The class whose directory has this name; nullopt for names that neither libpqos nor nrd uses.
 std::optional<ClosId> class_of(std::string_view group);
-// "COS2"
-std::string name_of(ClosId clos);
 // Directory of a class below kResctrl: "" for the root class, "/COS2".
 std::string directory_of(ClosId clos);
 

@@ -16,8 +16,6 @@
 namespace nrd::rdt {
 namespace {
 
-bool has_info(const char* folder) { return ::access(info_path(folder).c_str(), F_OK) == 0; }
-
 // Documentation/arch/x86/resctrl.rst, "mount".
 std::string mount_options(MbaUnit unit) {
   std::string options = unit == MbaUnit::Mbps ? "mba_MBps" : "";

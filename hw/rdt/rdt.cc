@@ -168,7 +168,7 @@ class ResctrlRdt final : public Rdt {
   bool has_lost_group(const std::map<ClosId, Class>& seen) {
     const Result<std::set<std::string>> names = group_names();
     return names && std::ranges::any_of(seen, [&names](const auto& entry) {
-             return entry.first != kRootClass && !names->contains(name_of(entry.first));
+             return entry.first != kRootClass && !names->contains(nrd::text_of(entry.first));
            });
   }
 
@@ -194,7 +194,7 @@ class ResctrlRdt final : public Rdt {
       TRY(remove_group(nrd::text_of(clos)));
       observed.classes[kRootClass].cpus |= group->cpus;
       for (auto& [task, places] : observed.tasks) {
-        if (places.erase(name_of(clos)) > 0) places.insert("");
+        if (places.erase(nrd::text_of(clos)) > 0) places.insert("");
       }
       observed.classes.erase(clos);
     }
@@ -275,12 +275,12 @@ class ResctrlRdt final : public Rdt {
   }
 
   std::string not_taken(ClosId clos, CacheId cache, WayMask ways, const std::optional<Split>& split) const {
-    return "class " + name_of(clos) + " on " + nrd::text_of(cache) + " did not take ways " +
+    return "class " + nrd::text_of(clos) + " on " + nrd::text_of(cache) + " did not take ways " +
            text_of(cache, ways, split);
   }
 
   static std::string not_moved(const CpuSet& cpus, ClosId clos) {
-    return (cpus.size() == 1 ? "CPU " : "CPUs ") + cpus.to_string() + " did not move to class " + name_of(clos);
+    return (cpus.size() == 1 ? "CPU " : "CPUs ") + cpus.to_string() + " did not move to class " + nrd::text_of(clos);
   }
 
   static Result<Observed> read_all(const std::set<Task>& tasks) {

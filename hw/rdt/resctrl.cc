@@ -176,9 +176,11 @@ Result<std::optional<Cat>> parse_cat_info(const std::string& folder, const std::
              .shareable = WayMask(shareable->value_or(0))};
 }
 
-bool is_mounted() { return ::access(path_of("", "info").c_str(), F_OK) == 0; }
+bool is_mounted() { return has_info(""); }
 
 std::string info_path(const std::string& file) { return std::string(kResctrl) + "/info/" + file; }
+
+bool has_info(const std::string& file) { return ::access(info_path(file).c_str(), F_OK) == 0; }
 
 Result<std::optional<uint32_t>> parse_info(const std::string& file, const std::optional<std::string>& text, int base) {
   if (!text) return std::nullopt;
@@ -202,8 +204,7 @@ constexpr std::array kAllocated = {Allocated{"L3", 3, false}, Allocated{"L3CODE"
 const Allocated* find_allocated(std::initializer_list<unsigned> levels) {
   for (const unsigned level : levels) {
     for (const Allocated& allocated : kAllocated) {
-      if (allocated.level == level && ::access(path_of("/info", allocated.folder).c_str(), F_OK) == 0)
-        return &allocated;
+      if (allocated.level == level && has_info(allocated.folder)) return &allocated;
     }
   }
   return nullptr;

@@ -51,6 +51,7 @@ bool is_mounted();
 
 // A file below info, "MB/bandwidth_gran".
 std::string info_path(const std::string& file);
+bool has_info(const std::string& file);
 // One number and a line end, of a file below info. nullopt: there is no such file.
 Result<std::optional<uint32_t>> parse_info(const std::string& file, const std::optional<std::string>& text,
                                            int base = 10);

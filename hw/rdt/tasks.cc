@@ -13,11 +13,11 @@ namespace {
 constexpr int kMaxPasses = 64;
 
 // Names as in places_of().
-std::string group_name(ClosId clos) { return clos == kRootClass ? "" : name_of(clos); }
+std::string group_name(ClosId clos) { return clos == kRootClass ? "" : text_of(clos); }
 
 std::string not_moved(const Task& task, ClosId to) {
   return (task.is_process() ? "process " : "thread ") + std::to_string(task.id) + " did not move to class " +
-         name_of(to);
+         text_of(to);
 }
 
 // Moves all threads of `task` except those in `inside`, and adds them to it.
