@@ -68,12 +68,9 @@ std::string program_of(std::string exe) {
 }
 
 Result<std::vector<pid_t>> read_server_pids(const std::string& root) {
-  const std::string path = root + "/proc/driver/onload/cp_server_pids";
-  const std::optional<std::string> text = TRY(read_file(path));
-  if (!text) return std::vector<pid_t>{};
-  std::optional<std::vector<pid_t>> pids = parse_pids(*text);
-  if (!pids) return unexpected("Onload's list of control plane servers", path, *text);
-  return *std::move(pids);
+  return TRY(read_parsed(root + "/proc/driver/onload/cp_server_pids", kFileLimit,
+                         "Onload's list of control plane servers", parse_pids))
+      .value_or(std::vector<pid_t>{});
 }
 
 Result<std::vector<ControlPlaneServer>> read_servers(const std::string& root) {

@@ -9,6 +9,7 @@
 
 #include "base/errno_text.h"
 #include "base/number.h"
+#include "base/split.h"
 #include "base/unique_fd.h"
 #include "hw/onload/kernel_file.h"
 
@@ -69,13 +70,9 @@ Result<void> change(const UniqueFd& node, const std::string& path, const Access&
 
 }  // namespace
 
-std::optional<DeviceNumber> parse_device_number(std::string_view text) {
-  if (!text.ends_with('\n')) return std::nullopt;
-  text.remove_suffix(1);
-  const size_t colon = text.find(':');
-  if (colon == std::string_view::npos) return std::nullopt;
-  const auto major = parse_number<uint32_t>(text.substr(0, colon));
-  const auto minor = parse_number<uint32_t>(text.substr(colon + 1));
+std::optional<DeviceNumber> parse_device_number(std::string_view text, int base) {
+  const auto major = parse_number<uint32_t>(take_until(text, ':'), base);
+  const auto minor = parse_number<uint32_t>(text, base);
   if (!major || !minor) return std::nullopt;
   return DeviceNumber{*major, *minor};
 }
@@ -84,7 +81,7 @@ Result<std::optional<DeviceNumber>> read_device_number(const std::string& root, 
   const std::string path = root + "/sys/class/" + name + "/" + name + "/dev";
   const std::optional<std::string> line = TRY(read_line(path));
   if (!line) return std::nullopt;
-  const std::optional<DeviceNumber> number = parse_device_number(*line + "\n");
+  const std::optional<DeviceNumber> number = parse_device_number(*line);
   if (!number) return unexpected("the device number", path, *line);
   return number;
 }

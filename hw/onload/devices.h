@@ -18,8 +18,8 @@ namespace nrd::onload {
 
 inline constexpr std::array<const char*, 3> kDevices = {"onload", "onload_epoll", "sfc_char"};
 
-// "243:0\n"
-std::optional<DeviceNumber> parse_device_number(std::string_view text);
+// "243:0"
+std::optional<DeviceNumber> parse_device_number(std::string_view text, int base = 10);
 // nullopt: the device does not exist.
 Result<std::optional<DeviceNumber>> read_device_number(const std::string& root, const std::string& name);
 // All of kDevices.

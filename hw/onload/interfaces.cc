@@ -188,11 +188,8 @@ Result<std::set<std::string>> read_default_routes(const std::string& root) {
   const std::string v4 = root + "/proc/net/route";
   const std::string v6 = root + "/proc/net/ipv6_route";
   for (const auto& [path, parse] : {std::pair(v4, &parse_routes), std::pair(v6, &parse_ipv6_routes)}) {
-    const std::optional<std::string> text = TRY(read_file(path, kRoutesLimit));
-    if (!text) continue;  // not supported by this kernel
-    const std::optional<std::set<std::string>> found = parse(*text);
-    if (!found) return unexpected("the routing table", path, *text);
-    interfaces.insert(found->begin(), found->end());
+    const std::optional<std::set<std::string>> found = TRY(read_parsed(path, kRoutesLimit, "the routing table", parse));
+    if (found) interfaces.insert(found->begin(), found->end());  // else not supported by this kernel
   }
   return interfaces;
 }

@@ -8,8 +8,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
+#include "base/file.h"
 #include "base/result.h"
 #include "base/split.h"
 
@@ -25,6 +27,18 @@ std::optional<std::vector<std::string_view>> lines_of(std::string_view text);
 
 // "cannot parse `what`"; path and text go to the detail.
 Failure unexpected(const std::string& what, const std::string& path, std::string_view text);
+
+// What `parse` makes of the text of a file, of which it keeps nothing; nullopt from it is an error. nullopt: no such
+// file.
+template <typename Parse>
+Result<std::invoke_result_t<Parse, std::string_view>> read_parsed(const std::string& path, size_t limit,
+                                                                  const std::string& what, const Parse& parse) {
+  const std::optional<std::string> text = TRY(read_file(path, limit));
+  if (!text) return std::nullopt;
+  auto parsed = parse(*text);
+  if (!parsed) return unexpected(what, path, *text);
+  return parsed;
+}
 
 // A file of one line, without the line feed. nullopt: no such file.
 Result<std::optional<std::string>> read_line(const std::string& path);

@@ -4,6 +4,8 @@
 
 #include "base/find_in.h"
 #include "base/number.h"
+#include "base/split.h"
+#include "hw/onload/devices.h"
 #include "hw/onload/kernel_file.h"
 
 namespace nrd::onload {
@@ -18,14 +20,6 @@ bool is_range(std::string_view text) {
   const size_t dash = text.find('-');
   return dash != std::string_view::npos && parse_number<uint64_t>(text.substr(0, dash), 16) &&
          parse_number<uint64_t>(text.substr(dash + 1), 16);
-}
-
-// Removes the first field, which ends at a single space, from `rest`.
-std::string_view next_field(std::string_view& rest) {
-  const size_t end = std::min(rest.find(' '), rest.size());
-  const std::string_view field = rest.substr(0, end);
-  rest.remove_prefix(std::min(rest.size(), end + 1));
-  return field;
 }
 
 // Files that cannot be devices: "socket:[1]", "pipe:[1]", "anon_inode:[eventpoll]".
@@ -50,20 +44,15 @@ Result<bool> is_path_only(const ProcessDir& process, const std::string& fd) {
 
 std::optional<Mapping> parse_mapping(std::string_view line) {
   std::string_view rest = line;
-  const std::string_view range = next_field(rest);
-  const std::string_view permissions = next_field(rest);
-  const std::string_view offset = next_field(rest);
-  const std::string_view file_system = next_field(rest);
-  const std::string_view inode = next_field(rest);
-  const size_t colon = file_system.find(':');
-  if (!is_range(range) || permissions.size() != 4 || colon == std::string_view::npos) return std::nullopt;
-  const auto major = parse_number<uint32_t>(file_system.substr(0, colon), 16);
-  const auto minor = parse_number<uint32_t>(file_system.substr(colon + 1), 16);
-  const auto number = parse_number<uint64_t>(inode);
-  if (!parse_number<uint64_t>(offset, 16) || !major || !minor || !number) return std::nullopt;
+  const std::string_view range = take_until(rest, ' ');
+  const std::string_view permissions = take_until(rest, ' ');
+  const std::string_view offset = take_until(rest, ' ');
+  const std::optional<DeviceNumber> file_system = parse_device_number(take_until(rest, ' '), 16);
+  const auto inode = parse_number<uint64_t>(take_until(rest, ' '));
+  if (!is_range(range) || permissions.size() != 4 || !parse_number<uint64_t>(offset, 16)) return std::nullopt;
+  if (!file_system || !inode) return std::nullopt;
   rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
-  return Mapping{
-      .range = std::string(range), .file_system = {*major, *minor}, .inode = *number, .path = std::string(rest)};
+  return Mapping{.range = std::string(range), .file_system = *file_system, .inode = *inode, .path = std::string(rest)};
 }
 
 bool is_onload_link(std::string_view link) { return link.starts_with(kLinkPrefix); }

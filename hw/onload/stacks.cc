@@ -27,11 +27,8 @@ std::optional<Stack> parse_stack(std::string_view line, bool orphan) {
 }
 
 Result<std::vector<Stack>> read_list(const std::string& path, bool orphans) {
-  const std::optional<std::string> text = TRY(read_file(path, kStacksLimit));
-  if (!text) return std::vector<Stack>{};
-  std::optional<std::vector<Stack>> stacks = parse_stacks(*text, orphans);
-  if (!stacks) return unexpected("Onload's list of stacks", path, *text);
-  return *std::move(stacks);
+  const auto parse = [orphans](std::string_view text) { return parse_stacks(text, orphans); };
+  return TRY(read_parsed(path, kStacksLimit, "Onload's list of stacks", parse)).value_or(std::vector<Stack>{});
 }
 
 }  // namespace
@@ -67,12 +64,7 @@ std::optional<std::vector<Stack>> parse_stacks(std::string_view text, bool orpha
 }
 
 Result<std::optional<InterfaceVersion>> read_interface_version(const std::string& root) {
-  const std::string path = path_of(root, "version");
-  const std::optional<std::string> text = TRY(read_file(path, kLineLimit));
-  if (!text) return std::nullopt;
-  std::optional<InterfaceVersion> version = parse_interface_version(*text);
-  if (!version) return unexpected("Onload's version", path, *text);
-  return version;
+  return read_parsed(path_of(root, "version"), kLineLimit, "Onload's version", parse_interface_version);
 }
 
 Result<std::vector<Stack>> read_stacks(const std::string& root) {

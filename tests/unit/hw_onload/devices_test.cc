@@ -31,8 +31,9 @@ DeviceNode onload(const Tree& tree) { return read_devices(tree.root()).value().f
 }  // namespace
 
 TEST_CASE("a device number is parsed completely or not at all") {
-  CHECK(parse_device_number("243:0\n") == DeviceNumber{243, 0});
-  for (const char* text : {"", "\n", "243:0", "243\n", "243:\n", ":0\n", "243:0:1\n", "-1:0\n", "x:0\n", "243: 0\n"}) {
+  CHECK(parse_device_number("243:0") == DeviceNumber{243, 0});
+  CHECK(parse_device_number("fe:0", 16) == DeviceNumber{254, 0});
+  for (const char* text : {"", "\n", "243:0\n", "243", "243:", ":0", "243:0:1", "-1:0", "x:0", "243: 0"}) {
     INFO("\"" << text << "\"");
     CHECK(parse_device_number(text) == std::nullopt);
   }
