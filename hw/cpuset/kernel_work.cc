@@ -6,10 +6,12 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <string_view>
 
 #include "base/directory.h"
 #include "base/file.h"
+#include "base/joined.h"
 #include "base/number.h"
 #include "base/task.h"
 #include "hw/cpuset/affinity.h"
@@ -26,8 +28,7 @@ constexpr size_t kMostInText = 16;
 
 // "a, b and 3 more"
 std::string listed(const std::vector<std::string>& words) {
-  std::string text;
-  for (size_t i = 0; i < std::min(words.size(), kMostInText); ++i) text += (i == 0 ? "" : ", ") + words[i];
+  std::string text = joined(words | std::views::take(kMostInText), ", ");
   if (words.size() > kMostInText) text += " and " + std::to_string(words.size() - kMostInText) + " more";
   return text;
 }

@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 
-#include <array>
-#include <charconv>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -11,6 +9,7 @@
 #include "base/directory.h"
 #include "base/errno_text.h"
 #include "base/file.h"
+#include "base/hex.h"
 #include "base/number.h"
 
 namespace nrd::cpuset {
@@ -59,9 +58,7 @@ std::string mask_of(const CpuSet& cpus) {
   }
   std::string mask;
   for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
-    std::array<char, kDigits> digits{};
-    const auto [end, error] = std::to_chars(digits.begin(), digits.end(), *group, 16);
-    const std::string text(digits.begin(), end);
+    const std::string text = hex_number(*group);
     mask += (mask.empty() ? "" : "," + std::string(kDigits - text.size(), '0')) + text;
   }
   return mask;

@@ -1,7 +1,8 @@
 #include "hw/cpuset/types.h"
 
 #include <algorithm>
-#include <cctype>
+
+#include "base/ascii.h"
 
 namespace nrd::cpuset {
 namespace {
@@ -16,10 +17,7 @@ bool is_unit_name(std::string_view name) {
   constexpr size_t kLongest = 255;
   if (name.size() > kLongest || !(name.ends_with(kService) || name.ends_with(kScope))) return false;
   const std::string_view stem = name.substr(0, name.rfind('.'));
-  return !stem.empty() && stem.front() != '@' && std::ranges::all_of(stem, [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-           std::string_view(":-_.\\@").find(c) != std::string_view::npos;
-  });
+  return is_word(stem, ":-_.\\@") && stem.front() != '@';
 }
 
 bool is_cgroup_path(std::string_view path) {

@@ -96,7 +96,7 @@ Result<std::vector<DeviceNode>> read_devices(const std::string& root) {
 }
 
 Result<void> set_access(const std::string& root, const std::string& name, const Access& access) {
-  if (std::find(kDevices.begin(), kDevices.end(), name) == kDevices.end() || (access.mode & ~mode_t{0777}) != 0) {
+  if (std::ranges::find(kDevices, name) == kDevices.end() || (access.mode & ~mode_t{0777}) != 0) {
     return fail(ErrorCode::BadRequest, "not an Onload device node, or invalid permissions");
   }
   const std::string path = path_of(root, name);

@@ -31,7 +31,7 @@ Result<void> check_name(const std::string& root, const std::string& interface) {
 
 bool is_interface_name(std::string_view name) {
   return !name.empty() && name.size() < 16 && name != "." && name != ".." &&
-         std::none_of(name.begin(), name.end(), [](char c) { return c <= ' ' || c == '/' || c == ':' || c == '\x7f'; });
+         std::ranges::none_of(name, [](char c) { return c <= ' ' || c == '/' || c == ':' || c == '\x7f'; });
 }
 
 bool is_solarflare(const std::string& root, const std::string& interface) {

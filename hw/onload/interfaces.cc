@@ -109,8 +109,9 @@ void propagate_default_routes(std::vector<Interface>& interfaces, std::set<std::
     for (Interface& interface : interfaces) {
       if (interface.default_route) continue;
       interface.default_route = carriers.contains(interface.name) ||
-                                std::any_of(interface.uppers.begin(), interface.uppers.end(),
-                                            [&carriers](const std::string& upper) { return carriers.contains(upper); });
+                                std::ranges::any_of(interface.uppers, [&carriers](const std::string& upper) {
+                                  return carriers.contains(upper);
+                                });
       if (interface.default_route) again = carriers.insert(interface.name).second || again;
     }
   }
@@ -237,7 +238,7 @@ InterfaceChanges changes_between(const std::vector<Interface>& before, const std
       left.erase(other);
     }
   }
-  std::sort(changes.lost.begin(), changes.lost.end());
+  std::ranges::sort(changes.lost);
   return changes;
 }
 

@@ -57,10 +57,10 @@ bool is_about(const LogLine& line, const std::vector<std::string>& modules) {
   const std::string_view text = line.text;
   const auto begins = [text](std::string_view tag) { return text.starts_with(tag); };
   if (!line.by_kernel) return begins(kServerTag);
-  if (std::any_of(kTags.begin(), kTags.end(), begins)) return true;
-  if (std::any_of(kRefusals.begin(), kRefusals.end(), begins)) return true;
+  if (std::ranges::any_of(kTags, begins)) return true;
+  if (std::ranges::any_of(kRefusals, begins)) return true;
   // "onload: Unknown symbol ...", or of a device "sfc 0000:01:00.0: ...".
-  return std::any_of(modules.begin(), modules.end(), [text](const std::string& name) {
+  return std::ranges::any_of(modules, [text](const std::string& name) {
     return text.starts_with(name) && text.size() > name.size() &&
            (text[name.size()] == ':' || text[name.size()] == ' ');
   });
@@ -68,7 +68,7 @@ bool is_about(const LogLine& line, const std::vector<std::string>& modules) {
 
 bool is_error(const LogLine& line) {
   const auto begins = [&line](std::string_view tag) { return line.text.starts_with(tag); };
-  return line.by_kernel && line.level <= kErrorLevel && std::any_of(kTags.begin(), kTags.end(), begins) &&
+  return line.by_kernel && line.level <= kErrorLevel && std::ranges::any_of(kTags, begins) &&
          line.text.find("ERROR") != std::string::npos;
 }
 

@@ -60,8 +60,7 @@ constexpr std::array kCauseTexts{
 };
 
 size_t rank_of(Cause cause) {
-  const auto* const at =
-      std::find_if(kLogPatterns.begin(), kLogPatterns.end(), [cause](const LogPattern& p) { return p.cause == cause; });
+  const auto* const at = std::ranges::find(kLogPatterns, cause, &LogPattern::cause);
   return static_cast<size_t>(at - kLogPatterns.begin());
 }
 

@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 14> kKnownOrder{
 
 // Unknown modules come last, sorted by name.
 std::pair<size_t, std::string> rank_of(const VersionModule& module) {
-  const auto* const at = std::find(kKnownOrder.begin(), kKnownOrder.end(), module.file.name);
+  const auto* const at = std::ranges::find(kKnownOrder, module.file.name);
   return {static_cast<size_t>(at - kKnownOrder.begin()), module.file.name};
 }
 
@@ -33,18 +33,17 @@ Result<std::vector<VersionModule>> load_order(std::vector<VersionModule> modules
   if (names.size() != modules.size()) {
     return fail(ErrorCode::BadRequest, "the version has two modules of the same name for one kernel");
   }
-  std::sort(modules.begin(), modules.end(),
-            [](const VersionModule& a, const VersionModule& b) { return rank_of(a) < rank_of(b); });
+  std::ranges::sort(modules, {}, [](const VersionModule& module) { return rank_of(module); });
   std::vector<VersionModule> order;
   std::set<std::string> placed;
   const auto is_ready = [&names, &placed](const VersionModule& module) {
     return !placed.contains(module.file.name) &&
-           std::all_of(module.file.depends.begin(), module.file.depends.end(), [&names, &placed](const auto& needed) {
+           std::ranges::all_of(module.file.depends, [&names, &placed](const auto& needed) {
              return !names.contains(needed) || placed.contains(needed);
            });
   };
   while (order.size() < modules.size()) {
-    const auto next = std::find_if(modules.begin(), modules.end(), is_ready);
+    const auto next = std::ranges::find_if(modules, is_ready);
     if (next == modules.end()) {
       return fail(ErrorCode::BadRequest, "the modules of the version have circular dependencies");
     }
@@ -59,7 +58,7 @@ std::vector<std::string> needed_of_system(const std::vector<VersionModule>& modu
   std::vector<std::string> needed;
   for (const VersionModule& module : modules) {
     for (const std::string& name : module.file.depends) {
-      if (own.contains(name) || std::find(needed.begin(), needed.end(), name) != needed.end()) continue;
+      if (own.contains(name) || std::ranges::find(needed, name) != needed.end()) continue;
       needed.push_back(name);
     }
   }

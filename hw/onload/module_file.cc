@@ -76,7 +76,7 @@ void parse_modinfo(std::string_view section, ModuleFile& module) {
     // "parmtype=name:type" for each parameter, "parm=name:description" if it has a description.
     if (key == "parm" || key == "parmtype") module.parameters.emplace_back(value.substr(0, value.find(':')));
   }
-  std::sort(module.parameters.begin(), module.parameters.end());
+  std::ranges::sort(module.parameters);
   module.parameters.erase(std::unique(module.parameters.begin(), module.parameters.end()), module.parameters.end());
 }
 
@@ -101,7 +101,7 @@ Result<ModuleFile> read_module_file(int fd) {
   parse_modinfo(*modinfo, module);
   if (!is_module_name(module.name)) return not_a_module("it has no valid name");
   if (module.vermagic.empty()) return not_a_module("it has no vermagic");
-  if (!std::all_of(module.depends.begin(), module.depends.end(), is_module_name)) {
+  if (!std::ranges::all_of(module.depends, is_module_name)) {
     return not_a_module("its dependencies are invalid");
   }
   module.build_id = parse_build_id(notes.value_or("")).value_or("");

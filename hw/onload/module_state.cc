@@ -75,9 +75,7 @@ Result<std::map<std::string, Parameter>> read_parameters(const std::string& dire
 
 }  // namespace
 
-bool is_onload_module(std::string_view name) {
-  return std::find(kOnloadModules.begin(), kOnloadModules.end(), name) != kOnloadModules.end();
-}
+bool is_onload_module(std::string_view name) { return std::ranges::find(kOnloadModules, name) != kOnloadModules.end(); }
 
 Result<std::optional<Module>> read_module(const std::string& root, const std::string& name) {
   const std::string directory = directory_of(root, name);

@@ -20,13 +20,13 @@ constexpr size_t kParameterLimit = 256;
 
 // "-" and "_" are equal in names (parameqn in kernel/params.c).
 std::string normalized(std::string name) {
-  std::replace(name.begin(), name.end(), '-', '_');
+  std::ranges::replace(name, '-', '_');
   return name;
 }
 
 bool has_parameter(const ModuleFile& module, const std::string& name) {
-  return std::any_of(module.parameters.begin(), module.parameters.end(),
-                     [&name](const std::string& known) { return normalized(known) == normalized(name); });
+  return std::ranges::any_of(module.parameters,
+                             [&name](const std::string& known) { return normalized(known) == normalized(name); });
 }
 
 bool is_valid_value(const std::string& value) {

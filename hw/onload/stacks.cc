@@ -74,10 +74,9 @@ Result<std::vector<Stack>> read_stacks(const std::string& root) {
   const Result<std::vector<Stack>> orphans = read_list(path_of(root, "stacks_k"), true);
   if (!orphans) return orphans;
   stacks->insert(stacks->end(), orphans->begin(), orphans->end());
-  std::stable_sort(stacks->begin(), stacks->end(), [](const Stack& a, const Stack& b) { return a.id < b.id; });
-  stacks->erase(
-      std::unique(stacks->begin(), stacks->end(), [](const Stack& a, const Stack& b) { return a.id == b.id; }),
-      stacks->end());
+  std::ranges::stable_sort(*stacks, {}, &Stack::id);
+  const auto duplicates = std::ranges::unique(*stacks, {}, &Stack::id);
+  stacks->erase(duplicates.begin(), duplicates.end());
   return stacks;
 }
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/errno_text.h"
+#include "base/joined.h"
 #include "base/sha256.h"
 #include "base/split.h"
 #include "base/write_all.h"
@@ -145,9 +146,7 @@ Result<void> Staging::add_link(std::string_view path, std::string_view target) {
       at.pop_back();
     }
   }
-  std::string resolved;
-  for (const std::string& part : at) resolved += (resolved.empty() ? "" : "/") + part;
-  links_.emplace(name, resolved);
+  links_.emplace(name, joined(at, "/"));
   return {};
 }
 

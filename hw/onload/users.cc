@@ -196,16 +196,16 @@ class UserSearch {
   bool is_service(const User& user, const OpenHandles& handles) const {
     const std::string_view program = name_in(user.exe);
     if (program == kServerName) return servers_.contains(user.process.pid);
-    return program == kShrubName && std::any_of(handles.files.begin(), handles.files.end(),
-                                                [](const OpenFile& file) { return file.kind == HandleKind::Stack; });
+    return program == kShrubName &&
+           std::ranges::any_of(handles.files, [](const OpenFile& file) { return file.kind == HandleKind::Stack; });
   }
 
   void reconcile(const std::map<std::string, Module>& before, const std::map<std::string, Module>& after) {
     const std::vector<OpenFile> files = distinct_files(files_, walk_.order);
     for (const auto& [name, module] : after) {
       std::vector<std::string> foreign;
-      std::copy_if(module.holders.begin(), module.holders.end(), std::back_inserter(foreign),
-                   [](const std::string& holder) { return !is_onload_module(holder); });
+      std::ranges::copy_if(module.holders, std::back_inserter(foreign),
+                           [](const std::string& holder) { return !is_onload_module(holder); });
       if (!foreign.empty()) in_use_.foreign_holders.emplace(name, std::move(foreign));
       // Users may have come or gone during the walk, so explain the higher count.
       const Module* earlier = find_in(before, name);

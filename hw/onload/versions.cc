@@ -32,7 +32,7 @@ constexpr const char* kNextCurrent = ".current-next";
 constexpr std::string_view kRemovedPrefix = ".remove-";
 constexpr std::string_view kModules = "lib/modules";
 constexpr size_t kManifestLimit = size_t{8} << 20;
-constexpr size_t kVersionLimit = 64;
+constexpr size_t kVersionNameLimit = 64;
 
 constexpr std::string_view kControlPlane = "sbin/onload_cp_server";
 
@@ -145,7 +145,7 @@ std::string difference(const TrustedDir& tree, const std::string& path, const st
 }  // namespace
 
 bool is_version_name(std::string_view name) {
-  return name.size() <= kVersionLimit && is_word(name, "._+-") && name.front() != '.';
+  return name.size() <= kVersionNameLimit && is_word(name, "._+-") && name.front() != '.';
 }
 
 Result<TrustedDir> Versions::folder() const { return TrustedDir::open(trust_, folder_ + "/" + std::string(kVersions)); }
@@ -192,7 +192,7 @@ Result<Version> Versions::import(const std::string& name, const std::string& sou
   TRY(check_name(name));
   const Result<std::vector<std::string>> existing = names();
   if (!existing) return not_usable(existing.error());
-  if (std::find(existing->begin(), existing->end(), name) != existing->end()) {
+  if (std::ranges::find(*existing, name) != existing->end()) {
     return fail_at(ErrorCode::BadRequest, "/name", "version " + name + " already exists");
   }
   if (existing->size() >= kVersionLimit) {

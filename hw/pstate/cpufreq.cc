@@ -8,6 +8,7 @@
 #include "base/errno_text.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "base/split.h"
 
 namespace nrd::pstate {
 namespace {
@@ -121,7 +122,7 @@ Result<std::vector<KHz>> read_steps(const Files& files) {
   if (const std::optional<Error> error = first_error(steps, boosts)) return Failure(*error);
   std::vector<KHz> all = steps->value_or(std::vector<KHz>{});
   if (!all.empty() && *boosts) all.insert(all.end(), (*boosts)->begin(), (*boosts)->end());
-  std::sort(all.begin(), all.end());
+  std::ranges::sort(all);
   all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
 }
@@ -162,13 +163,8 @@ std::optional<KHz> parse_khz(std::string_view text) {
 
 std::optional<std::vector<std::string>> parse_words(std::string_view text) {
   if (!text.ends_with('\n')) return std::nullopt;
-  std::vector<std::string> words;
-  for (std::string_view rest = trimmed(text); !rest.empty(); rest = trimmed(rest)) {
-    const std::string_view word = rest.substr(0, rest.find_first_of(" \t\r\n"));
-    words.emplace_back(word);
-    rest.remove_prefix(word.size());
-  }
-  return words;
+  const std::vector<std::string_view> words = split(text, " \t\r\n");
+  return std::vector<std::string>(words.begin(), words.end());
 }
 
 std::optional<std::string> parse_word(std::string_view text) {

@@ -10,12 +10,15 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <sstream>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "base/errno_text.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/number.h"
+#include "base/split.h"
 #include "hw/rdt/resctrl.h"
 
 namespace nrd::rdt {
@@ -27,15 +30,12 @@ constexpr mode_t kRootAlone = 0600;
 constexpr auto kPause = std::chrono::milliseconds(1);
 constexpr int kTries = 500;  // half a second; libpqos and pqos hold either lock for milliseconds
 
-// True if the line of /proc/locks (proc(5)) is about the file: "1: FLOCK  ADVISORY  READ 4711 00:1e:1 0 EOF". A waiting
-// process has "->" after the number.
-pid_t holder_in(const std::string& line, const std::string& file) {
-  std::istringstream words(line);
-  std::string number, kind, advice, access, place;
-  pid_t pid = 0;
-  if (!(words >> number >> kind) || kind == "->") return 0;
-  if (!(words >> advice >> access >> pid >> place) || place != file) return 0;
-  return pid;
+// The holder if the line of /proc/locks (proc(5)) is about the file: "1: FLOCK  ADVISORY  READ 4711 00:1e:1 0 EOF";
+// else 0. A waiting process has "->" after the number.
+pid_t holder_in(std::string_view line, std::string_view file) {
+  const std::vector<std::string_view> words = split(line, " ");
+  if (words.size() < 6 || words[1] == "->" || words[5] != file) return 0;
+  return parse_number<pid_t>(words[4]).value_or(0);
 }
 
 std::string named(pid_t pid) {
@@ -56,8 +56,7 @@ std::string holder_of(const struct stat& file) {
                 static_cast<unsigned long long>(file.st_ino));
   const auto locks = read_file("/proc/locks", kLimit);
   if (!locks || !*locks) return {};
-  std::istringstream lines(**locks);
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string_view line : split(**locks, "\n")) {
     const pid_t pid = holder_in(line, place.data());
     if (pid > 0 && pid != ::getpid()) return named(pid);
   }

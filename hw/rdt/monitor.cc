@@ -22,14 +22,9 @@ constexpr const char* kLocal = "mbm_local_bytes";
 constexpr const char* kAssignments = "mbm_L3_assignments";  // of a group
 constexpr std::string_view kSubFolder = "mon_sub_L3_";
 
-bool has_line(std::string_view text, std::string_view line) {
-  while (!text.empty()) {
-    const size_t end = text.find('\n');
-    if (end == text.npos) return false;  // cut off
-    if (text.substr(0, end) == line) return true;
-    text.remove_prefix(end + 1);
-  }
-  return false;
+// The last line was cut off if it has no end.
+bool has_line(const std::string& text, const std::string& line) {
+  return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
 }
 
 // "/sys/fs/resctrl/COS2/mon_data/mon_L3_00": at least two digits, as the kernel writes it.

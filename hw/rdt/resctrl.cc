@@ -9,6 +9,7 @@
 #include "base/errno_text.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "base/split.h"
 #include "base/unique_fd.h"
 #include "hw/rdt/locks.h"
 
@@ -150,11 +151,10 @@ Result<std::vector<pid_t>> parse_tasks(std::string_view tasks) {
   if (!tasks.empty() && !tasks.ends_with('\n')) return unexpected("tasks", tasks.substr(tasks.rfind('\n') + 1));
   std::vector<pid_t> found;
   while (!tasks.empty()) {
-    const size_t end = tasks.find('\n');
-    const auto number = parse_number<pid_t>(tasks.substr(0, end));
-    if (!number) return unexpected("tasks", tasks.substr(0, end));
+    const std::string_view line = take_until(tasks, '\n');
+    const auto number = parse_number<pid_t>(line);
+    if (!number) return unexpected("tasks", line);
     found.push_back(*number);
-    tasks.remove_prefix(end + 1);
   }
   std::ranges::sort(found);
   return found;

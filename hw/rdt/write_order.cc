@@ -58,16 +58,16 @@ void write_masks(std::vector<Write>& writes, CacheId cache, std::vector<Move> mo
   const auto step_of = [&](const Move& move) { return next_step(move, moves, min_ways); };
   const auto least_of = [&](const Move& move) { return least(move, moves, min_ways); };
   while (!moves.empty()) {
-    auto next = std::find_if(moves.begin(), moves.end(), [&](const Move& move) { return step_of(move) == move.goal; });
+    auto next = std::ranges::find_if(moves, [&](const Move& move) { return step_of(move) == move.goal; });
     if (next != moves.end()) {
       writes.emplace_back(next->to(cache, next->goal));
       moves.erase(next);
       continue;
     }
-    next = std::find_if(moves.begin(), moves.end(), [&](const Move& move) { return !step_of(move).empty(); });
+    next = std::ranges::find_if(moves, [&](const Move& move) { return !step_of(move).empty(); });
     WayMask mask = next == moves.end() ? WayMask() : step_of(*next);
     if (mask.empty()) {
-      next = std::find_if(moves.begin(), moves.end(), [&](const Move& move) { return !least_of(move).empty(); });
+      next = std::ranges::find_if(moves, [&](const Move& move) { return !least_of(move).empty(); });
       if (next != moves.end()) mask = least_of(*next);
     }
     if (mask.empty()) {

@@ -154,7 +154,7 @@ class Evaluation {
 
   std::string chain_to(const std::string& path) const {
     std::string chain;
-    for (auto open = std::find(open_.begin(), open_.end(), path); open != open_.end(); ++open) chain += *open + " -> ";
+    for (auto open = std::ranges::find(open_, path); open != open_.end(); ++open) chain += *open + " -> ";
     return chain + path;
   }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "base/control.h"
 #include "base/utf8.h"
 
 namespace nrd::profiles {
@@ -64,19 +65,17 @@ constexpr auto kNamesOfFiles =
 // Refused by systemd and YAML.
 bool is_noncharacter(uint32_t value) { return (value & 0xfffeU) == 0xfffe || (value >= 0xfdd0 && value <= 0xfdef); }
 
-bool is_control(uint32_t value) { return value < 0x20 || (value >= 0x7f && value < 0xa0); }
-
 }  // namespace
 
 bool is_name(std::string_view name) {
   return !name.empty() && name.size() <= kNameLimit && begins_name(name.front()) &&
-         std::all_of(name.begin(), name.end(), continues_name);
+         std::ranges::all_of(name, continues_name);
 }
 
 bool is_forbidden(std::string_view name) {
   const auto begins = [name](std::string_view prefix) { return name.starts_with(prefix); };
-  return std::any_of(kForbiddenPrefixes.begin(), kForbiddenPrefixes.end(), begins) ||
-         std::find(kForbiddenNames.begin(), kForbiddenNames.end(), name) != kForbiddenNames.end();
+  return std::ranges::any_of(kForbiddenPrefixes, begins) ||
+         std::ranges::find(kForbiddenNames, name) != kForbiddenNames.end();
 }
 
 bool is_setting(std::string_view name) {
@@ -88,7 +87,7 @@ std::string problem_of_value(std::string_view value) {
   for (std::string_view rest = value; !rest.empty();) {
     const CodePoint point = first_code_point(rest);
     if (point.length == 0 || is_noncharacter(point.value)) return "is not UTF-8";
-    if (is_control(point.value)) return "contains a line feed or another control character";
+    if (control_length(rest) > 0) return "contains a line feed or another control character";
     rest.remove_prefix(point.length);
   }
   return {};

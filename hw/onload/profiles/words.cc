@@ -30,7 +30,7 @@ bool may_expand_tilde(const Word& word) {
 
 void Words::skip(size_t count) {
   const std::string_view skipped = text_.substr(at_, count);
-  place_.line += static_cast<uint32_t>(std::count(skipped.begin(), skipped.end(), '\n'));
+  place_.line += static_cast<uint32_t>(std::ranges::count(skipped, '\n'));
   at_ += skipped.size();
 }
 
@@ -166,8 +166,7 @@ Parsed<void> Words::braced(Word& word, bool is_quoted) {
   const std::string_view spelled = text_.substr(at_, end == std::string_view::npos ? end : end + 1 - at_);
   if (end == std::string_view::npos) return wrong(place_, shown(spelled) + " has no closing `}`");
   const std::string_view name = spelled.substr(2, spelled.size() - 3);
-  const bool is_plain =
-      !name.empty() && begins_name(name.front()) && std::all_of(name.begin(), name.end(), continues_name);
+  const bool is_plain = !name.empty() && begins_name(name.front()) && std::ranges::all_of(name, continues_name);
   if (is_plain) {
     word.pieces.emplace_back(Reference{std::string(name), is_quoted});
   } else if (name.size() == 1 && is_one_of(name.front(), kShellParameters)) {
