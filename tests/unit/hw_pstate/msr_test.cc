@@ -26,6 +26,20 @@ MapRegisters a_part_before_hwp() {
 
 }  // namespace
 
+TEST_CASE("registers are supported for CPU models with a known bus clock and P-states") {
+  CHECK(registers_of({"GenuineIntel", 6, 0x55}) == RegisterSet::Intel);
+  CHECK(registers_of({"AuthenticAMD", 0x17, 1}) == RegisterSet::Amd17h);
+  CHECK(registers_of({"AuthenticAMD", 0x19, 0x11}) == RegisterSet::Amd17h);
+  CHECK(registers_of({"HygonGenuine", 0x18, 0}) == RegisterSet::Amd17h);
+  CHECK(registers_of({"AuthenticAMD", 0x1A, 2}) == RegisterSet::Amd1Ah);
+  // 133.33 MHz, another unit of frequency, other makers.
+  for (const Part& part : {Part{"GenuineIntel", 6, 0x2C}, Part{"GenuineIntel", 15, 6}, Part{"AuthenticAMD", 0x15, 2},
+                           Part{"AuthenticAMD", 0x1B, 0}, Part{"CentaurHauls", 7, 0}, Part{}}) {
+    INFO(to_string(part));
+    CHECK_FALSE(registers_of(part));
+  }
+}
+
 TEST_CASE("a ratio is eight bits of a word") {
   CHECK(ratio_at(0x1600, 8) == Ratio{0x16});
   CHECK(ratio_at(0x80'00'23'08, 0) == Ratio{8});

@@ -36,6 +36,22 @@ class IntelTree : public Tree {
   }
 };
 
+// The same, discovered.
+struct Discovered : IntelTree {
+  Discovered() { REQUIRE(pstate.discover().has_value()); }
+  Pstate pstate{root()};
+};
+
+// CPUs from 0 on without a driver.
+class RegisterTree : public Tree {
+ public:
+  explicit RegisterTree(uint32_t cpus) {
+    online(CpuSet::first(cpus).to_string());
+    part("GenuineIntel", 6);
+    for (uint32_t cpu = 0; cpu < cpus; ++cpu) perf_ctl(cpu);
+  }
+};
+
 }  // namespace
 
 TEST_CASE("each online CPU is discovered, and what was discovered is observed") {
@@ -52,17 +68,15 @@ TEST_CASE("each online CPU is discovered, and what was discovered is observed") 
 }
 
 TEST_CASE("a missing list of online CPUs is an error for every call") {
-  IntelTree tree;
-  Pstate pstate(tree.root());
-  REQUIRE(pstate.discover().has_value());
+  Discovered tree;
   for (const char* text : {"", "0-", "garbage\n", "0-3"}) {
     tree.put("sys/devices/system/cpu/online", text);
-    CHECK_FALSE(pstate.discover().has_value());
+    CHECK_FALSE(tree.pstate.discover().has_value());
   }
   tree.remove("sys/devices/system/cpu/online");
-  CHECK_FALSE(pstate.discover().has_value());
-  CHECK_FALSE(pstate.observe(all()).has_value());
-  CHECK_FALSE(pstate.converge(a_setting({{CpuId{0}, a_window(800000, 900000)}})).has_value());
+  CHECK_FALSE(tree.pstate.discover().has_value());
+  CHECK_FALSE(tree.pstate.observe(all()).has_value());
+  CHECK_FALSE(tree.pstate.converge(a_setting({{CpuId{0}, a_window(800000, 900000)}})).has_value());
 }
 
 TEST_CASE("an offline CPU stays a part of its domain") {
@@ -73,12 +87,10 @@ TEST_CASE("an offline CPU stays a part of its domain") {
 }
 
 TEST_CASE("wanted CPUs are set, and the others are untouched") {
-  const IntelTree tree;
-  Pstate pstate(tree.root());
-  REQUIRE(pstate.discover().has_value());
+  Discovered tree;
   const FrequencySetting fast{.min = {3000000}, .max = {3000000}, .governor = "performance", .epp = "performance"};
-  REQUIRE(pstate.converge(a_setting({{CpuId{1}, fast}, {CpuId{2}, a_window(800000, 1000000)}})).has_value());
-  const Observed observed = pstate.observe(all()).value();
+  REQUIRE(tree.pstate.converge(a_setting({{CpuId{1}, fast}, {CpuId{2}, a_window(800000, 1000000)}})).has_value());
+  const Observed observed = tree.pstate.observe(all()).value();
   CHECK(observed.cpus.at(CpuId{0}) == a_window(800000, 3500000));
   CHECK(observed.cpus.at(CpuId{1}) == fast);
   CHECK(observed.cpus.at(CpuId{2}) == a_window(800000, 1000000));
@@ -86,14 +98,12 @@ TEST_CASE("wanted CPUs are set, and the others are untouched") {
 }
 
 TEST_CASE("an unchanged setting is not written") {
-  const IntelTree tree;
-  Pstate pstate(tree.root());
-  REQUIRE(pstate.discover().has_value());
+  Discovered tree;
   const std::filesystem::path file = tree.root() + "/" + Tree::cpufreq(1, "scaling_max_freq");
   const std::filesystem::file_time_type long_ago{};
   std::filesystem::last_write_time(file, long_ago);
-  CHECK(pstate.converge(a_setting({{CpuId{1}, a_window(800000, 3500000)}})).has_value());
-  CHECK(pstate.converge(a_setting({{CpuId{1}, a_window(900000, 3500000)}})).has_value());
+  CHECK(tree.pstate.converge(a_setting({{CpuId{1}, a_window(800000, 3500000)}})).has_value());
+  CHECK(tree.pstate.converge(a_setting({{CpuId{1}, a_window(900000, 3500000)}})).has_value());
   CHECK(std::filesystem::last_write_time(file) == long_ago);
 }
 
@@ -120,24 +130,20 @@ TEST_CASE("a CPU that was right before its neighbour's write is read back as wel
 }
 
 TEST_CASE("a CPU that goes offline after discover is left out") {
-  IntelTree tree;
-  Pstate pstate(tree.root());
-  REQUIRE(pstate.discover().has_value());
+  Discovered tree;
   tree.online("0-2");
   tree.remove(Tree::cpufreq(3));
-  CHECK(pstate.observe(all()).value().cpus.size() == 3);
+  CHECK(tree.pstate.observe(all()).value().cpus.size() == 3);
   const FrequencySetting slow = a_window(800000, 900000);
-  CHECK(pstate.converge(a_setting({{CpuId{2}, slow}, {CpuId{3}, slow}})).has_value());
-  CHECK(pstate.observe(all()).value().cpus.at(CpuId{2}) == slow);
+  CHECK(tree.pstate.converge(a_setting({{CpuId{2}, slow}, {CpuId{3}, slow}})).has_value());
+  CHECK(tree.pstate.observe(all()).value().cpus.at(CpuId{2}) == slow);
 }
 
 TEST_CASE("a CPU whose driver went away is no longer observed and cannot be set") {
-  IntelTree tree;
-  Pstate pstate(tree.root());
-  REQUIRE(pstate.discover().has_value());
+  Discovered tree;
   tree.remove(Tree::cpufreq(3));
-  CHECK_FALSE(pstate.observe(all()).value().cpus.contains(CpuId{3}));
-  CHECK(pstate.converge(a_setting({{CpuId{3}, a_window(800000, 900000)}})).error().message ==
+  CHECK_FALSE(tree.pstate.observe(all()).value().cpus.contains(CpuId{3}));
+  CHECK(tree.pstate.converge(a_setting({{CpuId{3}, a_window(800000, 900000)}})).error().message ==
         "CPU 3 has no cpufreq driver any more");
 }
 
@@ -155,14 +161,12 @@ TEST_CASE("a CPU that cannot be set is refused before anything is written") {
 }
 
 TEST_CASE("a window with min above max is refused before anything is written") {
-  const IntelTree tree;
-  Pstate pstate(tree.root());
-  REQUIRE(pstate.discover().has_value());
+  Discovered tree;
   const Result<CpuSet> converged =
-      pstate.converge(a_setting({{CpuId{0}, a_window(800000, 900000)}, {CpuId{1}, a_window(3000000, 2000000)}}));
+      tree.pstate.converge(a_setting({{CpuId{0}, a_window(800000, 900000)}, {CpuId{1}, a_window(3000000, 2000000)}}));
   REQUIRE_FALSE(converged.has_value());
   CHECK(converged.error().message == "CPU 1: min 3000000 kHz is above max 2000000 kHz");
-  CHECK(pstate.observe(all()).value().cpus.at(CpuId{0}) == a_window(800000, 3500000));
+  CHECK(tree.pstate.observe(all()).value().cpus.at(CpuId{0}) == a_window(800000, 3500000));
 }
 
 TEST_CASE("a knob that the CPU does not have is an error, one that is not wanted is not") {
@@ -177,16 +181,14 @@ TEST_CASE("a knob that the CPU does not have is an error, one that is not wanted
 }
 
 TEST_CASE("a CPU with an invalid file is not observed and cannot be set") {
-  IntelTree tree;
-  Pstate pstate(tree.root());
-  REQUIRE(pstate.discover().has_value());
+  Discovered tree;
   tree.put(Tree::cpufreq(2, "scaling_max_freq"), "3500");
-  CHECK(pstate.observe(all()).value().cpus.size() == 3);
-  CHECK(pstate.converge(a_setting({{CpuId{2}, a_window(800000, 900000)}})).error().message ==
+  CHECK(tree.pstate.observe(all()).value().cpus.size() == 3);
+  CHECK(tree.pstate.converge(a_setting({{CpuId{2}, a_window(800000, 900000)}})).error().message ==
         "CPU 2: scaling_max_freq of cpufreq has unexpected content");
-  CHECK(pstate.converge(a_setting({{CpuId{1}, a_window(800000, 900000)}})).has_value());
+  CHECK(tree.pstate.converge(a_setting({{CpuId{1}, a_window(800000, 900000)}})).has_value());
   tree.online("0-1,3");
-  CHECK(pstate.observe(all()).value().cpus.size() == 3);
+  CHECK(tree.pstate.observe(all()).value().cpus.size() == 3);
 }
 
 TEST_CASE("an empty setting reads and writes nothing") {
@@ -253,10 +255,7 @@ TEST_CASE("CPUs without a driver are set through registers") {
 }
 
 TEST_CASE("without a driver the threads of a core are one domain") {
-  Tree tree;
-  tree.online("0-3");
-  tree.part("GenuineIntel", 6);
-  for (const uint32_t cpu : {0U, 1U, 2U, 3U}) tree.perf_ctl(cpu);
+  RegisterTree tree(4);
   for (const uint32_t cpu : {0U, 2U}) tree.put(Tree::cpu(cpu, "topology/thread_siblings_list"), "0,2\n");
   Pstate pstate(tree.root());
   const Node node = pstate.discover().value();
@@ -272,10 +271,7 @@ TEST_CASE("without a driver the threads of a core are one domain") {
 }
 
 TEST_CASE("an offline thread stays in the domain of its core") {
-  Tree tree;
-  tree.online("0-3");
-  tree.part("GenuineIntel", 6);
-  for (const uint32_t cpu : {0U, 1U, 2U, 3U}) tree.perf_ctl(cpu);
+  RegisterTree tree(4);
   for (const uint32_t cpu : {0U, 2U}) tree.put(Tree::cpu(cpu, "topology/thread_siblings_list"), "0,2\n");
   Pstate pstate(tree.root());
   REQUIRE(pstate.discover());
@@ -299,13 +295,11 @@ TEST_CASE("turbo is reported where the driver reports it") {
 }
 
 TEST_CASE("only requested CPUs are observed") {
-  IntelTree tree;
-  Pstate pstate(tree.root());
-  REQUIRE(pstate.discover());
+  Discovered tree;
   tree.put(Tree::cpufreq(3, "scaling_min_freq"), "garbage\n");
-  CHECK(pstate.observe(CpuSet{1, 2}).value().cpus.size() == 2);
-  CHECK(pstate.observe(CpuSet{2, 3}).value().cpus.size() == 1);
-  CHECK(pstate.observe({}).value() == Observed{});
+  CHECK(tree.pstate.observe(CpuSet{1, 2}).value().cpus.size() == 2);
+  CHECK(tree.pstate.observe(CpuSet{2, 3}).value().cpus.size() == 1);
+  CHECK(tree.pstate.observe({}).value() == Observed{});
 }
 
 TEST_CASE("a register is set and read back like a file") {
@@ -337,11 +331,7 @@ TEST_CASE("a value that a register cannot hold is refused before any write") {
 }
 
 TEST_CASE("a vanished device is not observed, and is an error for an online CPU") {
-  Tree tree;
-  tree.online("0-1");
-  tree.part("GenuineIntel", 6);
-  tree.perf_ctl(0);
-  tree.perf_ctl(1);
+  RegisterTree tree(2);
   Pstate pstate(tree.root());
   REQUIRE(pstate.discover().has_value());
   tree.remove("dev/cpu/1");
@@ -354,11 +344,7 @@ TEST_CASE("a vanished device is not observed, and is an error for an online CPU"
 }
 
 TEST_CASE("a CPU with unreadable registers is reported and does not affect other CPUs") {
-  Tree tree;
-  tree.online("0-1");
-  tree.part("GenuineIntel", 6);
-  tree.perf_ctl(0);
-  tree.perf_ctl(1);
+  RegisterTree tree(2);
   Pstate pstate(tree.root());
   REQUIRE(pstate.discover().has_value());
   for (const char* text : {"", "cut off"}) {

@@ -116,14 +116,6 @@ Setting all_of(const Observed& node) {
   return setting;
 }
 
-ClosId home_of(const Observed& node, CpuId cpu) {
-  for (const auto& [clos, group] : node.classes) {
-    if (group.cpus.contains(cpu)) return clos;
-  }
-  FAIL("a CPU is in no class");
-  return kRoot;
-}
-
 bool runs_on(const Class& group, CacheId cache) {
   const std::vector<CpuId> cpus = group.cpus.members();
   return std::any_of(cpus.begin(), cpus.end(), [&](CpuId cpu) { return cache_of(cpu) == cache; });
@@ -134,9 +126,9 @@ std::string apply(Observed& node, const Write& write, const Observed& before, co
                   unsigned min_ways) {
   if (const auto* move = std::get_if<CpusWrite>(&write)) {
     for (const CpuId cpu : move->cpus.members()) {
-      const ClosId from = home_of(node, cpu);
+      const ClosId from = node.class_of(cpu).value();
       if (from == move->clos) return "a CPU is written that is there already";
-      if (move->clos != kRoot && move->clos != home_of(after, cpu)) return "a CPU visits a strange class";
+      if (move->clos != kRoot && move->clos != after.class_of(cpu)) return "a CPU visits a strange class";
       node.classes.at(from).cpus.remove(cpu);
       node.classes.at(move->clos).cpus.add(cpu);
     }
