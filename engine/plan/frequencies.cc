@@ -166,15 +166,15 @@ Result<void> check_domain(const NodeState& state, const Workload& workload, CpuI
                   of_cpu(id) + " shares its frequency with CPU " + others.to_string() + ", which is not in core_ids",
                   "core_ids with all of " + domain.to_string() + ", or \"shared_domain\": \"allow\"");
   }
-  for (const auto& [id_of_other, other] : state.workloads) {
-    if (id_of_other == workload.id) continue;
+  for (const auto& [other_id, other] : state.workloads) {
+    if (other_id == workload.id) continue;
     for (const auto& [cpu, granted] : other.grant.frequencies) {
       // Two adaptive workloads would change each other's CPUs.
       const bool is_adaptive = spec.frequency->threshold || other.spec.frequency->threshold;
       if (!others.contains(cpu) || (granted == wanted && !is_adaptive)) continue;
       return refuse("",
                     of_cpu(id) + " shares its frequency with CPU " + std::to_string(cpu.value) +
-                        ", for which workload " + std::to_string(id_of_other.value) + " requests a different frequency",
+                        ", for which workload " + id_text(other) + " requests a different frequency",
                     "the same request as that workload");
     }
   }

@@ -101,4 +101,15 @@ TEST_CASE("a shared frequency domain needs permission, and one with another work
   CHECK(planned(state, faster).error().allowed == "the same request as that workload");
 }
 
+TEST_CASE("a refusal over a shared frequency domain names the other workload by the id that its client chose") {
+  NodeState state = a_node({.cpus_per_domain = 2});
+  const Request allowed{.max = 20, .shared_domain = Request::SharedDomain::Allow};
+  Workload other{.id = WorkloadId{2}, .spec = a_spec("5").no_cache().frequency(allowed), .grant = {}};
+  other.spec.given_id = "batch";
+  other.grant.frequencies[CpuId{5}] = {.min = {1000000}, .max = {1000000}};
+  state.workloads.put(other);
+  CHECK(planned(state, allowed).error().message ==
+        "CPU 4 shares its frequency with CPU 5, for which workload batch requests a different frequency");
+}
+
 }  // namespace nrd::frequencies_test
