@@ -2,20 +2,11 @@
 
 #include <atomic>
 #include <memory>
-#include <vector>
 
 #include "base/log.h"
 
 namespace nrd {
 namespace {
-
-std::vector<WorkloadId> workloads_of(const NodeState& state, const Owner& owner) {
-  std::vector<WorkloadId> ids;
-  for (const auto& [id, workload] : state.workloads) {
-    if (workload.spec.owner == owner) ids.push_back(id);
-  }
-  return ids;
-}
 
 // Deletes the workloads of an exited process. Retries until none is left, since the causes of refusal (a full queue,
 // hardware, a frozen store) pass.
@@ -27,25 +18,28 @@ class Cleanup {
   static bool go_on(const std::shared_ptr<Cleanup>& cleanup, Engine& engine) {
     if (cleanup->asked_ > 0) return false;
     const auto state = engine.state();
-    const std::vector<WorkloadId> ids = workloads_of(*state, cleanup->owner_);
-    for (const WorkloadId id : ids) remove(cleanup, engine, id);
     // A commit with an unknown outcome may turn out to be stored.
-    return ids.empty() && !state->health.writes_frozen;
+    bool is_done = !state->health.writes_frozen;
+    for (const auto& [id, workload] : state->workloads) {
+      if (workload.spec.owner != cleanup->owner_) continue;
+      is_done = false;
+      remove(cleanup, engine, workload);
+    }
+    return is_done;
   }
 
  private:
-  static void remove(const std::shared_ptr<Cleanup>& cleanup, Engine& engine, WorkloadId id) {
+  static void remove(const std::shared_ptr<Cleanup>& cleanup, Engine& engine, const Workload& workload) {
     ++cleanup->asked_;
-    engine.submit(DeleteWorkload{id}, [cleanup, id](const Outcome& outcome) {
-      const std::string workload = std::to_string(id.value);
+    engine.submit(DeleteWorkload{workload.id}, [cleanup, name = id_text(workload)](const Outcome& outcome) {
       if (outcome) {
         log::notice("OWNER_ENDED", "the owner process of a workload has exited; the workload was deleted",
-                    {{"WORKLOAD", workload}});
+                    {{"WORKLOAD", name}});
       } else if (outcome.error().code != ErrorCode::NotFound && !cleanup->has_complained_.exchange(true)) {
         // NotFound: a client has already deleted it.
         log::warning("OWNER_NOT_RELEASED",
                      "cannot delete a workload whose owner process has exited; will retry: " + outcome.error().message,
-                     {{"WORKLOAD", workload}, {"DETAIL", outcome.error().detail}});
+                     {{"WORKLOAD", name}, {"DETAIL", outcome.error().detail}});
       }
       --cleanup->asked_;
     });

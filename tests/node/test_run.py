@@ -52,6 +52,15 @@ def test_all_is_given_back_after_kill_9(fresh):
     assert "OWNER_ENDED" in fresh.journal()
 
 
+def test_the_journal_names_a_workload_that_ends_with_its_owner_by_the_id_that_its_client_chose(fresh):
+    with subprocess.Popen(["sleep", "1000"]) as owner:
+        fresh.create("0", 2, 2, id="batch", owner={"pid": owner.pid})
+        owner.kill()
+    wait_for(lambda: "OWNER_ENDED" in fresh.journal(), "the deletion to be logged")
+    line, = [line for line in fresh.journal().splitlines() if "OWNER_ENDED" in line]
+    assert "WORKLOAD=batch" in line
+
+
 def test_signals_are_the_commands_own(node):
     process = started(node, "/bin/sh", "-c", "trap 'exit 5' TERM; echo ready; while :; do sleep 0.01; done")
     assert process.stdout.readline() == "ready\n"
