@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/find_in.h"
+
 namespace nrd {
 namespace {
 
@@ -13,10 +15,9 @@ std::optional<double> rate(std::optional<uint64_t> before, std::optional<uint64_
 }
 
 const rdt::Usage* find(const UsageSample& sample, ClosId clos, const rdt::MonitoringDomain& domain) {
-  const auto group = sample.classes.find(clos);
-  if (group == sample.classes.end()) return nullptr;
-  const auto found = group->second.find(domain);
-  return found == group->second.end() ? nullptr : &found->second.counted;
+  const auto* group = find_in(sample.classes, clos);
+  const CacheUsage* found = group ? find_in(*group, domain) : nullptr;
+  return found ? &found->counted : nullptr;
 }
 
 }  // namespace
@@ -44,9 +45,8 @@ std::map<ClosId, std::set<CacheId>> counted_classes(const NodeState& state) {
 }
 
 bool is_unrequested(const UsageSample& sample, ClosId clos) {
-  const auto group = sample.classes.find(clos);
-  return group != sample.classes.end() &&
-         std::ranges::any_of(group->second, [](const auto& usage) { return usage.second.counted.is_unrequested; });
+  const auto* group = find_in(sample.classes, clos);
+  return group && std::ranges::any_of(*group, [](const auto& usage) { return usage.second.counted.is_unrequested; });
 }
 
 UsageSample next_sample(const UsageSample* last, const rdt::Usages& counted, UsageSample::Steady taken, Time at) {

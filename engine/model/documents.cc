@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/find_in.h"
 #include "engine/model/core_ids.h"
 #include "engine/model/workload_fields.h"
 
@@ -226,9 +227,8 @@ void add_changes(store::DocumentChange& change, const char* kind, const std::map
     if (!after.contains(key)) change.removed.push_back({kind, json::to_json(key)});
   }
   for (const auto& [key, value] : after) {
-    const auto old = before.find(key);
-    if (old == before.end() || old->second != value)
-      change.put.push_back({{kind, json::to_json(key)}, document_of(value)});
+    const T* old = find_in(before, key);
+    if (!old || *old != value) change.put.push_back({{kind, json::to_json(key)}, document_of(value)});
   }
 }
 

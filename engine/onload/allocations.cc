@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/find_in.h"
 #include "base/log.h"
 #include "base/published.h"
 #include "base/work_queue.h"
@@ -169,9 +170,9 @@ class AllocationsThread final : public Allocations {
     const auto limits = limits_.get();
     const auto all = taken();
     const auto of = [&all](const std::string& name) { return all.contains(name) ? all.at(name) : 0; };
-    if (const auto own = limits->reserved.find(origin); own != limits->reserved.end()) {
-      if (of(origin) < own->second) return {};
-      return fail(ErrorCode::Busy, "all " + std::to_string(own->second) + " allocations reserved for origin " + origin +
+    if (const auto* own = find_in(limits->reserved, origin)) {
+      if (of(origin) < *own) return {};
+      return fail(ErrorCode::Busy, "all " + std::to_string(*own) + " allocations reserved for origin " + origin +
                                        " are taken (reserve." + origin + ".onload)");
     }
     size_t used = 0;

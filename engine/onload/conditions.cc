@@ -3,6 +3,7 @@
 #include <cctype>
 #include <utility>
 
+#include "base/find_in.h"
 #include "engine/onload/status.h"
 
 namespace nrd::onload {
@@ -29,10 +30,7 @@ std::string as_reason(const std::string& cause) {
   return reason.empty() ? "Failed" : reason;
 }
 
-const Module* loaded(const Status& status, const std::string& name) {
-  const auto found = status.observed.modules.find(name);
-  return found == status.observed.modules.end() ? nullptr : &found->second;
-}
+const Module* loaded(const Status& status, const std::string& name) { return find_in(status.observed.modules, name); }
 
 bool wants_loaded(const Status& status) { return status.target && status.target->state == State::Loaded; }
 
@@ -68,11 +66,9 @@ Condition has_control_plane(const Status& status) {
   if (!wants_loaded(status)) return yes("Running");
   const auto wanted = std::ranges::find(status.target->modules, "onload", &TargetModule::name);
   if (wanted == status.target->modules.end()) return yes("Running");
-  const auto path = wanted->parameters.find("cplane_server_path");
-  const bool is_it =
-      path == wanted->parameters.end() ||
-      std::ranges::any_of(status.observed.servers, [&](const auto& server) { return server.exe == path->second; });
-  if (is_it) return yes("Running");
+  const std::string* path = find_in(wanted->parameters, "cplane_server_path");
+  const auto runs_it = [path](const ControlPlaneServer& server) { return server.exe == *path; };
+  if (path == nullptr || std::ranges::any_of(status.observed.servers, runs_it)) return yes("Running");
   return no("OtherServer", "the control plane server that runs is " + status.observed.servers.front().exe);
 }
 

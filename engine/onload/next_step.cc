@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/find_in.h"
 #include "engine/onload/enum_names.h"
 #include "engine/onload/interface_spec.h"
 #include "hw/onload/parameter_text.h"
@@ -24,9 +25,9 @@ const TargetModule* find(const Target& target, const std::string& module) {
 // loaded.
 const std::string* wrong_parameter(const TargetModule& wanted, const Module& loaded, bool writable) {
   for (const auto& [name, value] : wanted.parameters) {
-    const auto shown = loaded.parameters.find(name);
-    if (shown == loaded.parameters.end() || shown->second.writable != writable || !shown->second.value) continue;
-    if (!says_same(value, *shown->second.value)) return &name;
+    const auto* shown = find_in(loaded.parameters, name);
+    if (!shown || shown->writable != writable || !shown->value) continue;
+    if (!says_same(value, *shown->value)) return &name;
   }
   return nullptr;
 }
@@ -110,10 +111,10 @@ std::vector<std::string> removals(const Target& target, const ObservedState& obs
   std::vector<std::string> modules;
   size_t needed = 0;  // number of modules to remove, in unload order
   for (const char* name : kUnloadOrder) {
-    const auto loaded = observed.modules.find(name);
-    if (loaded == observed.modules.end()) continue;
+    const Module* loaded = find_in(observed.modules, name);
+    if (loaded == nullptr) continue;
     modules.emplace_back(name);
-    if (is_wrong(target, loaded->second, run_state)) needed = modules.size();
+    if (is_wrong(target, *loaded, run_state)) needed = modules.size();
   }
   modules.resize(needed);
   return modules;

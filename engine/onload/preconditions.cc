@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/find_in.h"
 #include "base/joined.h"
 #include "engine/onload/enum_names.h"
 #include "engine/onload/next_step.h"
@@ -73,8 +74,8 @@ Result<void> check_spawning(const Target& target, const ObservedState& observed)
     return fail(ErrorCode::Conflict, "the loaded modules differ from the verified ones; see nrdctl onload");
   }
   const auto onload = std::ranges::find(target.modules, "onload", &TargetModule::name);
-  const auto spawns = onload->parameters.find("cplane_spawn_server");
-  if (spawns != onload->parameters.end() && says_same("Y", spawns->second)) return {};
+  const std::string* spawns = find_in(onload->parameters, "cplane_spawn_server");
+  if (spawns != nullptr && says_same("Y", *spawns)) return {};
   return fail(ErrorCode::Conflict, "this generation disables the control plane server (cplane_spawn_server)");
 }
 

@@ -3,6 +3,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/find_in.h"
+
 namespace nrd::onload {
 namespace {
 
@@ -24,8 +26,7 @@ bool is_same(const RenderRequest& request, const std::optional<OnloadUse>& use) 
 std::optional<OnloadUse> present_use(const NodeState& state, const Command& command) {
   const Workload* found = nullptr;
   if (const auto* put = std::get_if<PutWorkload>(&command)) found = workload_with_id(state, put->spec.given_id);
-  if (const auto* patch = std::get_if<PatchWorkload>(&command); patch && state.workloads.contains(patch->id))
-    found = &state.workloads.at(patch->id);
+  if (const auto* patch = std::get_if<PatchWorkload>(&command)) found = find_in(state.workloads, patch->id);
   return found ? found->spec.onload : std::nullopt;
 }
 

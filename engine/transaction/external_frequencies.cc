@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/find_in.h"
 #include "base/log.h"
 #include "engine/model/baselines.h"
 #include "engine/model/setting.h"
@@ -38,10 +39,10 @@ void ExternalFrequencies::forget_untaken(const Frequencies& before, const Settin
   Frequencies kept = state_.baselines.frequencies_of_others;
   const Frequencies now = hardware_.observe_frequencies(cpus_of(ours.pstate.cpus)).value_or(pstate::Observed{}).cpus;
   for (const auto& [cpu, wanted] : ours.pstate.cpus) {
-    const auto found = now.find(cpu);
-    if (found != now.end() && found->second == wanted) continue;
+    const pstate::FrequencySetting* found = find_in(now, cpu);
+    if (found && *found == wanted) continue;
     kept.erase(cpu);
-    if (const auto old = before.find(cpu); old != before.end()) kept.insert(*old);
+    if (const pstate::FrequencySetting* old = find_in(before, cpu)) kept.emplace(cpu, *old);
   }
   if (kept != state_.baselines.frequencies_of_others) keep(std::move(kept));
 }

@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "base/find_in.h"
+#include "base/joined.h"
 #include "base/log.h"
 #include "engine/model/foreign_groups.h"
 
@@ -34,18 +36,15 @@ void ForeignGroupWatch::report_sharing() {
     if (!names.empty()) sharing.emplace(id, std::move(names));
   }
   for (const auto& [id, names] : sharing) {
-    const auto before = sharing_.find(id);
-    if (before != sharing_.end() && before->second == names) continue;
-    std::string groups;
-    for (const std::string& name : names) groups += (groups.empty() ? "" : " ") + name;
+    const auto* before = find_in(sharing_, id);
+    if (before && *before == names) continue;
     log::warning("WAYS_SHARED", "foreign resctrl groups may fill the ways of a workload",
-                 {{"WORKLOAD", id_text(state_.workloads.at(id))}, {"GROUPS", groups}});
+                 {{"WORKLOAD", id_text(state_.workloads.at(id))}, {"GROUPS", joined(names, " ")}});
   }
   for (const auto& [id, names] : sharing_) {
-    const auto workload = state_.workloads.find(id);
-    if (workload == state_.workloads.end() || sharing.contains(id)) continue;
-    log::notice("WAYS_EXCLUSIVE", "the ways of a workload are exclusive again",
-                {{"WORKLOAD", id_text(workload->second)}});
+    const Workload* workload = find_in(state_.workloads, id);
+    if (!workload || sharing.contains(id)) continue;
+    log::notice("WAYS_EXCLUSIVE", "the ways of a workload are exclusive again", {{"WORKLOAD", id_text(*workload)}});
   }
   sharing_ = std::move(sharing);
 }

@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "base/find_in.h"
 #include "base/log.h"
 #include "engine/model/setting.h"
 
@@ -25,11 +26,10 @@ bool FrequencyGovernor::govern() {
   std::map<CpuId, plan::GovernorState> governors;
   bool has_moved = false;
   for (const auto& [cpu, threshold] : monitored) {
-    const auto before = state_.governors.find(cpu);
-    const plan::GovernorState control = before == state_.governors.end() ? plan::GovernorState{} : before->second;
-    const auto found = counted.find(cpu);
-    const auto now = found == counted.end() ? std::nullopt : std::optional(found->second);
-    governors[cpu] = plan::next(control, threshold, now, clock_.steady());
+    const plan::GovernorState* before = find_in(state_.governors, cpu);
+    const plan::GovernorState control = before ? *before : plan::GovernorState{};
+    const pstate::BranchCounts* found = find_in(counted, cpu);
+    governors[cpu] = plan::next(control, threshold, found ? std::optional(*found) : std::nullopt, clock_.steady());
     has_moved = has_moved || governors[cpu].speed != control.speed;
   }
   if (!has_moved) {

@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/find_in.h"
 #include "base/invariant.h"
 #include "base/log.h"
 #include "engine/model/cpu_memory.h"
@@ -102,10 +103,9 @@ uint64_t MemoryChanges::begin(WorkloadId id, Deferred deferred) {
                   .started = now(clock_)};
   const Result<void> may_begin = check(deferred.command, id).and_then([this] { return check_room(); });
   const Result<void> claimed = may_begin ? claim(deferred.move) : may_begin;
-  if (const auto found = state_.observed.cpuset.memory.find(move.target);
-      found != state_.observed.cpuset.memory.end()) {
-    move.from = found->second.nodes;
-    move.bytes = found->second.bytes;
+  if (const cpuset::Memory* found = find_in(state_.observed.cpuset.memory, move.target)) {
+    move.from = found->nodes;
+    move.bytes = found->bytes;
   }
   // Of another operation that has failed since the last commit.
   uint64_t operation = state_.revision;
@@ -185,8 +185,8 @@ void MemoryChanges::finish(uint64_t operation, const Result<void>& done) {
   end(operation, state, done ? "" : is_deleted ? "the workload was deleted" : done.error().message);
   // To the nodes that the workload still has; if it has none, it is released.
   const std::map<cpuset::Target, cpuset::MemoryNodes> bound = bound_memory(state_);
-  if (const auto nodes = bound.find(target); !done && nodes != bound.end())
-    returns_.push_back({.target = target, .nodes = nodes->second});
+  if (const auto* nodes = find_in(bound, target); nodes && !done)
+    returns_.push_back({.target = target, .nodes = *nodes});
 }
 
 void MemoryChanges::finish_release(const Ended& release) {

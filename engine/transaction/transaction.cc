@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/find_in.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "engine/model/baselines.h"
@@ -45,8 +46,8 @@ uint64_t number_of(const std::string& given_id) {
 
 std::optional<Workload> deleted_by(const NodeState& state, const Command& command) {
   const auto* remove = std::get_if<DeleteWorkload>(&command);
-  if (!remove || !state.workloads.contains(remove->id)) return std::nullopt;
-  return state.workloads.at(remove->id);
+  const Workload* found = remove ? find_in(state.workloads, remove->id) : nullptr;
+  return found ? std::optional(*found) : std::nullopt;
 }
 
 }  // namespace
@@ -283,9 +284,8 @@ Outcome Transaction::dry_run(const Command& command) {
   const auto move = move_before(command, proposal, id);
   if (move) TRY(memory_.check_room());
   TRY(check_no_memory_moves(state_, proposal.setting));
-  const auto found = proposal.workloads.find(id);
-  Done planned{.workload = found == proposal.workloads.end() ? state_.workloads.at(id) : found->second,
-               .is_new = !state_.workloads.contains(id)};
+  const Workload* found = find_in(proposal.workloads, id);
+  Done planned{.workload = found ? *found : state_.workloads.at(id), .is_new = !state_.workloads.contains(id)};
   planned.changes = changes_by(state_, std::move(proposal.setting), move);
   return planned;
 }
@@ -374,8 +374,8 @@ std::vector<Outcome> Transaction::apply(std::span<const Command> commands, const
     if (!outcome) continue;
     if (!committed) {
       outcome = Failure(committed.error());
-    } else if (const auto found = state_.workloads.find(outcome->workload.id); found != state_.workloads.end()) {
-      outcome->workload = found->second;
+    } else if (const Workload* found = find_in(state_.workloads, outcome->workload.id)) {
+      outcome->workload = *found;
     }
   }
   if (committed) {
