@@ -64,9 +64,8 @@ Condition has_control_plane(const Status& status) {
   if (loaded(status, "onload") == nullptr) return no("NotLoaded", "no control plane server runs");
   if (status.observed.servers.empty()) return no("NoServer", "no control plane server runs");
   if (!wants_loaded(status)) return yes("Running");
-  const auto wanted = std::ranges::find(status.target->modules, "onload", &TargetModule::name);
-  if (wanted == status.target->modules.end()) return yes("Running");
-  const std::string* path = find_in(wanted->parameters, "cplane_server_path");
+  const TargetModule* wanted = find_module(*status.target, "onload");
+  const std::string* path = wanted ? find_in(wanted->parameters, "cplane_server_path") : nullptr;
   const auto runs_it = [path](const ControlPlaneServer& server) { return server.exe == *path; };
   if (path == nullptr || std::ranges::any_of(status.observed.servers, runs_it)) return yes("Running");
   return no("OtherServer", "the control plane server that runs is " + status.observed.servers.front().exe);

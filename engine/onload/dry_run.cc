@@ -76,7 +76,7 @@ void apply(const NextStep& step, const Target& target, ObservedState& observed) 
       if (step.subject == "sfc_resource") forget_settings(observed);
       return;
     case Act::Switch: observed.current = step.subject; return;
-    case Act::Insert: return insert(observed, *std::ranges::find(target.modules, step.subject, &TargetModule::name));
+    case Act::Insert: return insert(observed, *find_module(target, step.subject));
     case Act::SetParameter: return set_parameter(observed, step);
     case Act::Configure: return configure(observed, step);
     case Act::EndUsers:

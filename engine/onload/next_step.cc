@@ -16,11 +16,6 @@ constexpr std::array kUnloadOrder = {"onload",       "af_onload", "onload_cplane
                                      "sfc_affinity", "sfc_tune",  "sfc_aoe",        "sfc_control", "sfc_mtd",
                                      "sfc_ef100",    "sfc",       "sfc_driverlink", "virtual_bus"};
 
-const TargetModule* find(const Target& target, const std::string& module) {
-  const auto found = std::ranges::find(target.modules, module, &TargetModule::name);
-  return found == target.modules.end() ? nullptr : &*found;
-}
-
 // The first parameter whose value differs; nullptr: none. Only writable parameters can be set while the module is
 // loaded.
 const std::string* wrong_parameter(const TargetModule& wanted, const Module& loaded, bool writable) {
@@ -39,7 +34,7 @@ bool is_wrong(const Target& target, const Module& loaded, const RunState& run_st
     return target.reverted_driver && !run_state.has_system_driver && !loaded.build_id.empty() &&
            std::ranges::find(*target.reverted_driver, loaded.build_id) != target.reverted_driver->end();
   }
-  const TargetModule* wanted = find(target, loaded.name);
+  const TargetModule* wanted = find_module(target, loaded.name);
   if (wanted == nullptr) return true;
   return wanted->build_id != loaded.build_id || wrong_parameter(*wanted, loaded, false) != nullptr;
 }

@@ -223,7 +223,7 @@ Acted OperationRunner::act(const Operation& operation, const NextStep& step, con
     case Act::Switch: return node_.switch_to(step.subject);
     case Act::Insert: {
       if (step.value == kSystemDriver) return node_.insert_system_module(step.subject);
-      return node_.insert(target.version, *std::ranges::find(target.modules, step.subject, &TargetModule::name));
+      return node_.insert(target.version, *find_module(target, step.subject));
     }
     case Act::SetParameter: {
       const size_t dot = step.subject.find('.');

@@ -73,8 +73,7 @@ Result<void> check_spawning(const Target& target, const ObservedState& observed)
   if (!removals(target, observed).empty() || !std::ranges::all_of(target.modules, is_there)) {
     return fail(ErrorCode::Conflict, "the loaded modules differ from the verified ones; see nrdctl onload");
   }
-  const auto onload = std::ranges::find(target.modules, "onload", &TargetModule::name);
-  const std::string* spawns = find_in(onload->parameters, "cplane_spawn_server");
+  const std::string* spawns = find_in(find_module(target, "onload")->parameters, "cplane_spawn_server");
   if (spawns != nullptr && says_same("Y", *spawns)) return {};
   return fail(ErrorCode::Conflict, "this generation disables the control plane server (cplane_spawn_server)");
 }

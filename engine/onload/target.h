@@ -1,6 +1,7 @@
 // The target of an operation, in terms of the observable state of the node.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -49,6 +50,12 @@ struct Target {
   Access devices{.uid = 0, .gid = 0, .mode = 0666};  // while device access is open
   friend bool operator==(const Target&, const Target&) = default;
 };
+
+// Null: the target has no such module.
+inline const TargetModule* find_module(const Target& target, std::string_view name) {
+  const auto found = std::ranges::find(target.modules, name, &TargetModule::name);
+  return found == target.modules.end() ? nullptr : &*found;
+}
 
 // The observed state of the node.
 struct ObservedState {
