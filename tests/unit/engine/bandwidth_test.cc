@@ -9,7 +9,7 @@
 
 namespace nrd::bandwidth_test {
 
-using nrd::testing::a_spec;
+using namespace nrd::testing;
 using rdt::MbaUnit;
 
 namespace {
@@ -43,15 +43,14 @@ struct Fixture : nrd::testing::TransactionFixture {
 TEST_CASE("a bandwidth limit applies on the caches of a guarantee until it is deleted") {
   Fixture fixture;
   const Observed before = fixture.hardware.tree;
-  const auto workload = fixture.create(2, 2, {kPercentage, 45});
-  REQUIRE(workload);
-  CHECK(workload->grant.bandwidth == std::map<CacheId, rdt::Bandwidth>{{CacheId{3, 0}, {MbaUnit::Percent, 50}}});
+  const auto workload = value_of(fixture.create(2, 2, {kPercentage, 45}));
+  CHECK(workload.grant.bandwidth == std::map<CacheId, rdt::Bandwidth>{{CacheId{3, 0}, {MbaUnit::Percent, 50}}});
   CHECK(fixture.limit(2, 0) == 50);
   CHECK(fixture.limit(2, 1) == 100);
-  CHECK(is_applied(fixture.writer->state(), *workload));
+  CHECK(is_applied(fixture.writer->state(), workload));
   fixture.start();
-  CHECK(fixture.writer->state().workloads.at(workload->id) == *workload);
-  REQUIRE(fixture.apply(DeleteWorkload{workload->id}));
+  CHECK(fixture.writer->state().workloads.at(workload.id) == workload);
+  REQUIRE(fixture.apply(DeleteWorkload{workload.id}));
   CHECK(fixture.hardware.tree == before);
 }
 
@@ -78,15 +77,13 @@ TEST_CASE("a bandwidth limit that the node or workload cannot have is refused") 
   };
   for (const Row& row : {Row{2, 2, {kMbps, 5000}, "percentage"}, Row{3, 1, {kPercentage, 50}, "guarantee"},
                          Row{0, 0, {kPercentage, 50}, "guarantee"}, Row{0, 0, {kPercentage, 100}, "shared"}}) {
-    const auto refused = fixture.create(row.max, row.min, row.mba);
-    REQUIRE_FALSE(refused);
-    CHECK(refused.error().code == ErrorCode::BadRequest);
-    CHECK(refused.error().field == "/rdt/mba");
-    CHECK(refused.error().subject == row.subject);
+    const Error refused = error_of(fixture.create(row.max, row.min, row.mba));
+    CHECK(refused.code == ErrorCode::BadRequest);
+    CHECK(refused.field == "/rdt/mba");
+    CHECK(refused.subject == row.subject);
   }
-  const auto whole = fixture.create(3, 1, {kPercentage, 100});
-  REQUIRE(whole);
-  CHECK(whole->grant.bandwidth.empty());
+  const auto whole = value_of(fixture.create(3, 1, {kPercentage, 100}));
+  CHECK(whole.grant.bandwidth.empty());
   Fixture mbps({.step = 10, .least = 10, .unit = MbaUnit::Mbps, .most = 4294967295});
   CHECK(mbps.create(2, 2, {kPercentage, 50}).error().subject == "mbps");
   Fixture amd({.step = 1, .least = 0, .unit = MbaUnit::EighthsOfGbps, .most = 2048});
@@ -96,14 +93,13 @@ TEST_CASE("a bandwidth limit that the node or workload cannot have is refused") 
 
 TEST_CASE("a limit in percent is never written to a mount in MB/s") {
   Fixture fixture;
-  const auto workload = fixture.create(2, 2, {kPercentage, 50});
-  REQUIRE(workload);
+  const auto workload = value_of(fixture.create(2, 2, {kPercentage, 50}));
   fixture.mount({.step = 10, .least = 10, .unit = MbaUnit::Mbps, .most = 4294967295});
   fixture.writer->repair();
   CHECK(fixture.limit(2, 0) == 4294967295);
-  CHECK_FALSE(is_applied(fixture.writer->state(), *workload));
+  CHECK_FALSE(is_applied(fixture.writer->state(), workload));
   CHECK_FALSE(bandwidth_problem(fixture.writer->state()).empty());
-  REQUIRE(fixture.apply(DeleteWorkload{workload->id}));
+  REQUIRE(fixture.apply(DeleteWorkload{workload.id}));
   CHECK_FALSE(fixture.hardware.tree.rdt.classes.contains(ClosId{2}));
   CHECK(bandwidth_problem(fixture.writer->state()).empty());
 }
@@ -128,18 +124,16 @@ TEST_CASE("drift of a bandwidth limit is repaired") {
 
 TEST_CASE("a limit in another unit is removed from a class") {
   Fixture fixture({.step = 10, .least = 0, .unit = MbaUnit::Mbps, .most = 4294967295});
-  const auto first = fixture.create(2, 2, {.unit = kMbps, .value = 1000});
-  REQUIRE(first);
+  const auto first = value_of(fixture.create(2, 2, {.unit = kMbps, .value = 1000}));
   fixture.mount({.step = 10, .least = 10});
   fixture.writer->repair();
-  REQUIRE(fixture.remove(first->id));
-  const auto second = fixture.create(2, 2, {.unit = kPercentage, .value = 50});
-  REQUIRE(second);
-  CHECK(fixture.limit(second->grant.clos.value, 0) == 50);
+  REQUIRE(fixture.remove(first.id));
+  const auto second = value_of(fixture.create(2, 2, {.unit = kPercentage, .value = 50}));
+  CHECK(fixture.limit(second.grant.clos.value, 0) == 50);
   SpecPatch without_mba;
   without_mba.mba.emplace();
-  REQUIRE(fixture.patch(second->id, without_mba));
-  CHECK(fixture.limit(second->grant.clos.value, 0) == 100);
+  REQUIRE(fixture.patch(second.id, without_mba));
+  CHECK(fixture.limit(second.grant.clos.value, 0) == 100);
 }
 
 }  // namespace nrd::bandwidth_test

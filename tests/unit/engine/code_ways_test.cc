@@ -3,6 +3,9 @@
 #include "tests/unit/engine/fixtures.h"
 
 namespace nrd::code_ways_test {
+
+using nrd::testing::error_of;
+using nrd::testing::value_of;
 namespace {
 
 using testing::a_spec;
@@ -33,46 +36,43 @@ using Masks = std::vector<std::string>;
 TEST_CASE("code gets the lowest ways and data the rest, and both are released") {
   Fixture fixture;
   const Observed before = fixture.hardware.tree;
-  const auto workload = fixture.create("4", 4, 4, 1);
-  REQUIRE(workload);
+  const auto workload = value_of(fixture.create("4", 4, 4, 1));
   CHECK(fixture.drawn(2, 0) == ".####......");
   CHECK(fixture.drawn_apart(2) == Masks{".#.........", "..###......"});
-  CHECK(is_applied(fixture.state(), *workload));
+  CHECK(is_applied(fixture.state(), workload));
   fixture.start();
-  CHECK(fixture.state().workloads.at(workload->id) == *workload);
+  CHECK(fixture.state().workloads.at(workload.id) == workload);
   CHECK(fixture.drawn_apart(2) == Masks{".#.........", "..###......"});
-  REQUIRE(fixture.remove(workload->id));
+  REQUIRE(fixture.remove(workload.id));
   CHECK(fixture.hardware.tree == before);
 }
 
 TEST_CASE("a PATCH separates code and data and joins them again") {
   Fixture fixture;
-  const auto workload = fixture.create("4", 4, 4, 0);
-  REQUIRE(workload);
+  const auto workload = value_of(fixture.create("4", 4, 4, 0));
   CHECK(fixture.drawn_apart(2).empty());
   SpecPatch apart;
   apart.cache = testing::members<CacheRequest>(R"({"code": 3})");
-  REQUIRE(fixture.patch(workload->id, apart));
+  REQUIRE(fixture.patch(workload.id, apart));
   CHECK(fixture.drawn_apart(2) == Masks{".###.......", "....#......"});
   SpecPatch smaller;
   smaller.cache = testing::max_and_min(3, 3);
-  CHECK(fixture.patch(workload->id, smaller).error().field == "/cache/code");
+  CHECK(fixture.patch(workload.id, smaller).error().field == "/cache/code");
   SpecPatch joined;
   joined.cache = testing::members<CacheRequest>(R"({"code": 0})");
-  REQUIRE(fixture.patch(workload->id, joined));
+  REQUIRE(fixture.patch(workload.id, joined));
   CHECK(fixture.drawn_apart(2).empty());
   CHECK(fixture.drawn(2, 0) == ".####......");
 }
 
 TEST_CASE("code keeps its ways when best effort shrinks") {
   Fixture fixture(true, 1, {.node = {.shrink = true}});
-  const auto workload = fixture.create("4", 3, 2, 1);
-  REQUIRE(workload);
-  const unsigned had = workload->grant.ways.at(CacheId{3, 0}).count();
+  const auto workload = value_of(fixture.create("4", 3, 2, 1));
+  const unsigned had = workload.grant.ways.at(CacheId{3, 0}).count();
   REQUIRE(fixture.create("5", 2, 1, 0));
-  const WayMask now = fixture.state().workloads.at(workload->id).grant.ways.at(CacheId{3, 0});
+  const WayMask now = fixture.state().workloads.at(workload.id).grant.ways.at(CacheId{3, 0});
   REQUIRE(now.count() < had);
-  const auto split = fixture.hardware.tree.rdt.split_of(workload->grant.clos, CacheId{3, 0});
+  const auto split = fixture.hardware.tree.rdt.split_of(workload.grant.clos, CacheId{3, 0});
   REQUIRE(split);
   CHECK(split->code.count() == 1);
   CHECK((split->code | split->data) == now);
@@ -96,11 +96,10 @@ TEST_CASE("an invalid split of code and data is refused with the valid range") {
     INFO(row.cdp << " " << row.max << "/" << row.min << " code " << row.code);
     Fixture fixture(row.cdp, row.min_ways);
     const Observed before = fixture.hardware.tree;
-    const auto refused = fixture.create("4", row.max, row.min, row.code);
-    REQUIRE_FALSE(refused);
-    CHECK(refused.error().code == row.error);
-    CHECK(refused.error().field == "/cache/code");
-    CHECK(refused.error().allowed == row.allowed);
+    const Error refused = error_of(fixture.create("4", row.max, row.min, row.code));
+    CHECK(refused.code == row.error);
+    CHECK(refused.field == "/cache/code");
+    CHECK(refused.allowed == row.allowed);
     CHECK(fixture.hardware.tree == before);
   }
 }
@@ -121,18 +120,17 @@ TEST_CASE("drift of the code and data masks is repaired") {
 
 TEST_CASE("after a remount without CDP code and data share and health reports it") {
   Fixture fixture;
-  const auto workload = fixture.create("4", 4, 4, 1);
-  REQUIRE(workload);
+  const auto workload = value_of(fixture.create("4", 4, 4, 1));
   fixture.hardware.reboot("boot-2");
   fixture.start();
   CHECK(fixture.drawn(2, 0) == ".####......");
   CHECK(fixture.drawn_apart(2).empty());
-  CHECK_FALSE(is_applied(fixture.state(), *workload));
+  CHECK_FALSE(is_applied(fixture.state(), workload));
   CHECK(problem_of(fixture.state()).starts_with("code and data of workload 1 were granted separate ways"));
   fixture.hardware.facts.rdt.levels.at(3).cat->cdp = true;
   fixture.writer->repair();
   CHECK(problem_of(fixture.state()).empty());
-  CHECK(is_applied(fixture.state(), *workload));
+  CHECK(is_applied(fixture.state(), workload));
 }
 
 }  // namespace nrd::code_ways_test

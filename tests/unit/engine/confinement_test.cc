@@ -42,9 +42,8 @@ TEST_CASE("slices lose the CPUs of pools, and get them back when a reload ends i
   CHECK(fixture.store.baselines().cpu_sets.size() == 3);
   // Grants change nothing of it.
   const uint64_t writes = fixture.hardware.writes;
-  const auto workload = fixture.create(for_cpus({.pool = "fast", .count = 2}));
-  REQUIRE(workload);
-  REQUIRE(fixture.remove(workload->id));
+  const auto workload = value_of(fixture.create(for_cpus({.pool = "fast", .count = 2})));
+  REQUIRE(fixture.remove(workload.id));
   CHECK(fixture.hardware.writes == writes);
   REQUIRE(fixture.reload(Confinement::None));
   CHECK(fixture.hardware.tree == fixture.before);
@@ -147,9 +146,7 @@ TEST_CASE("a failed write of a reload leaves the rest of the host as it was") {
       CAPTURE(write);
       Fixture fixture;
       fixture.hardware.fail_at_write = fixture.hardware.writes + write;
-      const Result<void> reloaded = fixture.reload(confinement);
-      REQUIRE_FALSE(reloaded);
-      CHECK(reloaded.error().code == ErrorCode::Hardware);
+      CHECK(error_of(fixture.reload(confinement)).code == ErrorCode::Hardware);
       CHECK(fixture.hardware.tree == fixture.before);
       CHECK(fixture.state().config->confinement == Confinement::None);
     }

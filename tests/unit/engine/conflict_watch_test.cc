@@ -8,6 +8,8 @@
 
 namespace nrd::conflict_watch_test {
 
+using nrd::testing::value_of;
+
 using cpuset::Conflict;
 using cpuset::Target;
 
@@ -43,8 +45,7 @@ struct Fixture : nrd::testing::TransactionFixture {
 TEST_CASE("conflicts are searched for at start and at each drift check, with what workloads have") {
   Fixture fixture;
   CHECK(fixture.state().cpu_conflicts.empty());
-  const auto workload = fixture.create(fixture.spec());
-  REQUIRE(workload);
+  const auto workload = value_of(fixture.create(fixture.spec()));
   const Conflict conflict{.source = Conflict::Source::Irqbalance, .name = "irqbalance", .cpus = CpuSet{4}};
   fixture.hardware.foreign = {conflict};
   fixture.writer->repair();
@@ -54,8 +55,8 @@ TEST_CASE("conflicts are searched for at start and at each drift check, with wha
   CHECK(searched.exclusive.to_string() == "2-7,10-15");
   CHECK(searched.unbalanced.to_string() == "14-15");
   REQUIRE(searched.holders.size() == 1);
-  CHECK(searched.holders.at("1").cpus == workload->grant.cpu->exclusive);
-  CHECK(searched.holders.at("1").targets == targets_of(*workload));
+  CHECK(searched.holders.at("1").cpus == workload.grant.cpu->exclusive);
+  CHECK(searched.holders.at("1").targets == targets_of(workload));
   fixture.hardware.foreign = {};
   fixture.writer->repair();
   CHECK(fixture.state().cpu_conflicts.empty());

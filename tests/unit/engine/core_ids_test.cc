@@ -2,7 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/unit/results.h"
+
 namespace nrd::core_ids_test {
+
+using nrd::testing::error_of;
+using nrd::testing::value_of;
 
 using nrd::parse_core_ids;
 
@@ -23,9 +28,8 @@ TEST_CASE("lists of CPUs are read as RMD's clients write them") {
       {{"1", "^0-3"}, ""},
   };
   for (const auto& [items, cpus] : kCases) {
-    const auto parsed = parse_core_ids(items);
-    REQUIRE(parsed);
-    CHECK(parsed->to_string() == cpus);
+    const auto parsed = value_of(parse_core_ids(items));
+    CHECK(parsed.to_string() == cpus);
   }
 }
 
@@ -33,10 +37,9 @@ TEST_CASE("an invalid CPU list is refused and names the item") {
   for (const char* item :
        {"", " ", ",", "1,", "4-x", "7-3", "^", "^^1", "1^2", "0 1", "0 - 3", "8192", "-1", "0x1", "1-2-3"}) {
     CAPTURE(item);
-    const auto parsed = parse_core_ids({"0", item});
-    REQUIRE_FALSE(parsed);
-    CHECK(parsed.error().field == "/core_ids/1");
-    CHECK(parsed.error().code == nrd::ErrorCode::BadRequest);
+    const Error parsed = error_of(parse_core_ids({"0", item}));
+    CHECK(parsed.field == "/core_ids/1");
+    CHECK(parsed.code == nrd::ErrorCode::BadRequest);
   }
 }
 

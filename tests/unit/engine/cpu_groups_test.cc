@@ -68,17 +68,16 @@ TEST_CASE("a workload ends with its unit if it asked for that, also if none come
   spec.cgroup_owner = CgroupOwner{.within_seconds = 60};
   auto& processes = fixture.hardware.tree.cpuset.groups[a_unit()].processes;
   processes = {};
-  const auto workload = fixture.create(spec);
-  REQUIRE(workload);
+  const auto workload = value_of(fixture.create(spec));
   const auto ends_at = [&](std::chrono::seconds after) {
-    return without_ended_groups(fixture.state(), workload->created + after).ended.contains(workload->id);
+    return without_ended_groups(fixture.state(), workload.created + after).ended.contains(workload.id);
   };
   fixture.writer->reap_tasks();
   CHECK_FALSE(ends_at(std::chrono::seconds(60)));
   CHECK(ends_at(std::chrono::seconds(61)));
   processes = {a_process(10)};
   fixture.writer->reap_tasks();
-  CHECK(fixture.state().workloads.at(workload->id).spec.cgroup_owner->has_come);
+  CHECK(fixture.state().workloads.at(workload.id).spec.cgroup_owner->has_come);
   CHECK_FALSE(ends_at(std::chrono::hours(1)));
   // While nrd is down.
   processes = {};
@@ -135,11 +134,10 @@ TEST_CASE("a request writes to no target whose CPUs it does not change") {
   const cpuset::Target task{.kind = cpuset::Target::Kind::Task, .name = {}, .task = a_process(20)};
   targets[a_unit()] = {.cpus = CpuSet{5}};  // other software, which a write would undo
   targets[task] = {.cpus = CpuSet{5}};
-  const auto other = fixture.create(for_cpus({.pool = "fast", .count = 1}, {a_process(30)}));
-  REQUIRE(other);
-  CHECK(fixture.runs_on(30) == other->grant.cpu->exclusive.to_string());
-  REQUIRE(fixture.patch(other->id, {.cpu = members<CpuRequest>(R"({"count": 2})")}));
-  REQUIRE(fixture.remove(other->id));
+  const auto other = value_of(fixture.create(for_cpus({.pool = "fast", .count = 1}, {a_process(30)})));
+  CHECK(fixture.runs_on(30) == other.grant.cpu->exclusive.to_string());
+  REQUIRE(fixture.patch(other.id, {.cpu = members<CpuRequest>(R"({"count": 2})")}));
+  REQUIRE(fixture.remove(other.id));
   CHECK(targets.at(a_unit()).cpus == CpuSet{5});
   CHECK(targets.at(task).cpus == CpuSet{5});
   fixture.writer->repair();  // the drift check does it
@@ -151,9 +149,7 @@ TEST_CASE("a workload without a unit and without a cgroup cannot end with it") {
   UnitFixture fixture;
   Spec spec = for_cpus({.pool = "fast", .count = 1}, {a_process(10)});
   spec.cgroup_owner = CgroupOwner{};
-  const auto refused = fixture.create(spec);
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().field == "/owner/cgroup");
+  CHECK(error_of(fixture.create(spec)).field == "/owner/cgroup");
 }
 
 TEST_CASE("a unit gets ways alone, on all caches, since it may run anywhere") {
@@ -161,9 +157,8 @@ TEST_CASE("a unit gets ways alone, on all caches, since it may run anywhere") {
   Spec spec;
   spec.unit = "feed.service";
   spec.cache = CacheRequest{.max = 2, .min = 2};
-  const auto workload = fixture.create(spec);
-  REQUIRE(workload);
-  CHECK(workload->grant.ways.size() == 2);
+  const auto workload = value_of(fixture.create(spec));
+  CHECK(workload.grant.ways.size() == 2);
   CHECK(fixture.hardware.tasks.at(a_process(10)) == "COS2");
   CHECK(fixture.hardware.tree.cpuset.targets.at(a_unit()).cpus == fixture.everywhere);
 }
@@ -173,10 +168,9 @@ TEST_CASE("a unit that cannot have its CPUs is refused, and nothing has changed"
   cpuset::Group& group = fixture.hardware.tree.cpuset.groups[a_unit()];
   const Observed before = fixture.hardware.tree;
   const auto code_of = [&fixture](const Spec& spec) {
-    const auto refused = fixture.create(spec);
-    REQUIRE_FALSE(refused);
-    CHECK((refused.error().field == "/unit" || refused.error().field == "/cgroup"));
-    return refused.error().code;
+    const Error refused = error_of(fixture.create(spec));
+    CHECK((refused.field == "/unit" || refused.field == "/cgroup"));
+    return refused.code;
   };
   CHECK(code_of(for_unit("fed.service")) == ErrorCode::BadRequest);
   Spec with_tasks = for_unit();
@@ -215,12 +209,11 @@ TEST_CASE("without the cpuset controller a cgroup is refused with the reason, an
   fixture.writer->repair();
   Spec cgroup = for_cpus({.pool = "fast", .count = 1});
   cgroup.cgroup = "/jobs";
-  const auto refused = fixture.create(cgroup);
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::Unsupported);
-  CHECK(refused.error().field == "/cgroup");
-  CHECK(refused.error().message == "the cpuset controller is not in cgroup version 2");
-  CHECK(refused.error().allowed == "task_ids, or cpu with \"enforce\": \"runtime\"");
+  const Error refused = error_of(fixture.create(cgroup));
+  CHECK(refused.code == ErrorCode::Unsupported);
+  CHECK(refused.field == "/cgroup");
+  CHECK(refused.message == "the cpuset controller is not in cgroup version 2");
+  CHECK(refused.allowed == "task_ids, or cpu with \"enforce\": \"runtime\"");
   REQUIRE(fixture.create(for_cpus({.pool = "fast", .count = 1}, {a_process(10)})));
   CHECK(fixture.runs_on(10) == "2");
 }
@@ -245,8 +238,7 @@ TEST_CASE("a failed write leaves a unit where it was") {
 TEST_CASE("a unit whose CPUs are all offline stays as it is, and gets what it had when the workload ends") {
   UnitFixture fixture;
   const Observed before = fixture.hardware.tree;
-  const auto workload = fixture.create(for_unit());
-  REQUIRE(workload);
+  const auto workload = value_of(fixture.create(for_unit()));
   fixture.hardware.facts.rdt.online -= CpuSet{2, 4};
   const uint64_t writes = fixture.hardware.writes;
   fixture.writer->repair();
@@ -257,9 +249,9 @@ TEST_CASE("a unit whose CPUs are all offline stays as it is, and gets what it ha
   SUBCASE("when they are back") {
     fixture.hardware.facts.rdt.online = fixture.everywhere;
     fixture.writer->repair();
-    CHECK(is_applied(fixture.state(), *workload));
+    CHECK(is_applied(fixture.state(), workload));
   }
-  REQUIRE(fixture.remove(workload->id));
+  REQUIRE(fixture.remove(workload.id));
   CHECK(fixture.hardware.tree.cpuset.targets == before.cpuset.targets);
   CHECK(fixture.store.baselines().cpu_sets.empty());
 }
@@ -269,25 +261,22 @@ TEST_CASE("a container whose own list overlaps the CPUs in part is refused, and 
   auto& inner = fixture.hardware.tree.cpuset.targets[a_unit()].inner;
   inner["/system.slice/feed.service/box"] = CpuSet{4, 5};
   const uint64_t writes = fixture.hardware.writes;
-  const auto refused = fixture.create(for_unit());
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::Conflict);
-  CHECK(refused.error().message ==
+  const Error refused = error_of(fixture.create(for_unit()));
+  CHECK(refused.code == ErrorCode::Conflict);
+  CHECK(refused.message ==
         "/system.slice/feed.service/box below it has cpuset.cpus 4-5, so that it would run on CPU 4, not on 2,4");
   CHECK(fixture.hardware.writes == writes);
   // A choice of some, of all, or of others, which the kernel ignores.
   for (const CpuSet& chosen : {CpuSet{4}, CpuSet::first(16), CpuSet{6, 7}}) {
     inner["/system.slice/feed.service/box"] = chosen;
-    const auto workload = fixture.create(for_unit());
-    REQUIRE(workload);
-    CHECK(is_applied(fixture.state(), *workload));
-    REQUIRE(fixture.remove(workload->id));
+    const auto workload = value_of(fixture.create(for_unit()));
+    CHECK(is_applied(fixture.state(), workload));
+    REQUIRE(fixture.remove(workload.id));
   }
-  const auto workload = fixture.create(for_unit());
-  REQUIRE(workload);
+  const auto workload = value_of(fixture.create(for_unit()));
   fixture.hardware.tree.cpuset.targets[a_unit()].inner["/system.slice/feed.service/box"] = CpuSet{4, 5};
   fixture.writer->repair();
-  CHECK_FALSE(is_applied(fixture.state(), *workload));
+  CHECK_FALSE(is_applied(fixture.state(), workload));
   CHECK(fixture.state().health.hardware_problem.empty());
 }
 

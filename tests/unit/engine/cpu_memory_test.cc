@@ -40,9 +40,8 @@ Spec near(const char* cpus) {
 }
 
 Error refusal_of(CpuPoolFixture& fixture, const Spec& spec) {
-  const auto made = fixture.create(spec);
-  REQUIRE_FALSE(made);
-  return made.error();
+  const Error made = error_of(fixture.create(spec));
+  return made;
 }
 
 }  // namespace
@@ -54,14 +53,13 @@ TEST_CASE(
     MemoryFixture fixture;
     fixture.hardware.tree.cpuset.memory[kUnit] = {.nodes = CpuSet{1}, .own = CpuSet{1}};
     const Observed before = fixture.hardware.tree;
-    const auto workload = fixture.create(near(cpus));
-    REQUIRE(workload);
-    CHECK(workload->grant.cpu->memory_nodes == nodes);
+    const auto workload = value_of(fixture.create(near(cpus)));
+    CHECK(workload.grant.cpu->memory_nodes == nodes);
     CHECK(fixture.memory().nodes == nodes);
-    CHECK(is_applied(fixture.state(), *workload));
+    CHECK(is_applied(fixture.state(), workload));
     fixture.start();
     CHECK(fixture.memory().nodes == nodes);
-    REQUIRE(fixture.remove(workload->id));
+    REQUIRE(fixture.remove(workload.id));
     CHECK(fixture.hardware.tree == before);
     CHECK(fixture.store.baselines().memory.empty());
   }
@@ -89,28 +87,24 @@ TEST_CASE("memory that cannot be bound is refused at its member, and nothing has
 
 TEST_CASE("memory of what runs is not moved: a change of its CPUs to other nodes is a conflict") {
   MemoryFixture fixture;
-  const auto workload = fixture.create(near("2-3"));
-  REQUIRE(workload);
+  const auto workload = value_of(fixture.create(near("2-3")));
   fixture.hardware.tree.cpuset.memory[kUnit].is_used = true;
   fixture.writer->repair();
   const auto patch = [](const char* cpus) {
     return SpecPatch{.cpu = members<CpuRequest>(R"({"cpus": ")" + std::string(cpus) + R"("})")};
   };
-  CHECK(fixture.patch(workload->id, patch("4-5")));
-  const auto refused = fixture.patch(workload->id, patch("12"));
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().field == "/cpu/memory");
+  CHECK(fixture.patch(workload.id, patch("4-5")));
+  CHECK(error_of(fixture.patch(workload.id, patch("12"))).field == "/cpu/memory");
   CHECK(fixture.memory().nodes == CpuSet{0});
 }
 
 TEST_CASE("memory that other software bound elsewhere is reported and stops no other request") {
   MemoryFixture fixture;
-  const auto workload = fixture.create(near("2-3"));
-  REQUIRE(workload);
+  const auto workload = value_of(fixture.create(near("2-3")));
   fixture.hardware.tree.cpuset.memory[kUnit] = {.nodes = CpuSet{1}, .own = CpuSet{1}, .is_used = true};
   fixture.writer->repair();
   CHECK(fixture.memory().nodes == CpuSet{1});
-  CHECK_FALSE(is_applied(fixture.state(), fixture.state().workloads.at(workload->id)));
+  CHECK_FALSE(is_applied(fixture.state(), fixture.state().workloads.at(workload.id)));
   CHECK(fixture.create(for_cpus({.pool = "fast", .count = 1}, {a_process(20)})));
   // It has ended.
   fixture.hardware.tree.cpuset.memory[kUnit].is_used = false;

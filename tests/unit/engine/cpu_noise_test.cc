@@ -7,7 +7,7 @@
 
 namespace nrd::cpu_noise_test {
 
-using nrd::testing::NodeShape;
+using namespace nrd::testing;
 
 namespace {
 
@@ -58,13 +58,12 @@ constexpr const char* kBefore = "0 0 70 0 0 0";
 TEST_CASE("granted CPUs of a pool enter no idle state, and get their limits back") {
   Fixture fixture;
   CHECK(fixture.limits() == kBefore);
-  const auto workload = fixture.create(for_cpus(2));
-  REQUIRE(workload);
-  CHECK(workload->grant.cpu->exclusive.to_string() == "2,4");
+  const auto workload = value_of(fixture.create(for_cpus(2)));
+  CHECK(workload.grant.cpu->exclusive.to_string() == "2,4");
   CHECK(fixture.limits() == "n/a 0 n/a 0 0 0");  // not of the idle siblings
-  CHECK(is_applied(fixture.state(), *workload));
+  CHECK(is_applied(fixture.state(), workload));
   CHECK(fixture.store.baselines().latency == std::map<CpuId, cpuset::LatencyLimit>{{CpuId{2}, "0"}, {CpuId{4}, "70"}});
-  REQUIRE(fixture.remove(workload->id));
+  REQUIRE(fixture.remove(workload.id));
   CHECK(fixture.limits() == kBefore);
   CHECK(fixture.store.baselines().latency.empty());
 }
@@ -85,12 +84,11 @@ TEST_CASE("CPUs of a pool that are requested by number are limited as well") {
 
 TEST_CASE("a workload that releases a CPU releases its limit") {
   Fixture fixture;
-  const auto workload = fixture.create(for_cpus(3));
-  REQUIRE(workload);
+  const auto workload = value_of(fixture.create(for_cpus(3)));
   CHECK(fixture.limits() == "n/a 0 n/a 0 n/a 0");
-  REQUIRE(fixture.patch(workload->id, {.cpu = nrd::testing::members<CpuRequest>(R"({"count": 1})")}));
+  REQUIRE(fixture.patch(workload.id, {.cpu = nrd::testing::members<CpuRequest>(R"({"count": 1})")}));
   CHECK(fixture.store.baselines().latency.size() == 1);
-  REQUIRE(fixture.remove(workload->id));
+  REQUIRE(fixture.remove(workload.id));
   CHECK(fixture.limits() == kBefore);
 }
 
@@ -143,13 +141,12 @@ TEST_CASE("a failed write while limits are restored keeps the workload as it was
   for (uint64_t point = 1; point <= 2; ++point) {
     CAPTURE(point);
     Fixture fixture;
-    const auto workload = fixture.create(for_cpus(2));
-    REQUIRE(workload);
+    const auto workload = value_of(fixture.create(for_cpus(2)));
     fixture.hardware.fail_at_write = fixture.hardware.writes + point;
-    CHECK_FALSE(fixture.remove(workload->id));
+    CHECK_FALSE(fixture.remove(workload.id));
     CHECK(fixture.limits() == "n/a 0 n/a 0 0 0");
     CHECK(fixture.store.baselines().latency.size() == 2);
-    REQUIRE(fixture.remove(workload->id));
+    REQUIRE(fixture.remove(workload.id));
     CHECK(fixture.limits() == kBefore);
   }
 }
@@ -169,29 +166,26 @@ TEST_CASE("a workload that cannot be stored leaves all limits as before") {
 
 TEST_CASE("other software changes a limit: nrd repairs it, and restores the one from before the grant") {
   Fixture fixture;
-  const auto workload = fixture.create(for_cpus(2));
-  REQUIRE(workload);
+  const auto workload = value_of(fixture.create(for_cpus(2)));
   fixture.set(4, "5");
   fixture.writer->repair();
   CHECK(fixture.limits() == "n/a 0 n/a 0 0 0");
   CHECK(fixture.state().health.drift_repairs == 1);
-  REQUIRE(fixture.remove(workload->id));
+  REQUIRE(fixture.remove(workload.id));
   CHECK(fixture.limits() == kBefore);
 }
 
 TEST_CASE("a limit that other software changes while no workload has the CPU is the one to restore") {
   Fixture fixture;
   fixture.set(2, "9");
-  const auto workload = fixture.create(for_cpus(1));
-  REQUIRE(workload);
-  REQUIRE(fixture.remove(workload->id));
+  const auto workload = value_of(fixture.create(for_cpus(1)));
+  REQUIRE(fixture.remove(workload.id));
   CHECK(fixture.limits() == "9 0 70 0 0 0");
 }
 
 TEST_CASE("limits survive a restart, and are set again after a reboot") {
   Fixture fixture;
-  const auto workload = fixture.create(for_cpus(2));
-  REQUIRE(workload);
+  const auto workload = value_of(fixture.create(for_cpus(2)));
   fixture.set(2, "0");  // by other software, meanwhile
   fixture.start();
   CHECK(fixture.limits() == "n/a 0 n/a 0 0 0");
@@ -199,7 +193,7 @@ TEST_CASE("limits survive a restart, and are set again after a reboot") {
   fixture.hardware.reboot("boot-2");
   fixture.start();
   CHECK(fixture.limits() == "n/a 0 n/a 0 0 0");
-  REQUIRE(fixture.remove(workload->id));
+  REQUIRE(fixture.remove(workload.id));
   CHECK(fixture.limits() == "0 0 0 0 0 0");
 }
 
@@ -251,10 +245,9 @@ TEST_CASE("a kernel without limits: CPUs are granted, and a warning names the po
   CHECK(cpu_warnings(fixture.state()).empty());
   fixture.hardware.facts.cpuset.no_latency_limits = "CPU 0 has no pm_qos_resume_latency_us";
   fixture.start();
-  const auto workload = fixture.create(for_cpus(2));
-  REQUIRE(workload);
+  const auto workload = value_of(fixture.create(for_cpus(2)));
   CHECK(fixture.limits() == kBefore);
-  CHECK(is_applied(fixture.state(), *workload));
+  CHECK(is_applied(fixture.state(), workload));
   CHECK(is_ok(fixture.state()));
   REQUIRE(cpu_warnings(fixture.state()).size() == 1);
   CHECK(cpu_warnings(fixture.state()).front() ==
@@ -265,18 +258,16 @@ TEST_CASE("a CPU whose limit cannot be read is not granted") {
   Fixture fixture;
   fixture.hardware.tree.cpuset.latency.erase(CpuId{2});
   fixture.writer->repair();
-  const auto refused = fixture.create(for_cpus(1));
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::Hardware);
-  CHECK(refused.error().message.find("CPU 2 cannot be read now") != std::string::npos);
+  const Error refused = error_of(fixture.create(for_cpus(1)));
+  CHECK(refused.code == ErrorCode::Hardware);
+  CHECK(refused.message.find("CPU 2 cannot be read now") != std::string::npos);
 }
 
 TEST_CASE("a dry run lists the limits") {
   Fixture fixture;
-  const auto planned = fixture.dry_run(CreateWorkload{for_cpus(1)});
-  REQUIRE(planned);
-  REQUIRE(planned->changes.size() == 1);
-  CHECK(text_of(planned->changes.front()) == "idle latency limit of CPU 2: 0, not n/a");
+  const auto planned = value_of(fixture.dry_run(CreateWorkload{for_cpus(1)}));
+  REQUIRE(planned.changes.size() == 1);
+  CHECK(text_of(planned.changes.front()) == "idle latency limit of CPU 2: 0, not n/a");
 }
 
 }  // namespace nrd::cpu_noise_test

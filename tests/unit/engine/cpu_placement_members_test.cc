@@ -9,32 +9,26 @@ using namespace nrd::testing;
 
 TEST_CASE("a workload stays apart from another one that grows") {
   CpuPoolFixture fixture;
-  const auto first = fixture.create(for_cpus({.pool = "fast", .count = 1}));
-  REQUIRE(first);
-  const auto other = fixture.create(for_cpus({.pool = "fast", .count = 1, .apart = {"1"}, .level = cpuset::Level::L3}));
-  REQUIRE(other);
-  CHECK(other->grant.cpu->exclusive.to_string() == "10");
-  const auto grown = fixture.patch(first->id, {.cpu = members<CpuRequest>(R"({"count": 3})")});
-  REQUIRE(grown);
-  CHECK(grown->grant.cpu->exclusive.to_string() == "2,4,6");
-  const auto refused = fixture.patch(first->id, {.cpu = members<CpuRequest>(R"({"count": 4})")});
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::NotEnough);
-  REQUIRE(fixture.remove(other->id));
-  CHECK(fixture.patch(first->id, {.cpu = members<CpuRequest>(R"({"count": 4})")}));
+  const auto first = value_of(fixture.create(for_cpus({.pool = "fast", .count = 1})));
+  const auto other =
+      value_of(fixture.create(for_cpus({.pool = "fast", .count = 1, .apart = {"1"}, .level = cpuset::Level::L3})));
+  CHECK(other.grant.cpu->exclusive.to_string() == "10");
+  const auto grown = value_of(fixture.patch(first.id, {.cpu = members<CpuRequest>(R"({"count": 3})")}));
+  CHECK(grown.grant.cpu->exclusive.to_string() == "2,4,6");
+  CHECK(error_of(fixture.patch(first.id, {.cpu = members<CpuRequest>(R"({"count": 4})")})).code ==
+        ErrorCode::NotEnough);
+  REQUIRE(fixture.remove(other.id));
+  CHECK(fixture.patch(first.id, {.cpu = members<CpuRequest>(R"({"count": 4})")}));
 }
 
 TEST_CASE("a workload may grow after the one that it asked to be apart from was deleted") {
   CpuPoolFixture fixture;
-  const auto first = fixture.create(for_cpus({.pool = "fast", .count = 1}));
-  REQUIRE(first);
-  const auto other = fixture.create(for_cpus({.pool = "fast", .count = 1, .apart = {"1"}}));
-  REQUIRE(other);
-  REQUIRE(fixture.remove(first->id));
-  CHECK(fixture.patch(other->id, {.cpu = members<CpuRequest>(R"({"count": 2})")}));
-  const auto refused = fixture.patch(other->id, {.cpu = members<CpuRequest>(R"({"apart": ["1", "9"]})")});
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().field == "/cpu/apart/1");
+  const auto first = value_of(fixture.create(for_cpus({.pool = "fast", .count = 1})));
+  const auto other = value_of(fixture.create(for_cpus({.pool = "fast", .count = 1, .apart = {"1"}})));
+  REQUIRE(fixture.remove(first.id));
+  CHECK(fixture.patch(other.id, {.cpu = members<CpuRequest>(R"({"count": 2})")}));
+  CHECK(error_of(fixture.patch(other.id, {.cpu = members<CpuRequest>(R"({"apart": ["1", "9"]})")})).field ==
+        "/cpu/apart/1");
 }
 
 TEST_CASE("members without an effect are refused") {
@@ -49,10 +43,9 @@ TEST_CASE("members without an effect are refused") {
         Row{{.pool = "common", .strict = true}, "/cpu/strict"},
         Row{{.pool = "fast", .count = 1, .strict = true}, "/cpu/strict"}}) {
     CAPTURE(field);
-    const auto refused = fixture.create(for_cpus(request, {a_process(10)}));
-    REQUIRE_FALSE(refused);
-    CHECK(refused.error().field == field);
-    CHECK(refused.error().code == ErrorCode::BadRequest);
+    const Error refused = error_of(fixture.create(for_cpus(request, {a_process(10)})));
+    CHECK(refused.field == field);
+    CHECK(refused.code == ErrorCode::BadRequest);
   }
   // In a list these stand in the first request, whichever it concerns.
   Spec list = for_cpus({.pool = "common", .apart = {"9"}}, {a_process(10)});
@@ -62,14 +55,12 @@ TEST_CASE("members without an effect are refused") {
 
 TEST_CASE("a workload cannot be apart from itself") {
   CpuPoolFixture fixture;
-  const auto workload = fixture.create(for_cpus({.pool = "fast", .count = 1}));
-  REQUIRE(workload);
-  const auto refused = fixture.patch(workload->id, {.cpu = members<CpuRequest>(R"({"apart": ["1"]})")});
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::BadRequest);
-  CHECK(refused.error().field == "/cpu/apart/0");
-  CHECK(refused.error().message == "workload 1 cannot be apart from itself");
-  CHECK(fixture.state().workloads.at(workload->id).grant == workload->grant);
+  const auto workload = value_of(fixture.create(for_cpus({.pool = "fast", .count = 1})));
+  const Error refused = error_of(fixture.patch(workload.id, {.cpu = members<CpuRequest>(R"({"apart": ["1"]})")}));
+  CHECK(refused.code == ErrorCode::BadRequest);
+  CHECK(refused.field == "/cpu/apart/0");
+  CHECK(refused.message == "workload 1 cannot be apart from itself");
+  CHECK(fixture.state().workloads.at(workload.id).grant == workload.grant);
 }
 
 TEST_CASE("CPUs of a further pool that are not near are refused with what is near") {
@@ -81,10 +72,9 @@ TEST_CASE("CPUs of a further pool that are not near are refused with what is nea
   Spec spec = for_cpus({.pool = "fast", .count = 1, .near = {"node:0"}, .strict = true});
   spec.near_cpus = {*CpuSet::parse("0-7")};
   spec.further_cpus = {{.pool = "far", .count = 1}};
-  const auto refused = fixture.create(spec);
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().field == "/cpu/0/near");
-  CHECK(refused.error().message == "pool \"far\" has no CPUs near node:0");
+  const Error refused = error_of(fixture.create(spec));
+  CHECK(refused.field == "/cpu/0/near");
+  CHECK(refused.message == "pool \"far\" has no CPUs near node:0");
 }
 
 }  // namespace nrd::cpu_placement_members_test

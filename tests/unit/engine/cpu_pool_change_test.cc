@@ -32,11 +32,10 @@ TEST_CASE("a reload that leaves less CPU time than requested is refused with the
   REQUIRE(fixture.create(spec));
   NodeConfig smaller = fixture.options.node;
   smaller.cpu_pools.back().cpus = CpuSet{8};
-  const auto refused = fixture.writer->reconfigure(smaller, ReloadMode::Apply);
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::Conflict);
-  CHECK(refused.error().message.find("pool common would have 1000") != std::string::npos);
-  CHECK(refused.error().message.find("workloads 1 requested 1500") != std::string::npos);
+  const Error refused = error_of(fixture.writer->reconfigure(smaller, ReloadMode::Apply));
+  CHECK(refused.code == ErrorCode::Conflict);
+  CHECK(refused.message.find("pool common would have 1000") != std::string::npos);
+  CHECK(refused.message.find("workloads 1 requested 1500") != std::string::npos);
 }
 
 }  // namespace nrd::cpu_pool_change_test

@@ -25,10 +25,9 @@ TEST_CASE("pools are checked against the node") {
     NodeConfig config;
     config.groups.os = CpuSet{0, 1};
     config.cpu_pools = pools;
-    const auto refused = fixture.writer->reconfigure(config, ReloadMode::Check);
-    REQUIRE_FALSE(refused);
-    CHECK(refused.error().message.find(problem) != std::string::npos);
-    CHECK(refused.error().field == field);
+    const Error refused = error_of(fixture.writer->reconfigure(config, ReloadMode::Check));
+    CHECK(refused.message.find(problem) != std::string::npos);
+    CHECK(refused.field == field);
   }
   NodeConfig all;
   all.cpu_pools = {{.name = "a", .cpus = CpuSet::first(16)}};
@@ -67,19 +66,17 @@ TEST_CASE("a pool of isolated CPUs or of the rest needs some") {
     NodeConfig config;
     config.groups.os = CpuSet{0, 1};
     config.cpu_pools = pools;
-    const auto refused = fixture.writer->reconfigure(config, ReloadMode::Check);
-    REQUIRE_FALSE(refused);
-    CHECK(refused.error().code == ErrorCode::BadRequest);
-    CHECK(refused.error().message.find(problem) != std::string::npos);
+    const Error refused = error_of(fixture.writer->reconfigure(config, ReloadMode::Check));
+    CHECK(refused.code == ErrorCode::BadRequest);
+    CHECK(refused.message.find(problem) != std::string::npos);
   }
   fixture.hardware.facts.rdt.isolated = CpuSet{4, 5};
   fixture.start();
   NodeConfig overlapping;
   overlapping.cpu_pools = {{.name = "quiet", .source = CpuPool::Source::Isolated},
                            {.name = "fast", .cpus = CpuSet{5, 6}}};
-  const auto refused = fixture.writer->reconfigure(overlapping, ReloadMode::Check);
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().message.find("CPU 5 is also in pool") != std::string::npos);
+  CHECK(error_of(fixture.writer->reconfigure(overlapping, ReloadMode::Check)).message.find("CPU 5 is also in pool") !=
+        std::string::npos);
 }
 
 TEST_CASE("a node whose topology cannot be read starts without pools, and refuses them with the reason") {
@@ -87,10 +84,9 @@ TEST_CASE("a node whose topology cannot be read starts without pools, and refuse
   TransactionFixture fixture(with_threads(), {});
   fixture.hardware.facts.cpuset.zones = {};
   fixture.start();
-  const auto refused = fixture.writer->reconfigure(pools, ReloadMode::Check);
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::Hardware);
-  CHECK(refused.error().message == "cpu.pools: the topology of the CPUs cannot be read (journal: NO_TOPOLOGY)");
+  const Error refused = error_of(fixture.writer->reconfigure(pools, ReloadMode::Check));
+  CHECK(refused.code == ErrorCode::Hardware);
+  CHECK(refused.message == "cpu.pools: the topology of the CPUs cannot be read (journal: NO_TOPOLOGY)");
 }
 
 TEST_CASE("offline CPUs of pools, and a divided core that was offline, are warnings") {

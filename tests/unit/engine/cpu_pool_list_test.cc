@@ -40,50 +40,45 @@ Spec fast_and_common(uint32_t count, uint32_t milli, uint32_t limit = 0) {
 TEST_CASE("a workload runs on the CPUs of all its pools, after a restart too, and afterwards where it ran before") {
   ListFixture fixture;
   const Observed before = fixture.hardware.tree;
-  const auto workload = fixture.create(fast_and_common(2, 500, 800));
-  REQUIRE(workload);
+  const auto workload = value_of(fixture.create(fast_and_common(2, 500, 800)));
   CHECK(fixture.runs() == *CpuSet::parse("2,4,8-9"));
-  CHECK(cpus_of(*workload) == CpuSet{2, 4});
-  REQUIRE(workload->grant.cpu_by_pool.size() == 2);
-  CHECK(workload->grant.cpu_by_pool[0].pool == "fast");
-  CHECK(allowed_cpus(fixture.state(), workload->grant.cpu_by_pool[1]) == CpuSet{8, 9});
-  CHECK(is_applied(fixture.state(), *workload));
+  CHECK(cpus_of(workload) == CpuSet{2, 4});
+  REQUIRE(workload.grant.cpu_by_pool.size() == 2);
+  CHECK(workload.grant.cpu_by_pool[0].pool == "fast");
+  CHECK(allowed_cpus(fixture.state(), workload.grant.cpu_by_pool[1]) == CpuSet{8, 9});
+  CHECK(is_applied(fixture.state(), workload));
   // The exclusive CPUs count whole.
   CHECK(fixture.hardware.tree.cpuset.shares.at(kUnit) == cpuset::Share{.weight = weight_of(2500), .quota_us = 280'000});
   fixture.start();
-  CHECK(fixture.state().workloads.at(workload->id).grant == workload->grant);
+  CHECK(fixture.state().workloads.at(workload.id).grant == workload.grant);
   CHECK(fixture.runs() == *CpuSet::parse("2,4,8-9"));
   CHECK(requested_milli(fixture.state(), fixture.state().config->cpu_pools[1]) == 500);
-  REQUIRE(fixture.remove(workload->id));
+  REQUIRE(fixture.remove(workload.id));
   CHECK(fixture.hardware.tree == before);
 }
 
 TEST_CASE("a change keeps the granted CPUs - an object changes the first pool, a list replaces all, null removes all") {
   ListFixture fixture;
-  const auto workload = fixture.create(fast_and_common(2, 500));
-  REQUIRE(workload);
-  const auto more = fixture.patch(workload->id, {.cpu = members<CpuRequest>(R"({"count": 3})")});
-  REQUIRE(more);
+  const auto workload = value_of(fixture.create(fast_and_common(2, 500)));
+  REQUIRE(fixture.patch(workload.id, {.cpu = members<CpuRequest>(R"({"count": 3})")}));
   CHECK(fixture.runs() == *CpuSet::parse("2,4,6,8-9"));
   SpecPatch list{.cpu = members<CpuRequest>(R"({"pool": "fast", "count": 1})")};
   list.further_cpus = std::vector<CpuRequest>();
-  const auto alone = fixture.patch(workload->id, list);
-  REQUIRE(alone);
-  CHECK(alone->grant.cpu_by_pool.empty());
-  CHECK(cpus_of(*alone).size() == 1);
-  CHECK(cpus_of(*alone).is_subset_of(*CpuSet::parse("2,4,6")));
+  const auto alone = value_of(fixture.patch(workload.id, list));
+  CHECK(alone.grant.cpu_by_pool.empty());
+  CHECK(cpus_of(alone).size() == 1);
+  CHECK(cpus_of(alone).is_subset_of(*CpuSet::parse("2,4,6")));
   list.further_cpus = std::vector<CpuRequest>{{.pool = "common"}};
-  REQUIRE(fixture.patch(workload->id, list));
-  CHECK(fixture.runs() == (cpus_of(*alone) | CpuSet{8, 9}));
+  REQUIRE(fixture.patch(workload.id, list));
+  CHECK(fixture.runs() == (cpus_of(alone) | CpuSet{8, 9}));
 }
 
 TEST_CASE("all pools or none: a refusal names the item, and nothing has changed") {
   ListFixture fixture;
   const Observed before = fixture.hardware.tree;
   const auto refusal = [&fixture](const Spec& spec) {
-    const auto made = fixture.create(spec);
-    REQUIRE_FALSE(made);
-    return made.error();
+    const Error made = error_of(fixture.create(spec));
+    return made;
   };
   CHECK(refusal(fast_and_common(2, 2001)).field == "/cpu/1/request_milli");
   CHECK(refusal(fast_and_common(7, 500)).field == "/cpu/0/count");
@@ -95,8 +90,7 @@ TEST_CASE("all pools or none: a refusal names the item, and nothing has changed"
 
 TEST_CASE("all CPUs of one of its pools go offline: reported, while the tasks run on the others") {
   ListFixture fixture;
-  const auto workload = fixture.create(fast_and_common(1, 500));
-  REQUIRE(workload);
+  REQUIRE(fixture.create(fast_and_common(1, 500)));
   fixture.hardware.facts.rdt.online.remove(CpuId{2});
   fixture.writer->repair();
   CHECK(fixture.runs() == CpuSet{8, 9});

@@ -29,14 +29,11 @@ TEST_CASE("a task runs on the CPUs granted to its workload, and where it ran bef
 TEST_CASE("exclusive CPUs and their idle siblings belong to one workload") {
   Fixture fixture;
   REQUIRE(fixture.create(for_cpus({.pool = "fast", .count = 2})));
-  const auto second = fixture.create(for_cpus({.pool = "fast", .count = 1}));
-  REQUIRE(second);
-  CHECK(second->grant.cpu->exclusive.to_string() == "6");
+  const auto second = value_of(fixture.create(for_cpus({.pool = "fast", .count = 1})));
+  CHECK(second.grant.cpu->exclusive.to_string() == "6");
   for (const char* taken : {"2", "3", "5-6"}) {
     CAPTURE(taken);
-    const auto by_number = fixture.create(a_spec(taken));
-    REQUIRE_FALSE(by_number);
-    CHECK(by_number.error().code == ErrorCode::CpuTaken);
+    CHECK(error_of(fixture.create(a_spec(taken))).code == ErrorCode::CpuTaken);
   }
   // core_ids inside a pool take these CPUs from it.
   REQUIRE(fixture.create(a_spec("10")));
@@ -49,35 +46,31 @@ TEST_CASE("core_ids inside an exclusive pool request its CPUs") {
   Spec spec = a_spec("4");
   spec.tasks = {a_process(10)};
   spec.task_cpus = fixture.everywhere;
-  const auto workload = fixture.create(spec);
-  REQUIRE(workload);
-  REQUIRE(workload->grant.cpu);
-  CHECK(workload->grant.cpu->pool == "fast");
-  CHECK(workload->grant.cpu->exclusive.to_string() == "4");
-  CHECK(workload->grant.cpu->idle_siblings.to_string() == "5");
-  CHECK_FALSE(workload->spec.cpu);
+  const auto workload = value_of(fixture.create(spec));
+  REQUIRE(workload.grant.cpu);
+  CHECK(workload.grant.cpu->pool == "fast");
+  CHECK(workload.grant.cpu->exclusive.to_string() == "4");
+  CHECK(workload.grant.cpu->idle_siblings.to_string() == "5");
+  CHECK_FALSE(workload.spec.cpu);
   CHECK(fixture.runs_on(10) == "4");
-  const auto sibling = fixture.create(a_spec("5"));
-  REQUIRE_FALSE(sibling);
-  CHECK(sibling.error().code == ErrorCode::CpuTaken);
-  CHECK(sibling.error().field == "/core_ids");
+  const Error sibling = error_of(fixture.create(a_spec("5")));
+  CHECK(sibling.code == ErrorCode::CpuTaken);
+  CHECK(sibling.field == "/core_ids");
 
   // Kept while it is offline, and by a change of something else.
-  CHECK(fixture.patch(workload->id, {.name = "feed"}));
-  const auto ways = fixture.patch(workload->id, {.cache = members<CacheRequest>(R"({"max": 3, "min": 3})")});
-  REQUIRE(ways);
-  CHECK(ways->grant.cpu == workload->grant.cpu);
+  CHECK(fixture.patch(workload.id, {.name = "feed"}));
+  const auto ways = value_of(fixture.patch(workload.id, {.cache = members<CacheRequest>(R"({"max": 3, "min": 3})")}));
+  CHECK(ways.grant.cpu == workload.grant.cpu);
 
   // Other CPUs of the pool, and then CPUs outside of it: its task runs where it did.
   SpecPatch moved{.core_ids = std::vector<std::string>{"6"}, .cpus = CpuSet{6}};
-  REQUIRE(fixture.patch(workload->id, moved));
+  REQUIRE(fixture.patch(workload.id, moved));
   CHECK(fixture.runs_on(10) == "6");
   SpecPatch outside{.core_ids = std::vector<std::string>{"8"}, .cpus = CpuSet{8}};
-  const auto left = fixture.patch(workload->id, outside);
-  REQUIRE(left);
-  CHECK_FALSE(left->grant.cpu);
+  const auto left = value_of(fixture.patch(workload.id, outside));
+  CHECK_FALSE(left.grant.cpu);
   CHECK(fixture.runs_on(10) == "0-15");
-  REQUIRE(fixture.remove(workload->id));
+  REQUIRE(fixture.remove(workload.id));
   CHECK(fixture.hardware.tree == before);
 }
 
@@ -92,25 +85,23 @@ TEST_CASE("the client that asks for its own CPUs runs in a scope, which keeps it
   spec.owner = Owner{.pid = 10, .start = 7, .boot_id = "boot-1"};
   spec.runs_caller = true;
   spec.given_id = "feed";
-  const auto workload = fixture.create(spec);
-  REQUIRE(workload);
-  CHECK(workload->grant.cpu->has_scope);
+  const auto workload = value_of(fixture.create(spec));
+  CHECK(workload.grant.cpu->has_scope);
   CHECK(fixture.hardware.tree.cpuset.targets.at(scope).cpus.to_string() == "2,4");
   CHECK(fixture.runs_on(10) == "0-15");  // the affinity is its own affair
-  CHECK(is_applied(fixture.state(), *workload));
-  REQUIRE(fixture.patch(workload->id, {.cpu = members<CpuRequest>(R"({"count": 1})")}));
+  CHECK(is_applied(fixture.state(), workload));
+  REQUIRE(fixture.patch(workload.id, {.cpu = members<CpuRequest>(R"({"count": 1})")}));
   CHECK(fixture.hardware.tree.cpuset.targets.at(scope).cpus.size() == 1);
-  REQUIRE(fixture.remove(workload->id));
+  REQUIRE(fixture.remove(workload.id));
   CHECK(fixture.hardware.tree.cpuset.targets.at(scope).cpus == fixture.everywhere);
 
   // Its first process ends and leaves others in the scope: they get all CPUs with the deletion.
-  const auto left = fixture.create(spec);
-  REQUIRE(left);
+  const auto left = value_of(fixture.create(spec));
   const cpuset::Target second{.kind = cpuset::Target::Kind::Scope, .name = "nrd-2.scope", .task = a_process(10)};
   CHECK(fixture.hardware.tree.cpuset.targets.at(second).cpus.to_string() == "2,4");
   fixture.hardware.tasks.erase(a_process(10));
   fixture.writer->reap_tasks();
-  REQUIRE(fixture.remove(left->id));
+  REQUIRE(fixture.remove(left.id));
   CHECK(fixture.hardware.tree.cpuset.targets.at(second).cpus == fixture.everywhere);
   CHECK(fixture.store.baselines().cpu_sets.empty());
   fixture.hardware.add_task(a_process(10), fixture.everywhere);
@@ -130,12 +121,11 @@ TEST_CASE("ways and frequencies follow the granted CPUs") {
   spec.cache = CacheRequest{.max = 2, .min = 2};
   spec.frequency = FrequencyRequest{.min = 20, .max = 22};
   spec.frequency->shared_domain = FrequencyRequest::SharedDomain::Allow;
-  const auto workload = fixture.create(spec);
-  REQUIRE(workload);
-  CHECK(workload->grant.cpu->exclusive.to_string() == "10,12");
-  REQUIRE(workload->grant.ways.size() == 1);
-  CHECK(workload->grant.ways.contains(CacheId{3, 1}));
-  CHECK(fixture.cpus(workload->grant.clos.value) == "10,12");
+  const auto workload = value_of(fixture.create(spec));
+  CHECK(workload.grant.cpu->exclusive.to_string() == "10,12");
+  REQUIRE(workload.grant.ways.size() == 1);
+  CHECK(workload.grant.ways.contains(CacheId{3, 1}));
+  CHECK(fixture.cpus(workload.grant.clos.value) == "10,12");
   CHECK(fixture.hardware.tree.pstate.cpus.at(CpuId{12}).max == KHz{2'200'000});
 }
 
@@ -144,21 +134,16 @@ TEST_CASE("all or nothing: CPUs, ways and frequencies") {
   const Observed before = fixture.hardware.tree;
   Spec spec = for_cpus({.pool = "fast", .count = 2}, {a_process(10)});
   spec.cache = CacheRequest{.max = 30, .min = 30};
-  const auto without_ways = fixture.create(spec);
-  REQUIRE_FALSE(without_ways);
-  CHECK(without_ways.error().field == "/cache/max");
+  CHECK(error_of(fixture.create(spec)).field == "/cache/max");
   spec.cache = CacheRequest{.max = 2, .min = 2};
   spec.frequency = FrequencyRequest{.min = 99, .max = 99};
-  const auto without_frequency = fixture.create(spec);
-  REQUIRE_FALSE(without_frequency);
-  CHECK(without_frequency.error().field == "/pstate/min_ratio");
+  CHECK(error_of(fixture.create(spec)).field == "/pstate/min_ratio");
   spec.frequency.reset();
   REQUIRE(fixture.create(for_cpus({.pool = "fast", .count = 2})));
   spec.cpu->count = 5;
-  const auto without_cpus = fixture.create(spec);
-  REQUIRE_FALSE(without_cpus);
-  CHECK(without_cpus.error().code == ErrorCode::NotEnough);
-  CHECK(without_cpus.error().field == "/cpu/count");
+  const Error without_cpus = error_of(fixture.create(spec));
+  CHECK(without_cpus.code == ErrorCode::NotEnough);
+  CHECK(without_cpus.field == "/cpu/count");
   CHECK(fixture.hardware.tree == before);
   CHECK(fixture.state().workloads.size() == 1);
   // More than the pool ever has.
@@ -187,23 +172,18 @@ TEST_CASE("a failed write anywhere leaves nothing behind") {
 
 TEST_CASE("a change of the number keeps the granted CPUs") {
   Fixture fixture;
-  const auto workload = fixture.create(for_cpus({.pool = "fast", .count = 2}, {a_process(10)}));
-  REQUIRE(workload);
-  const auto grown = fixture.patch(workload->id, {.cpu = members<CpuRequest>(R"({"count": 3})")});
-  REQUIRE(grown);
-  CHECK(grown->grant.cpu->exclusive.to_string() == "2,4,6");
+  const auto workload = value_of(fixture.create(for_cpus({.pool = "fast", .count = 2}, {a_process(10)})));
+  const auto grown = value_of(fixture.patch(workload.id, {.cpu = members<CpuRequest>(R"({"count": 3})")}));
+  CHECK(grown.grant.cpu->exclusive.to_string() == "2,4,6");
   CHECK(fixture.runs_on(10) == "2,4,6");
-  const auto shrunk = fixture.patch(workload->id, {.cpu = members<CpuRequest>(R"({"count": 1})")});
-  REQUIRE(shrunk);
-  CHECK(shrunk->grant.cpu->exclusive.size() == 1);
-  CHECK(shrunk->grant.cpu->exclusive.is_subset_of(grown->grant.cpu->exclusive));
-  const auto by_cores = fixture.patch(workload->id, {.cpu = members<CpuRequest>(R"({"cores": 1})")});
-  REQUIRE(by_cores);
-  CHECK(by_cores->grant.cpu->exclusive.size() == 2);
+  const auto shrunk = value_of(fixture.patch(workload.id, {.cpu = members<CpuRequest>(R"({"count": 1})")}));
+  CHECK(shrunk.grant.cpu->exclusive.size() == 1);
+  CHECK(shrunk.grant.cpu->exclusive.is_subset_of(grown.grant.cpu->exclusive));
+  const auto by_cores = value_of(fixture.patch(workload.id, {.cpu = members<CpuRequest>(R"({"cores": 1})")}));
+  CHECK(by_cores.grant.cpu->exclusive.size() == 2);
   // Another change keeps the CPUs, whatever else would be better now.
-  const auto renamed = fixture.patch(workload->id, {.cache = nrd::testing::max_and_min(2, 2)});
-  REQUIRE(renamed);
-  CHECK(renamed->grant.cpu == by_cores->grant.cpu);
+  const auto renamed = value_of(fixture.patch(workload.id, {.cache = nrd::testing::max_and_min(2, 2)}));
+  CHECK(renamed.grant.cpu == by_cores.grant.cpu);
 }
 
 TEST_CASE("members of a shared pool run on all its CPUs") {
@@ -229,33 +209,30 @@ TEST_CASE("a task whose cgroup lacks the CPUs is refused before anything is writ
   Fixture fixture;
   fixture.hardware.tree.cpuset.groups[{.task = a_process(10)}] = {.available = {0, 1, 2}, .parent = "/system.slice"};
   const uint64_t writes = fixture.hardware.writes;
-  const auto refused = fixture.create(for_cpus({.pool = "fast", .count = 2}, {a_process(10)}));
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::Conflict);
-  CHECK(refused.error().field == "/task_ids");
-  CHECK(refused.error().message == "task 10 cannot run on CPU 2,4: its cgroup /system.slice has CPU 0-2");
+  const Error refused = error_of(fixture.create(for_cpus({.pool = "fast", .count = 2}, {a_process(10)})));
+  CHECK(refused.code == ErrorCode::Conflict);
+  CHECK(refused.field == "/task_ids");
+  CHECK(refused.message == "task 10 cannot run on CPU 2,4: its cgroup /system.slice has CPU 0-2");
   CHECK(fixture.hardware.writes == writes);
   CHECK(fixture.create(for_cpus({.pool = "fast", .cpus = {2}}, {a_process(10)})));
 }
 
 TEST_CASE("the last CPU of a workload goes offline: the problem is reported until one is back") {
   Fixture fixture;
-  const auto workload = fixture.create(for_cpus({.pool = "fast", .count = 1}, {a_process(10)}));
-  REQUIRE(workload);
+  const auto workload = value_of(fixture.create(for_cpus({.pool = "fast", .count = 1}, {a_process(10)})));
   fixture.hardware.facts.rdt.online.remove(CpuId{2});
   fixture.writer->repair();
-  CHECK_FALSE(is_applied(fixture.state(), *workload));
+  CHECK_FALSE(is_applied(fixture.state(), workload));
   CHECK(problem_of(fixture.state()).find("all CPUs of workload 1 are offline") != std::string::npos);
   fixture.hardware.facts.rdt.online.add(CpuId{2});
   fixture.writer->repair();
   CHECK(problem_of(fixture.state()).empty());
-  CHECK(is_applied(fixture.state(), *workload));
+  CHECK(is_applied(fixture.state(), workload));
 }
 
 TEST_CASE("other software changes where a task runs: nrd restores the grant") {
   Fixture fixture;
-  const auto workload = fixture.create(for_cpus({.pool = "fast", .count = 2}, {a_process(10)}));
-  REQUIRE(workload);
+  REQUIRE(fixture.create(for_cpus({.pool = "fast", .count = 2}, {a_process(10)})));
   for (auto& [target, masks] : fixture.hardware.tree.cpuset.targets) {
     if (target.task == a_process(10)) masks.cpus = fixture.everywhere;
   }
@@ -266,11 +243,10 @@ TEST_CASE("other software changes where a task runs: nrd restores the grant") {
 
 TEST_CASE("grants survive a restart and a reboot") {
   Fixture fixture;
-  const auto workload = fixture.create(for_cpus({.pool = "fast", .count = 2}, {a_process(10)}));
-  REQUIRE(workload);
+  const auto workload = value_of(fixture.create(for_cpus({.pool = "fast", .count = 2}, {a_process(10)})));
   fixture.start();
-  CHECK(fixture.state().workloads.at(workload->id).grant == workload->grant);
-  REQUIRE(fixture.remove(workload->id));
+  CHECK(fixture.state().workloads.at(workload.id).grant == workload.grant);
+  REQUIRE(fixture.remove(workload.id));
   CHECK(fixture.runs_on(10) == "0-15");
 
   REQUIRE(fixture.create(for_cpus({.pool = "fast", .count = 2}, {a_process(10)})));
@@ -311,10 +287,9 @@ TEST_CASE("a request that a pool cannot grant is refused at its member") {
         Row{{.pool = "fast", .count = 1, .apart = {"9"}}, "/cpu/apart/0", ErrorCode::BadRequest},
         Row{{.pool = "fast", .count = 1, .level = cpuset::Level::Package}, "/cpu/level", ErrorCode::BadRequest}}) {
     CAPTURE(field);
-    const auto refused = fixture.create(for_cpus(request));
-    REQUIRE_FALSE(refused);
-    CHECK(refused.error().field == field);
-    CHECK(refused.error().code == code);
+    const Error refused = error_of(fixture.create(for_cpus(request)));
+    CHECK(refused.field == field);
+    CHECK(refused.code == code);
   }
   Spec both = for_cpus({.pool = "fast", .count = 1});
   both.core_ids = {"4"};
@@ -325,9 +300,7 @@ TEST_CASE("a request that a pool cannot grant is refused at its member") {
 TEST_CASE("without a pool nothing changes, and cpu is refused") {
   nrd::testing::TransactionFixture fixture;
   fixture.start();
-  const auto refused = fixture.create(for_cpus({.count = 1}));
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::Unsupported);
+  CHECK(error_of(fixture.create(for_cpus({.count = 1}))).code == ErrorCode::Unsupported);
 }
 
 TEST_CASE("a reload keeps grants: a change that would revoke one is refused with the workloads") {
@@ -335,10 +308,9 @@ TEST_CASE("a reload keeps grants: a change that would revoke one is refused with
   REQUIRE(fixture.create(for_cpus({.pool = "fast", .count = 2})));
   NodeConfig without = fixture.options.node;
   without.cpu_pools.front().cpus = *CpuSet::parse("4-7,10-15");
-  const auto refused = fixture.writer->reconfigure(without, ReloadMode::Apply);
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::Conflict);
-  CHECK(refused.error().message.find("workloads 1 would") != std::string::npos);
+  const Error refused = error_of(fixture.writer->reconfigure(without, ReloadMode::Apply));
+  CHECK(refused.code == ErrorCode::Conflict);
+  CHECK(refused.message.find("workloads 1 would") != std::string::npos);
   NodeConfig larger = fixture.options.node;
   larger.cpu_pools.back().cpus = CpuSet{8};
   CHECK(fixture.writer->reconfigure(larger, ReloadMode::Apply));
@@ -348,14 +320,12 @@ TEST_CASE("ways of a workload change while one of its CPUs is offline") {
   Fixture fixture;
   Spec spec = for_cpus({.pool = "fast", .count = 2}, {a_process(10)});
   spec.cache = CacheRequest{.max = 2, .min = 2};
-  const auto workload = fixture.create(spec);
-  REQUIRE(workload);
+  const auto workload = value_of(fixture.create(spec));
   fixture.hardware.facts.rdt.online.remove(CpuId{4});
   fixture.writer->repair();
-  const auto patched = fixture.patch(workload->id, {.cache = nrd::testing::max_and_min(3, 3)});
-  REQUIRE(patched);
-  CHECK(patched->grant.cpu == workload->grant.cpu);
-  CHECK(patched->grant.ways.at(CacheId{3, 0}).count() == 3);
+  const auto patched = value_of(fixture.patch(workload.id, {.cache = nrd::testing::max_and_min(3, 3)}));
+  CHECK(patched.grant.cpu == workload.grant.cpu);
+  CHECK(patched.grant.ways.at(CacheId{3, 0}).count() == 3);
 }
 
 }  // namespace nrd::cpu_pools_test

@@ -6,9 +6,7 @@
 
 namespace nrd::cpu_quotas_test {
 
-using nrd::testing::a_spec;
-using nrd::testing::members;
-using nrd::testing::NodeShape;
+using namespace nrd::testing;
 
 namespace {
 
@@ -162,27 +160,22 @@ TEST_CASE("two requests at once do not exceed the quota together") {
 
 TEST_CASE("a quota that is used up is free again with the end of a workload") {
   Fixture fixture;
-  const auto all = fixture.create_as(kAlice, for_cpus({.pool = "fast", .count = 3}));
-  REQUIRE(all);
+  const auto all = value_of(fixture.create_as(kAlice, for_cpus({.pool = "fast", .count = 3})));
   CHECK(fixture.refusal(kAlice, for_cpus({.pool = "fast", .count = 1})) ==
         "/cpu/count: alice has 3 of 3 CPUs of pools; 1 more was requested (none until one of its workloads ends)");
   fixture.start();  // as after a stop
   CHECK(fixture.refusal(kAlice, for_cpus({.pool = "fast", .count = 1})) != "");
-  REQUIRE(fixture.remove(all->id));
+  REQUIRE(fixture.remove(all.id));
   CHECK(fixture.refusal(kAlice, for_cpus({.pool = "fast", .count = 3})) == "");
 }
 
 TEST_CASE("the quota also limits what a patch adds, but not what it keeps or gives back") {
   Fixture fixture;
   const WorkloadId id = fixture.create_as(kAlice, for_cpus({.pool = "fast", .count = 2}))->id;
-  const auto larger = fixture.patch_as(kAlice, id, R"({"count": 4})");
-  REQUIRE_FALSE(larger);
-  CHECK(Fixture::text_of(larger.error()) ==
+  CHECK(Fixture::text_of(error_of(fixture.patch_as(kAlice, id, R"({"count": 4})"))) ==
         "/cpu/count: alice has 2 of 3 CPUs of pools; 2 more were requested (at most 3 CPUs)");
   CHECK(fixture.patch_as(kAlice, id, R"({"count": 3})"));
-  const auto moved = fixture.patch_as(kAlice, id, R"({"pool": "slow", "count": 1})");
-  REQUIRE_FALSE(moved);
-  CHECK(moved.error().field == "/cpu/pool");
+  CHECK(error_of(fixture.patch_as(kAlice, id, R"({"pool": "slow", "count": 1})")).field == "/cpu/pool");
 
   NodeConfig less = fixture.options.node;
   less.cpu_quotas->users.at(1001) = {.pools = {}, .count = 0};
@@ -194,28 +187,24 @@ TEST_CASE("the quota also limits what a patch adds, but not what it keeps or giv
 
 TEST_CASE("clients with other roles are not limited, and what they add to a workload counts for its user") {
   Fixture fixture;
-  const auto hers = fixture.create_as(kAlice, for_cpus({.pool = "fast", .count = 1}));
-  REQUIRE(hers);
-  CHECK(hers->spec.quota_uid == kAlice.uid);
-  REQUIRE(fixture.patch_as(std::nullopt, hers->id, R"({"count": 4})"));
+  const auto hers = value_of(fixture.create_as(kAlice, for_cpus({.pool = "fast", .count = 1})));
+  CHECK(hers.spec.quota_uid == kAlice.uid);
+  REQUIRE(fixture.patch_as(std::nullopt, hers.id, R"({"count": 4})"));
   CHECK(fixture.refusal(kAlice, for_cpus({.pool = "fast", .count = 1})) ==
         "/cpu/count: alice has 4 of 3 CPUs of pools; 1 more was requested (none until one of its workloads ends)");
   CHECK(fixture.create_as(std::nullopt, for_cpus({.pool = "slow", .count = 1}))->spec.quota_uid == std::nullopt);
 
   Spec smaller = for_cpus({.pool = "fast", .count = 1});
-  smaller.given_id = id_text(*hers);
-  const auto replaced = fixture.apply(PutWorkload{.spec = smaller});
-  REQUIRE(replaced);
-  CHECK(replaced->spec.quota_uid == kAlice.uid);
+  smaller.given_id = id_text(hers);
+  const auto replaced = value_of(fixture.apply(PutWorkload{.spec = smaller}));
+  CHECK(replaced.spec.quota_uid == kAlice.uid);
 }
 
 TEST_CASE("a workload of an administrator counts for the user that adds CPUs to it") {
   Fixture fixture;
   const WorkloadId id = fixture.create_as(std::nullopt, for_cpus({.pool = "fast", .count = 3}))->id;
   CHECK(fixture.patch_as(kBob, id, R"({"level": "l3"})")->spec.quota_uid == std::nullopt);
-  const auto too_large = fixture.patch_as(kBob, id, R"({"count": 5})");
-  REQUIRE_FALSE(too_large);
-  CHECK(Fixture::text_of(too_large.error()) ==
+  CHECK(Fixture::text_of(error_of(fixture.patch_as(kBob, id, R"({"count": 5})"))) ==
         "/cpu/count: uid 1002 has 0 of 4 CPUs of pools; 5 more were requested (at most 4 CPUs)");
   CHECK(fixture.patch_as(kBob, id, R"({"count": 4})")->spec.quota_uid == kBob.uid);
 }
@@ -235,9 +224,7 @@ TEST_CASE("without quotas no client is limited, but its workloads count as soon 
 TEST_CASE("dry runs are refused as the requests would be") {
   Fixture fixture;
   const Spec four = for_cpus({.pool = "fast", .count = 4});
-  const auto created = fixture.dry_run(CreateWorkload{.spec = four, .quota_user = kAlice});
-  REQUIRE_FALSE(created);
-  CHECK(created.error().field == "/cpu/count");
+  CHECK(error_of(fixture.dry_run(CreateWorkload{.spec = four, .quota_user = kAlice})).field == "/cpu/count");
   CHECK(fixture.dry_run(CreateWorkload{.spec = four}));
   Spec named = four;
   named.given_id = "feed";

@@ -34,9 +34,8 @@ TEST_CASE("the scope of a refused request is not the one of the next request") {
   }
   REQUIRE_FALSE(fixture.create(request(10)));
   if (restarts) fixture.start();
-  const auto next = fixture.create(request(20));
-  REQUIRE(next);
-  CHECK(next->id == WorkloadId{2});
+  const auto next = value_of(fixture.create(request(20)));
+  CHECK(next.id == WorkloadId{2});
   CHECK(fixture.hardware.tree.cpuset.targets.at(scope_of(2, 20)).cpus.to_string() == "2,4");
   CHECK(fixture.hardware.tree.cpuset.targets.at(scope_of(1, 10)).cpus == fixture.everywhere);
   CHECK(fixture.hardware.tree.cpuset.targets.at(scope_of(1, 20)).cpus == fixture.everywhere);

@@ -38,9 +38,8 @@ Spec with_share(uint32_t request, uint32_t limit = 0) {
 }
 
 Error refusal_of(CpuPoolFixture& fixture, const Spec& spec) {
-  const auto made = fixture.create(spec);
-  REQUIRE_FALSE(made);
-  return made.error();
+  const Error made = error_of(fixture.create(spec));
+  return made;
 }
 
 }  // namespace
@@ -56,10 +55,9 @@ TEST_CASE("the weight of a request is the one that systemd and Kubernetes comput
 TEST_CASE("a unit gets its share, follows a change of it, and has its own again afterwards") {
   ShareFixture fixture;
   const Observed before = fixture.hardware.tree;
-  const auto workload = fixture.create(with_share(500, 1500));
-  REQUIRE(workload);
+  const auto workload = value_of(fixture.create(with_share(500, 1500)));
   CHECK(fixture.share() == Share{.weight = 20, .quota_us = 150'000});
-  CHECK(is_applied(fixture.state(), *workload));
+  CHECK(is_applied(fixture.state(), workload));
   CHECK(fixture.hardware.tree.cpuset.targets.at(kUnit).cpus == CpuSet{8, 9});
   // Another program changes it.
   fixture.hardware.tree.cpuset.shares[kUnit].weight = 999;
@@ -68,9 +66,9 @@ TEST_CASE("a unit gets its share, follows a change of it, and has its own again 
   // After a restart.
   fixture.start();
   CHECK(fixture.share() == Share{.weight = 20, .quota_us = 150'000});
-  REQUIRE(fixture.patch(workload->id, {.cpu = members<CpuRequest>(R"({"request_milli": 1000})")}));
+  REQUIRE(fixture.patch(workload.id, {.cpu = members<CpuRequest>(R"({"request_milli": 1000})")}));
   CHECK(fixture.share() == Share{.weight = 39, .quota_us = 150'000});
-  REQUIRE(fixture.remove(workload->id));
+  REQUIRE(fixture.remove(workload.id));
   CHECK(fixture.hardware.tree == before);
   CHECK(fixture.store.baselines().cpu_shares.empty());
 }
@@ -132,13 +130,10 @@ TEST_CASE("only a dry run chooses among given CPUs") {
   CpuPoolFixture fixture;
   Spec spec = for_cpus({.pool = "fast", .count = 2, .among = *CpuSet::parse("10-15")});
   CHECK(refusal_of(fixture, spec).field == "/cpu/among");
-  const auto planned = plan::create(fixture.state(), WorkloadId{1}, spec, {});
-  REQUIRE(planned);
-  CHECK(planned->at(WorkloadId{1}).grant.cpu->exclusive == CpuSet{10, 12});
+  const auto planned = value_of(plan::create(fixture.state(), WorkloadId{1}, spec, {}));
+  CHECK(planned.at(WorkloadId{1}).grant.cpu->exclusive == CpuSet{10, 12});
   spec.cpu->among = CpuSet{10, 11};
-  const auto refused = plan::create(fixture.state(), WorkloadId{1}, spec, {});
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::NotEnough);
+  CHECK(error_of(plan::create(fixture.state(), WorkloadId{1}, spec, {})).code == ErrorCode::NotEnough);
 }
 
 TEST_CASE("the cpuset of a container runtime is read and not written") {
@@ -146,15 +141,14 @@ TEST_CASE("the cpuset of a container runtime is read and not written") {
   const Observed before = fixture.hardware.tree;
   Spec spec = for_cpus({.pool = "fast", .count = 2, .enforce = CpuRequest::Enforce::Runtime});
   spec.cgroup = kCgroup.name;
-  const auto workload = fixture.create(spec);
-  REQUIRE(workload);
+  const auto workload = value_of(fixture.create(spec));
   CHECK(fixture.hardware.tree.cpuset == before.cpuset);
-  CHECK_FALSE(is_applied(fixture.state(), *workload));
-  fixture.hardware.tree.cpuset.targets[kCgroup].cpus = workload->grant.cpu->exclusive;
+  CHECK_FALSE(is_applied(fixture.state(), workload));
+  fixture.hardware.tree.cpuset.targets[kCgroup].cpus = workload.grant.cpu->exclusive;
   fixture.writer->repair();
-  CHECK(is_applied(fixture.state(), fixture.state().workloads.at(workload->id)));
-  REQUIRE(fixture.remove(workload->id));
-  CHECK(fixture.hardware.tree.cpuset.targets.at(kCgroup).cpus == workload->grant.cpu->exclusive);
+  CHECK(is_applied(fixture.state(), fixture.state().workloads.at(workload.id)));
+  REQUIRE(fixture.remove(workload.id));
+  CHECK(fixture.hardware.tree.cpuset.targets.at(kCgroup).cpus == workload.grant.cpu->exclusive);
 }
 
 }  // namespace nrd::cpu_shares_test

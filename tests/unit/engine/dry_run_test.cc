@@ -31,10 +31,9 @@ struct DryRunFixture : CpuPoolFixture {
     start();
   }
   std::vector<std::string> changes_of(const Command& command) {
-    const auto planned = dry_run(command);
-    REQUIRE(planned);
+    const auto planned = value_of(dry_run(command));
     std::vector<std::string> texts;
-    for (const KnobChange& change : planned->changes) texts.push_back(text_of(change));
+    for (const KnobChange& change : planned.changes) texts.push_back(text_of(change));
     return texts;
   }
 };
@@ -67,10 +66,9 @@ TEST_CASE("a dry run observes what it names, is refused as the request is, and w
     CHECK(dry.error().field == real.error().field);
     CHECK(dry.error().message == real.error().message);
   }
-  const auto planned = fixture.dry_run(CreateWorkload{for_unit("feed.service")});
-  REQUIRE(planned);
-  CHECK(planned->is_new);
-  CHECK(planned->workload.grant.cpu->exclusive.to_string() == "2,4");
+  const auto planned = value_of(fixture.dry_run(CreateWorkload{for_unit("feed.service")}));
+  CHECK(planned.is_new);
+  CHECK(planned.workload.grant.cpu->exclusive.to_string() == "2,4");
   CHECK(fixture.changes_of(CreateWorkload{for_unit("feed.service")}) ==
         std::vector<std::string>{"CPUs of feed.service: 0-15, not 2,4"});
   CHECK(fixture.hardware.writes == writes);
@@ -106,9 +104,8 @@ TEST_CASE("a dry run announces that memory would move") {
 
 TEST_CASE("a dry run has the number that the workload would get") {
   DryRunFixture fixture;
-  const auto first = fixture.create(for_cpus({.pool = "fast", .cpus = {2}}));
-  REQUIRE(first);
-  REQUIRE(fixture.remove(first->id));
+  const auto first = value_of(fixture.create(for_cpus({.pool = "fast", .cpus = {2}})));
+  REQUIRE(fixture.remove(first.id));
   const CreateWorkload command{for_cpus({.pool = "fast", .cpus = {2}})};
   const WorkloadId planned = fixture.dry_run(command)->workload.id;
   CHECK(planned == fixture.apply(command)->id);

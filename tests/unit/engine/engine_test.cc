@@ -10,10 +10,7 @@
 
 namespace nrd::engine_test {
 
-using nrd::testing::a_spec;
-using nrd::testing::FakeHardware;
-using nrd::testing::FakeStore;
-using nrd::testing::NodeShape;
+using namespace nrd::testing;
 
 namespace {
 
@@ -68,9 +65,8 @@ TEST_CASE("readers see consistent states during transactions") {
     }
   });
   for (int round = 0; round < 200; ++round) {
-    const Outcome created = submit(*engine, CreateWorkload{a_spec("0-3").ways(2, 2)});
-    REQUIRE(created);
-    REQUIRE(submit(*engine, DeleteWorkload{created->workload.id}));
+    const auto created = value_of(submit(*engine, CreateWorkload{a_spec("0-3").ways(2, 2)}));
+    REQUIRE(submit(*engine, DeleteWorkload{created.workload.id}));
   }
   stop = true;
   reader.join();
@@ -97,9 +93,7 @@ TEST_CASE("a command is withdrawn after its deadline") {
   FakeStore store;
   const SystemClock clock;
   const auto engine = *Engine::start(hardware, store, clock, {.begin_deadline = std::chrono::milliseconds(-1)});
-  const Outcome outcome = submit(*engine, CreateWorkload{a_spec("0").ways(1, 1)});
-  REQUIRE_FALSE(outcome);
-  CHECK(outcome.error().code == ErrorCode::Busy);
+  CHECK(error_of(submit(*engine, CreateWorkload{a_spec("0").ways(1, 1)})).code == ErrorCode::Busy);
   CHECK(store.commits == 0);
 }
 
@@ -129,9 +123,7 @@ TEST_CASE("an engine does not start on pools that do not fit the node") {
   FakeHardware hardware({});
   FakeStore store;
   const SystemClock clock;
-  const auto engine = Engine::start(hardware, store, clock, {.node = {.pools = {.os = 12}}});
-  REQUIRE_FALSE(engine);
-  CHECK(engine.error().code == ErrorCode::BadRequest);
+  CHECK(error_of(Engine::start(hardware, store, clock, {.node = {.pools = {.os = 12}}})).code == ErrorCode::BadRequest);
 }
 
 }  // namespace nrd::engine_test

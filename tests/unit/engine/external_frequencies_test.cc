@@ -18,10 +18,9 @@ struct Fixture : TransactionFixture {
   explicit Fixture(const NodeShape& shape = {}) : TransactionFixture(shape) { start(); }
 
   WorkloadId create(const std::string& cpus = "4") {
-    const auto made =
-        TransactionFixture::create(a_spec(cpus).no_cache().frequency({.min = 12, .max = 30, .shared_domain = kAllow}));
-    REQUIRE(made);
-    return made->id;
+    const auto made = value_of(
+        TransactionFixture::create(a_spec(cpus).no_cache().frequency({.min = 12, .max = 30, .shared_domain = kAllow})));
+    return made.id;
   }
   pstate::FrequencySetting& knobs(uint32_t cpu = 4) { return hardware.tree.pstate.cpus.edit().at(CpuId{cpu}); }
   std::map<CpuId, pstate::FrequencySetting> stored() const { return store.baselines().frequencies_of_others; }

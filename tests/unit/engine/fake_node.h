@@ -15,6 +15,7 @@
 #include "tests/unit/engine/a_spec.h"
 #include "tests/unit/engine/fake_store.h"
 #include "tests/unit/engine/node_shape.h"
+#include "tests/unit/results.h"
 
 namespace nrd::testing {
 

@@ -34,10 +34,9 @@ bool is_exclusive(Fixture& fixture, WorkloadId id) {
 TEST_CASE("a class exists while it has workloads") {
   Fixture fixture;
   CHECK(fixture.hardware.tree.rdt.classes.size() == 1);
-  const auto first = fixture.create(a_spec("0").ways(2, 2));
-  REQUIRE(first);
+  const auto first = value_of(fixture.create(a_spec("0").ways(2, 2)));
   CHECK(group_names(fixture.hardware.tree.rdt) == std::set<std::string>{"COS2"});
-  REQUIRE(fixture.remove(first->id));
+  REQUIRE(fixture.remove(first.id));
   CHECK(group_names(fixture.hardware.tree.rdt).empty());
 }
 
@@ -104,10 +103,9 @@ TEST_CASE("a refusal names the foreign groups that hold all classes, and a retry
   REQUIRE(fixture.create(a_spec("0").ways(1, 1)));
   fixture.hardware.tree.rdt.foreign["k8s"] = fixture.hardware.new_group();
   fixture.hardware.tree.rdt.foreign["vm1"] = fixture.hardware.new_group();
-  const auto refused = fixture.create(a_spec("1").ways(1, 1));
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::NoClass);
-  CHECK(refused.error().message ==
+  const Error refused = error_of(fixture.create(a_spec("1").ways(1, 1)));
+  CHECK(refused.code == ErrorCode::NoClass);
+  CHECK(refused.message ==
         "every class of service is in use: the node has 4, the root class is one, and nrd uses 1; other groups hold 2: "
         "k8s, vm1");
   fixture.hardware.tree.rdt.foreign.erase("vm1");
@@ -128,19 +126,18 @@ TEST_CASE("a group with all ways that has CPUs or tasks shares the ways of a gua
   Fixture fixture;
   make_foreign(fixture, "idle", "");
   make_foreign(fixture, "elsewhere", "9");  // of the second cache
-  const auto workload = fixture.create(a_spec("0").ways(2, 2));
-  REQUIRE(workload);
-  CHECK(is_exclusive(fixture, workload->id));
+  const auto workload = value_of(fixture.create(a_spec("0").ways(2, 2)));
+  CHECK(is_exclusive(fixture, workload.id));
   rdt::Class& late = make_foreign(fixture, "k8s", "5");
   fixture.writer->repair();
-  CHECK_FALSE(is_exclusive(fixture, workload->id));
-  CHECK(sharing_groups(fixture.state(), *workload) == std::set<std::string>{"k8s"});
+  CHECK_FALSE(is_exclusive(fixture, workload.id));
+  CHECK(sharing_groups(fixture.state(), workload) == std::set<std::string>{"k8s"});
   late.ways[kFirst] = WayMask::run(0, 1);
   fixture.writer->repair();
-  CHECK(is_exclusive(fixture, workload->id));
+  CHECK(is_exclusive(fixture, workload.id));
   fixture.hardware.tree.rdt.foreign["idle"].tasks = 1;
   fixture.writer->repair();
-  CHECK(sharing_groups(fixture.state(), *workload) == std::set<std::string>{"idle"});
+  CHECK(sharing_groups(fixture.state(), workload) == std::set<std::string>{"idle"});
 }
 
 TEST_CASE("foreign_groups \"refuse\" rejects a guarantee next to such a group and grants best effort") {
@@ -148,22 +145,20 @@ TEST_CASE("foreign_groups \"refuse\" rejects a guarantee next to such a group an
   fixture.options.node.foreign_groups = ForeignGroups::Refuse;
   fixture.start();
   make_foreign(fixture, "k8s", "5");
-  const auto refused = fixture.create(a_spec("0").ways(2, 2));
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::Conflict);
-  CHECK(refused.error().message.find("k8s") != std::string::npos);
+  const Error refused = error_of(fixture.create(a_spec("0").ways(2, 2)));
+  CHECK(refused.code == ErrorCode::Conflict);
+  CHECK(refused.message.find("k8s") != std::string::npos);
   CHECK(fixture.create(a_spec("0").ways(3, 1)));
   CHECK(fixture.create(a_spec("8").ways(2, 2)));  // another cache
 }
 
 TEST_CASE("ways of an exclusive group are not granted") {
   Fixture fixture;
-  const auto workload = fixture.create(a_spec("0").ways(2, 2));
-  REQUIRE(workload);
+  const auto workload = value_of(fixture.create(a_spec("0").ways(2, 2)));
   rdt::Class& locked = fixture.hardware.tree.rdt.foreign["locked"] = fixture.hardware.new_group();
   locked.mode = rdt::GroupMode::Exclusive;
   locked.ways[kFirst] = WayMask::run(8, 3);
-  REQUIRE(fixture.remove(workload->id));
+  REQUIRE(fixture.remove(workload.id));
   CHECK(fixture.drawn(0, 0) == "########...");
   CHECK(fixture.create(a_spec("0").ways(0, 0)).error().code == ErrorCode::NotEnough);  // the shared pool is locked
   CHECK(fixture.create(a_spec("0").ways(5, 5)));
@@ -172,9 +167,8 @@ TEST_CASE("ways of an exclusive group are not granted") {
 TEST_CASE("an unreadable group affects only itself") {
   Fixture fixture;
   fixture.hardware.tree.rdt.foreign["odd"] = {.is_readable = false};
-  const auto workload = fixture.create(a_spec("0").ways(2, 2));
-  REQUIRE(workload);
-  CHECK_FALSE(is_exclusive(fixture, workload->id));  // what it fills is unknown
+  const auto workload = value_of(fixture.create(a_spec("0").ways(2, 2)));
+  CHECK_FALSE(is_exclusive(fixture, workload.id));  // what it fills is unknown
 }
 
 }  // namespace nrd::foreign_groups_test

@@ -33,9 +33,8 @@ struct Fixture {
   WorkloadId create(FrequencyRequest::Monitoring monitoring = FrequencyRequest::Monitoring::On) {
     FrequencyRequest request{.min = 12, .max = 30, .threshold = BranchMissThreshold{3}, .monitoring = monitoring};
     const std::vector<Command> commands{CreateWorkload{a_spec("4").no_cache().frequency(request)}};
-    const auto made = writer.apply(commands).front();
-    REQUIRE(made);
-    return made->workload.id;
+    const auto made = value_of(writer.apply(commands).front());
+    return made.workload.id;
   }
   void run(uint64_t misses, int samples) {
     for (int i = 0; i < samples; ++i) {
@@ -130,11 +129,10 @@ TEST_CASE("without branch counters monitoring is refused with the reason") {
   fixture.writer.repair();
   FrequencyRequest request{.threshold = BranchMissThreshold{3}};
   const std::vector<Command> commands{CreateWorkload{a_spec("4").frequency(request)}};
-  const auto refused = fixture.writer.apply(commands).front();
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::Unsupported);
-  CHECK(refused.error().field == "/pstate/ratio");
-  CHECK(refused.error().message == "no counters");
+  const Error refused = error_of(fixture.writer.apply(commands).front());
+  CHECK(refused.code == ErrorCode::Unsupported);
+  CHECK(refused.field == "/pstate/ratio");
+  CHECK(refused.message == "no counters");
 }
 
 TEST_CASE("a speed change during frozen writes persists") {

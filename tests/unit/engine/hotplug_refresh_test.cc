@@ -141,21 +141,18 @@ TEST_CASE("a change is planned without a CPU that just went offline") {
   std::promise<Outcome> promise;
   engine->submit(CreateWorkload{a_spec("5").ways(1, 1)},
                  [&promise](Outcome outcome) { promise.set_value(std::move(outcome)); });
-  const Outcome outcome = promise.get_future().get();
-  REQUIRE_FALSE(outcome);
-  CHECK(outcome.error().code == ErrorCode::BadRequest);
+  CHECK(error_of(promise.get_future().get()).code == ErrorCode::BadRequest);
   CHECK_FALSE(engine->state()->facts.rdt.online.contains(CpuId{5}));
 }
 
 TEST_CASE("a CPU that went offline and online between two observations is no drift") {
   TransactionFixture fixture;
   fixture.start();
-  const auto made = fixture.create(a_spec("4-5").ways(2, 2));
-  REQUIRE(made);
+  const auto made = value_of(fixture.create(a_spec("4-5").ways(2, 2)));
   for (auto& [clos, group] : fixture.hardware.tree.rdt.classes) group.cpus.remove(CpuId{5});
   fixture.hardware.tree.rdt.classes.at(ClosId{0}).cpus.add(CpuId{5});
   CHECK(fixture.writer->serve_hotplug({5}));
-  CHECK(fixture.cpus(made->grant.clos.value) == "4-5");
+  CHECK(fixture.cpus(made.grant.clos.value) == "4-5");
   CHECK(fixture.state().health.drift_repairs == 0);
 }
 

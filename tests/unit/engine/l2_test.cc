@@ -3,6 +3,9 @@
 #include "tests/unit/engine/fixtures.h"
 
 namespace nrd::l2_test {
+
+using nrd::testing::error_of;
+using nrd::testing::value_of;
 namespace {
 
 using testing::a_spec;
@@ -45,63 +48,58 @@ TEST_CASE("L2 ways are granted together with L3 ways, persist, and are released"
   const Observed before = fixture.hardware.tree;
   Spec spec = Fixture::asking("4-5,7", 4);
   spec.cache = CacheRequest{2, 2};
-  const auto workload = fixture.create(spec);
-  REQUIRE(workload);
-  CHECK(workload->grant.pool == Pool::Guarantee);
-  CHECK(workload->grant.ways.size() == 3);
+  const auto workload = value_of(fixture.create(spec));
+  CHECK(workload.grant.pool == Pool::Guarantee);
+  CHECK(workload.grant.ways.size() == 3);
   CHECK(fixture.drawn(2, 0) == ".##........");
   CHECK(fixture.drawn_l2(2, 2) == "............####");
   CHECK(fixture.drawn_l2(2, 3) == "............####");
   CHECK(fixture.drawn_l2(2, 1) == "################");
   CHECK(fixture.drawn_l2(0, 2) == "############....");
   CHECK(fixture.drawn_l2(0, 1) == "################");
-  CHECK(is_applied(fixture.state(), *workload));
+  CHECK(is_applied(fixture.state(), workload));
   fixture.start();
-  CHECK(fixture.state().workloads.at(workload->id) == *workload);
+  CHECK(fixture.state().workloads.at(workload.id) == workload);
   CHECK(fixture.drawn_l2(2, 2) == "............####");
-  REQUIRE(fixture.remove(workload->id));
+  REQUIRE(fixture.remove(workload.id));
   CHECK(fixture.hardware.tree == before);
 }
 
 TEST_CASE("a workload with L2 ways alone has a class without granted L3 ways") {
   Fixture fixture;
   REQUIRE(fixture.create(a_spec("4").ways(2, 2)));
-  const auto workload = fixture.create(Fixture::asking("6", 4));
-  REQUIRE(workload);
-  CHECK(workload->grant.pool == Pool::Guarantee);
-  CHECK_FALSE(workload->spec.cache);
+  const auto workload = value_of(fixture.create(Fixture::asking("6", 4)));
+  CHECK(workload.grant.pool == Pool::Guarantee);
+  CHECK_FALSE(workload.spec.cache);
   CHECK(fixture.cpus(3) == "6");
   CHECK(fixture.drawn_l2(3, 3) == "............####");
   CHECK(fixture.drawn(3, 0) == fixture.drawn(0, 0));
   CHECK(fixture.drawn(3, 0) == "...########");
   fixture.start();
-  CHECK(fixture.state().workloads.at(workload->id) == *workload);
+  CHECK(fixture.state().workloads.at(workload.id) == workload);
 }
 
 TEST_CASE("a workload without L2 ways avoids the granted ones") {
   Fixture fixture;
-  const auto neighbour = fixture.create(a_spec("5").ways(2, 2));
-  REQUIRE(neighbour);
+  const auto neighbour = value_of(fixture.create(a_spec("5").ways(2, 2)));
   CHECK(fixture.drawn_l2(2, 2) == "################");
-  const auto workload = fixture.create(Fixture::asking("4", 6));
-  REQUIRE(workload);
+  const auto workload = value_of(fixture.create(Fixture::asking("4", 6)));
   CHECK(fixture.drawn_l2(3, 2) == "..........######");
   CHECK(fixture.drawn_l2(2, 2) == "##########......");
   CHECK(fixture.drawn_l2(0, 2) == "##########......");
-  CHECK(is_applied(fixture.state(), fixture.state().workloads.at(neighbour->id)));
-  REQUIRE(fixture.remove(workload->id));
+  CHECK(is_applied(fixture.state(), fixture.state().workloads.at(neighbour.id)));
+  REQUIRE(fixture.remove(workload.id));
   CHECK(fixture.drawn_l2(2, 2) == "################");
 }
 
 TEST_CASE("ways of one L2 cache are granted once") {
   Fixture fixture;
   REQUIRE(fixture.create(Fixture::asking("4", 9)));
-  const auto refused = fixture.create(Fixture::asking("5", 7));
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::NotEnough);
-  CHECK(refused.error().field == "/l2/ways");
-  CHECK(refused.error().message.find("L2 cache 2") != std::string::npos);
-  CHECK(refused.error().allowed == "at most 6");
+  const Error refused = error_of(fixture.create(Fixture::asking("5", 7)));
+  CHECK(refused.code == ErrorCode::NotEnough);
+  CHECK(refused.field == "/l2/ways");
+  CHECK(refused.message.find("L2 cache 2") != std::string::npos);
+  CHECK(refused.allowed == "at most 6");
   REQUIRE(fixture.create(Fixture::asking("5", 6)));
   CHECK(fixture.drawn_l2(0, 2) == "#...............");
   CHECK(fixture.drawn_l2(3, 2) == ".######.........");
@@ -109,23 +107,21 @@ TEST_CASE("ways of one L2 cache are granted once") {
 
 TEST_CASE("a PATCH adds, changes and removes L2 ways") {
   Fixture fixture;
-  const auto workload = fixture.create(a_spec("4").ways(3, 1));
-  REQUIRE(workload);
-  const WayMask l3 = workload->grant.ways.at(CacheId{3, 0});
-  REQUIRE(fixture.patch(workload->id, l2_ways(3)));
+  const auto workload = value_of(fixture.create(a_spec("4").ways(3, 1)));
+  const WayMask l3 = workload.grant.ways.at(CacheId{3, 0});
+  REQUIRE(fixture.patch(workload.id, l2_ways(3)));
   CHECK(fixture.drawn_l2(2, 2) == ".............###");
-  REQUIRE(fixture.patch(workload->id, l2_ways(5)));
+  REQUIRE(fixture.patch(workload.id, l2_ways(5)));
   CHECK(fixture.drawn_l2(2, 2) == "...........#####");
-  CHECK(fixture.state().workloads.at(workload->id).grant.ways.at(CacheId{3, 0}) == l3);
-  REQUIRE(fixture.patch(workload->id, without_l2()));
+  CHECK(fixture.state().workloads.at(workload.id).grant.ways.at(CacheId{3, 0}) == l3);
+  REQUIRE(fixture.patch(workload.id, without_l2()));
   CHECK(fixture.drawn_l2(2, 2) == "################");
   SpecPatch without_cache = l2_ways(2);
   without_cache.cache = testing::removed<CacheRequest>();
-  const auto l2_only = fixture.patch(workload->id, without_cache);
-  REQUIRE(l2_only);
-  CHECK(l2_only->grant.pool == Pool::Guarantee);
-  CHECK(l2_only->grant.ways.size() == 1);
-  CHECK(fixture.patch(workload->id, without_l2()).error().field == "/l2");
+  const auto l2_only = value_of(fixture.patch(workload.id, without_cache));
+  CHECK(l2_only.grant.pool == Pool::Guarantee);
+  CHECK(l2_only.grant.ways.size() == 1);
+  CHECK(fixture.patch(workload.id, without_l2()).error().field == "/l2");
 }
 
 TEST_CASE("best effort resizes on L3 only") {
@@ -134,36 +130,34 @@ TEST_CASE("best effort resizes on L3 only") {
   fixture.start();
   Spec spec = Fixture::asking("4", 4);
   spec.cache = CacheRequest{3, 1};
-  const auto first = fixture.create(spec);
-  REQUIRE(first);
+  const auto first = value_of(fixture.create(spec));
   const auto second = fixture.create(a_spec("5").ways(2, 2));
   const auto third = fixture.create(a_spec("6").ways(3, 2));
   REQUIRE(second);
   REQUIRE(third);
-  CHECK(fixture.state().workloads.at(first->id).grant.ways.at(CacheId{3, 0}).count() == 1);
+  CHECK(fixture.state().workloads.at(first.id).grant.ways.at(CacheId{3, 0}).count() == 1);
   CHECK(fixture.drawn_l2(2, 2) == "............####");
   REQUIRE(fixture.remove(third->id));
-  CHECK(fixture.state().workloads.at(first->id).grant.ways.at(CacheId{3, 0}).count() == 3);
+  CHECK(fixture.state().workloads.at(first.id).grant.ways.at(CacheId{3, 0}).count() == 3);
   CHECK(fixture.drawn_l2(2, 2) == "............####");
 }
 
 TEST_CASE("code gets its own L2 ways where L2 has CDP") {
   Fixture fixture(true);
-  const auto workload = fixture.create(Fixture::asking("4", 5, 2));
-  REQUIRE(workload);
+  const auto workload = value_of(fixture.create(Fixture::asking("4", 5, 2)));
   const auto split = fixture.hardware.tree.rdt.split_of(ClosId{2}, l2(2));
   REQUIRE(split);
   CHECK(testing::picture(split->code, 16) == "...........##...");
   CHECK(testing::picture(split->data, 16) == ".............###");
   CHECK(fixture.create(Fixture::asking("8", 5, 5)).error().field == "/l2/code");
-  REQUIRE(fixture.patch(workload->id, l2_ways(6)));
-  CHECK(fixture.state().workloads.at(workload->id).spec.l2 == L2Request{.ways = 6, .code = 2});
+  REQUIRE(fixture.patch(workload.id, l2_ways(6)));
+  CHECK(fixture.state().workloads.at(workload.id).spec.l2 == L2Request{.ways = 6, .code = 2});
   SpecPatch joined;
   joined.l2 = testing::members<L2Request>(R"({"code": null})");
-  REQUIRE(fixture.patch(workload->id, joined));
+  REQUIRE(fixture.patch(workload.id, joined));
   CHECK_FALSE(fixture.hardware.tree.rdt.split_of(ClosId{2}, l2(2)));
   joined.l2 = testing::members<L2Request>(R"({"code": 2})");
-  REQUIRE(fixture.patch(workload->id, joined));
+  REQUIRE(fixture.patch(workload.id, joined));
   fixture.hardware.facts.rdt.levels.at(2).cat->cdp = false;
   fixture.start();
   CHECK(problem_of(fixture.state()).find("cdpl2") != std::string::npos);
@@ -178,18 +172,16 @@ TEST_CASE("impossible L2 requests are refused") {
   CHECK(fixture.create(shared).error().field == "/l2");
   testing::TransactionFixture without;
   without.start();
-  const auto refused = without.create(Fixture::asking("4", 2));
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::Unsupported);
-  CHECK(refused.error().field == "/l2");
+  const Error refused = error_of(without.create(Fixture::asking("4", 2)));
+  CHECK(refused.code == ErrorCode::Unsupported);
+  CHECK(refused.field == "/l2");
 }
 
 TEST_CASE("a boot without L2 allocation is reported and affects nothing else") {
   Fixture fixture;
   Spec spec = Fixture::asking("4", 4);
   spec.cache = CacheRequest{2, 2};
-  const auto workload = fixture.create(spec);
-  REQUIRE(workload);
+  const auto workload = value_of(fixture.create(spec));
   fixture.hardware.reboot("boot-2");
   fixture.hardware.facts.rdt.levels.at(2).cat.reset();
   for (auto& [clos, group] : fixture.hardware.tree.rdt.classes) {
@@ -198,8 +190,8 @@ TEST_CASE("a boot without L2 allocation is reported and affects nothing else") {
   fixture.start();
   CHECK(fixture.drawn(2, 0) == ".##........");
   CHECK(problem_of(fixture.state()).find("no longer allocates") != std::string::npos);
-  CHECK_FALSE(is_applied(fixture.state(), *workload));
-  REQUIRE(fixture.patch(workload->id, without_l2()));
+  CHECK_FALSE(is_applied(fixture.state(), workload));
+  REQUIRE(fixture.patch(workload.id, without_l2()));
   CHECK(problem_of(fixture.state()).empty());
 }
 
@@ -210,33 +202,31 @@ TEST_CASE("an L2 cache whose CPUs are offline keeps its grant") {
   Spec spec = Fixture::asking("4,6", 4);
   spec.tasks = {task};
   spec.task_cpus = {4};
-  const auto workload = fixture.create(spec);
-  REQUIRE(workload);
+  const auto workload = value_of(fixture.create(spec));
   const NodeFacts all = fixture.hardware.facts;
   rdt::Node& node = fixture.hardware.facts.rdt;
   node.online -= CpuSet{6, 7};
   node.levels.at(3).caches.edit().at(CacheId{3, 0}) -= CpuSet{6, 7};
   node.levels.at(2).caches.edit().erase(l2(3));
   fixture.writer->repair();
-  CHECK(is_applied(fixture.state(), fixture.state().workloads.at(workload->id)));
+  CHECK(is_applied(fixture.state(), fixture.state().workloads.at(workload.id)));
   fixture.hardware.tasks.clear();
   fixture.writer->reap_tasks();
-  CHECK(fixture.state().workloads.at(workload->id).spec.tasks.empty());
+  CHECK(fixture.state().workloads.at(workload.id).spec.tasks.empty());
   fixture.hardware.facts = all;
   fixture.writer->repair();
   CHECK(fixture.drawn_l2(2, 3) == "............####");
-  CHECK(is_applied(fixture.state(), fixture.state().workloads.at(workload->id)));
+  CHECK(is_applied(fixture.state(), fixture.state().workloads.at(workload.id)));
   CHECK(fixture.state().health.drift_repairs == 0);
 }
 
 TEST_CASE("a request after a CPU went offline is planned for the online CPUs") {
   Fixture fixture;
-  const auto workload = fixture.create(Fixture::asking("4,6", 4));
-  REQUIRE(workload);
+  const auto workload = value_of(fixture.create(Fixture::asking("4,6", 4)));
   fixture.hardware.facts.rdt.online -= CpuSet{6, 7};
   fixture.hardware.facts.rdt.levels.at(2).caches.edit().erase(l2(3));
   fixture.hardware.fail_at_write = fixture.hardware.writes + 1;
-  REQUIRE(fixture.remove(workload->id));
+  REQUIRE(fixture.remove(workload.id));
   CHECK(fixture.state().health.hardware_problem.empty());
   fixture.hardware.facts.rdt.online.remove(CpuId{5});
   fixture.hardware.fail_at_write = fixture.hardware.writes + 1;
@@ -255,11 +245,10 @@ TEST_CASE("a task without ways on a cache avoids granted ways") {
   spec.task_cpus = {4};
   REQUIRE(fixture.create(spec));
   CHECK(fixture.drawn(2, 1) == "###########");
-  const auto workload = fixture.create(a_spec("12").ways(3, 3));
-  REQUIRE(workload);
+  const auto workload = value_of(fixture.create(a_spec("12").ways(3, 3)));
   CHECK(fixture.drawn(2, 1) == fixture.drawn(0, 1));
   CHECK(fixture.drawn(2, 1) == "....#######");
-  REQUIRE(fixture.remove(workload->id));
+  REQUIRE(fixture.remove(workload.id));
   CHECK(fixture.drawn(2, 1) == "###########");
 }
 

@@ -7,6 +7,8 @@
 
 namespace nrd::low_noise_test {
 
+using nrd::testing::value_of;
+
 using Kind = nrd::cpuset::NoiseSource::Kind;
 
 namespace {
@@ -215,9 +217,8 @@ TEST_CASE("a request for CPUs writes no noise") {
   const uint64_t writes = fixture.hardware.writes;
   Spec spec;
   spec.cpu = CpuRequest{.pool = "fast", .count = 2};
-  const auto workload = fixture.create(spec);
-  REQUIRE(workload);
-  REQUIRE(fixture.remove(workload->id));
+  const auto workload = value_of(fixture.create(spec));
+  REQUIRE(fixture.remove(workload.id));
   CHECK(fixture.hardware.writes == writes);
   CHECK(fixture.places() == kQuiet);
 }

@@ -107,9 +107,8 @@ TEST_CASE("a change of CPUs to another node holds once memory has moved there") 
   const auto patched = fixture.request(PatchWorkload{made->workload.id, patch_of(R"({"cpus": "12"})")});
   REQUIRE(patched->operation);
   CHECK(cpus_of(patched->workload) == CpuSet{2, 3});
-  const auto second = fixture.request(PatchWorkload{made->workload.id, patch_of(R"({"cpus": "13"})")});
-  REQUIRE_FALSE(second);
-  CHECK(second.error().code == ErrorCode::Conflict);
+  CHECK(error_of(fixture.request(PatchWorkload{made->workload.id, patch_of(R"({"cpus": "13"})")})).code ==
+        ErrorCode::Conflict);
   fixture.hardware.open_memory_gate();
   fixture.finish_memory_change();
   const Workload& workload = fixture.state().workloads.at(made->workload.id);
@@ -175,9 +174,7 @@ TEST_CASE("operations run one at a time, and no cpuset is written meanwhile") {
   MoveFixture fixture;
   fixture.hardware.is_memory_gate_closed = true;
   const auto first = fixture.request(CreateWorkload{asking("2-3")});
-  const auto blocked = fixture.request(CreateWorkload{of_cgroup(asking("4-5"))});
-  REQUIRE_FALSE(blocked);
-  CHECK(blocked.error().code == ErrorCode::Busy);
+  CHECK(error_of(fixture.request(CreateWorkload{of_cgroup(asking("4-5"))})).code == ErrorCode::Busy);
   CHECK(fixture.create(for_cpus({.pool = "fast", .cpus = CpuSet{6}}, {a_process(20)})));  // it writes no cpuset
   fixture.hardware.open_memory_gate();
   fixture.finish_memory_change();
@@ -195,9 +192,7 @@ TEST_CASE("an operation that waits is cancelled with its workload, and one that 
   REQUIRE(waiting->operation);
   CHECK(fixture.move(waiting).state == State::Waiting);
   // The kernel would let the write wait for the pages.
-  const auto deleted = fixture.remove(unit->id);
-  REQUIRE_FALSE(deleted);
-  CHECK(deleted.error().code == ErrorCode::Busy);
+  CHECK(error_of(fixture.remove(unit->id)).code == ErrorCode::Busy);
   fixture.hardware.tree.cpuset.targets[kCgroup] = {};  // has ended
   fixture.hardware.tree.cpuset.memory.erase(kCgroup);
   fixture.writer->repair();
@@ -233,9 +228,8 @@ TEST_CASE("only so many operations wait") {
     observed.memory[target] = {.nodes = kBoth, .is_used = true};
     Spec spec = for_cpus({.pool = "common"});
     spec.cgroup = target.name;
-    const auto made = fixture.create(spec);
-    REQUIRE(made);
-    workloads.push_back(made->id);
+    const auto made = value_of(fixture.create(spec));
+    workloads.push_back(made.id);
   }
   fixture.hardware.is_memory_gate_closed = true;
   for (const WorkloadId id : workloads) {
@@ -249,9 +243,7 @@ TEST_CASE("migrate without memory near the CPUs is refused at its member") {
   MoveFixture fixture;
   Spec spec = asking("2-3");
   spec.cpu->memory = CpuRequest::Memory::Any;
-  const auto refused = fixture.create(spec);
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().field == "/cpu/migrate");
+  CHECK(error_of(fixture.create(spec)).field == "/cpu/migrate");
 }
 
 }  // namespace nrd::memory_changes_test

@@ -16,9 +16,7 @@
 
 namespace nrd::owner_watcher_test {
 
-using nrd::testing::a_spec;
-using nrd::testing::FakeHardware;
-using nrd::testing::FakeStore;
+using namespace nrd::testing;
 
 namespace {
 
@@ -84,11 +82,10 @@ struct Fixture {
 TEST_CASE("allocations of a process are released when it is killed") {
   const auto owners = *OwnerWatcher::start();
   Child child;
-  const auto owner = owners->identify(child.pid());
-  REQUIRE(owner);
+  const auto owner = value_of(owners->identify(child.pid()));
   std::promise<void> ended;
   std::atomic<int> calls{0};
-  owners->watch(*owner, &owners, [&] {
+  owners->watch(owner, &owners, [&] {
     if (++calls == 1) ended.set_value();
     return true;
   });
@@ -102,11 +99,10 @@ TEST_CASE("allocations of a process are released when it is killed") {
 
 TEST_CASE("a process with a reused number is not taken for the owner") {
   const auto owners = *OwnerWatcher::start();
-  const auto living = owners->identify(::getpid());
-  REQUIRE(living);
-  Owner older = *living;
+  const auto living = value_of(owners->identify(::getpid()));
+  Owner older = living;
   --older.start;
-  Owner other_boot = *living;
+  Owner other_boot = living;
   other_boot.boot_id = "another";
   for (const Owner& owner : {older, other_boot}) {
     std::promise<void> ended;
@@ -133,17 +129,16 @@ TEST_CASE("a failed release is retried") {
 TEST_CASE("a process with many allocations costs one descriptor") {
   const auto owners = *OwnerWatcher::start();
   Child child;
-  const auto owner = owners->identify(child.pid());
-  REQUIRE(owner);
+  const auto owner = value_of(owners->identify(child.pid()));
   std::atomic<int> calls{0};
   std::promise<void> ended;
   for (int time = 0; time < 100; ++time) {
-    owners->watch(*owner, &owners, [&] {
+    owners->watch(owner, &owners, [&] {
       ++calls;
       return true;
     });
   }
-  owners->watch(*owner, &calls, [&] {
+  owners->watch(owner, &calls, [&] {
     ended.set_value();
     return true;
   });
@@ -161,22 +156,20 @@ TEST_CASE("a missing process cannot be an owner") {
     gone = child.pid();
   }
   for (const pid_t pid : {gone, 0, -1}) {
-    const auto refused = owners->identify(pid);
-    REQUIRE_FALSE(refused);
-    CHECK(refused.error().code == ErrorCode::BadRequest);
-    CHECK(refused.error().field == "/owner/pid");
+    const Error refused = error_of(owners->identify(pid));
+    CHECK(refused.code == ErrorCode::BadRequest);
+    CHECK(refused.field == "/owner/pid");
   }
 }
 
 TEST_CASE("a workload is deleted when its owner exits, and other workloads stay") {
   Fixture fixture;
   REQUIRE(fixture.created);
-  const Outcome neighbour = submit(*fixture.engine, CreateWorkload{a_spec("4").ways(1, 1)});
-  REQUIRE(neighbour);
+  const auto neighbour = value_of(submit(*fixture.engine, CreateWorkload{a_spec("4").ways(1, 1)}));
   end_with_owner(*fixture.engine, *fixture.owners, *fixture.created->workload.spec.owner);
   fixture.child.end();
   CHECK(wait_until([&] { return !fixture.engine->state()->workloads.contains(fixture.created->workload.id); }));
-  CHECK(fixture.engine->state()->workloads.contains(neighbour->workload.id));
+  CHECK(fixture.engine->state()->workloads.contains(neighbour.workload.id));
   fixture.owners->stop();
 }
 

@@ -8,7 +8,7 @@
 
 namespace nrd::policy_test {
 
-using nrd::testing::a_spec;
+using namespace nrd::testing;
 
 namespace {
 
@@ -50,12 +50,11 @@ SpecPatch to_policy(const std::string& name, std::optional<uint32_t> ways = {}) 
 
 TEST_CASE("a policy overrides other fields of the request") {
   Fixture fixture;
-  const auto workload = fixture.create("4", "gold", CacheRequest{0, 0});
-  REQUIRE(workload);
-  CHECK(workload->spec.policy == "gold");
-  CHECK(workload->spec.cache == CacheRequest{2, 2});
-  CHECK(workload->spec.frequency == at_most(30));
-  CHECK(workload->grant.pool == Pool::Guarantee);
+  const auto workload = value_of(fixture.create("4", "gold", CacheRequest{0, 0}));
+  CHECK(workload.spec.policy == "gold");
+  CHECK(workload.spec.cache == CacheRequest{2, 2});
+  CHECK(workload.spec.frequency == at_most(30));
+  CHECK(workload.grant.pool == Pool::Guarantee);
 }
 
 TEST_CASE("fields that a policy does not set come from the request") {
@@ -66,11 +65,10 @@ TEST_CASE("fields that a policy does not set come from the request") {
 
 TEST_CASE("an unknown policy is refused with the known names") {
   Fixture fixture;
-  const auto refused = fixture.create("4", "golden");
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::NoSuchPolicy);
-  CHECK(refused.error().subject == "golden");
-  CHECK(refused.error().allowed == "gold, large, narrow, silver, slow");
+  const Error refused = error_of(fixture.create("4", "golden"));
+  CHECK(refused.code == ErrorCode::NoSuchPolicy);
+  CHECK(refused.subject == "golden");
+  CHECK(refused.allowed == "gold, large, narrow, silver, slow");
   fixture.options.node.policies = nullptr;
   fixture.start();
   CHECK(fixture.create("4", "gold").error().code == ErrorCode::NoSuchPolicy);
@@ -89,10 +87,9 @@ TEST_CASE("a refused policy value is attributed to the policy field") {
 
 TEST_CASE("a refused request value next to a policy keeps its own field") {
   Fixture fixture;
-  const auto refused = fixture.create("4", "slow", CacheRequest{9, 9});
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().field == "/cache/max");
-  CHECK(refused.error().message == "9 ways, but the guarantee pool has 5");
+  const Error refused = error_of(fixture.create("4", "slow", CacheRequest{9, 9}));
+  CHECK(refused.field == "/cache/max");
+  CHECK(refused.message == "9 ways, but the guarantee pool has 5");
 }
 
 TEST_CASE("repeating a workload's policy changes nothing") {
@@ -114,10 +111,9 @@ TEST_CASE("repeating a workload's policy changes nothing") {
 TEST_CASE("a new policy replaces all values of the old one") {
   Fixture fixture;
   const auto workload = fixture.create("4", "gold");
-  const auto silver = fixture.patch(workload->id, to_policy("silver"));
-  REQUIRE(silver);
-  CHECK(silver->spec.cache == CacheRequest{3, 1});
-  CHECK_FALSE(silver->spec.frequency);
+  const auto silver = value_of(fixture.patch(workload->id, to_policy("silver")));
+  CHECK(silver.spec.cache == CacheRequest{3, 1});
+  CHECK_FALSE(silver.spec.frequency);
   const auto slow = fixture.patch(workload->id, to_policy("slow"));
   CHECK_FALSE(slow->spec.cache);
   CHECK(fixture.patch(workload->id, to_policy("large")).error().field == "/policy");
@@ -132,10 +128,9 @@ TEST_CASE("explicit ways end a policy unless they equal its ways") {
   CHECK(fixture.patch(workload->id, same)->spec.policy == "silver");
   SpecPatch own;
   own.cache = testing::members<CacheRequest>(R"({"min": 2})");
-  const auto patched = fixture.patch(workload->id, own);
-  REQUIRE(patched);
-  CHECK(patched->spec.policy.empty());
-  CHECK(patched->spec.cache == CacheRequest{3, 2});
+  const auto patched = value_of(fixture.patch(workload->id, own));
+  CHECK(patched.spec.policy.empty());
+  CHECK(patched.spec.cache == CacheRequest{3, 2});
 }
 
 TEST_CASE("a grant outlives the removal of its policy") {

@@ -2,7 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/unit/results.h"
+
 namespace nrd::pools_test {
+
+using nrd::testing::error_of;
 namespace {
 
 std::string drawn(const PoolPartition& layout, unsigned ways) {
@@ -48,9 +52,7 @@ TEST_CASE("configured pool sizes win and the guarantee pool gets the rest") {
 
 TEST_CASE("sizes that do not fit are refused with the numbers") {
   const rdt::Cat cat{.classes = 16, .ways = 11, .min_ways = 2, .shareable = {}};
-  const Result<PoolPartition> too_much = plan_layout(cat, {.os = 2, .guarantee = 10, .besteffort = 7, .shared = 2});
-  REQUIRE_FALSE(too_much);
-  CHECK(too_much.error().message ==
+  CHECK(error_of(plan_layout(cat, {.os = 2, .guarantee = 10, .besteffort = 7, .shared = 2})).message ==
         "cache_pools: os 2 + guarantee 10 + besteffort 7 + shared 2 + infra 0 = 21 ways, but each L3 cache has 11");
   CHECK_FALSE(plan_layout(cat, {.os = 1, .guarantee = {}, .besteffort = {}, .shared = {}}));
   CHECK_FALSE(plan_layout(cat, {.os = {}, .guarantee = {}, .besteffort = {}, .shared = 1}));

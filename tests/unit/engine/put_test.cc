@@ -75,18 +75,16 @@ TEST_CASE("a put keeps to its source, its conditions and its owner") {
             .code == ErrorCode::Stale);
   CHECK(fixture.put(a_spec("4").ways(1, 1), {.origin = "FILE", .only = Owner{.pid = 1}}).error().code ==
         ErrorCode::IdTaken);
-  const auto forced = fixture.put(a_spec("4").ways(1, 1), {.is_forced = true});
-  REQUIRE(forced);
-  CHECK(forced->workload.origin == "FILE");
+  const auto forced = value_of(fixture.put(a_spec("4").ways(1, 1), {.is_forced = true}));
+  CHECK(forced.workload.origin == "FILE");
 }
 
 TEST_CASE("a name belongs to one workload") {
   Fixture fixture;
   REQUIRE(fixture.put(named(a_spec("4").ways(2, 2), "a")));
   CHECK(fixture.create(named(a_spec("5").ways(1, 1), "a")).error().code == ErrorCode::NameTaken);
-  const auto other = fixture.create(named(a_spec("5").ways(1, 1), "b"));
-  REQUIRE(other);
-  CHECK(fixture.patch(other->id, {.name = "a"}).error().code == ErrorCode::NameTaken);
+  const auto other = value_of(fixture.create(named(a_spec("5").ways(1, 1), "b")));
+  CHECK(fixture.patch(other.id, {.name = "a"}).error().code == ErrorCode::NameTaken);
   CHECK(fixture.put(named(a_spec("4").ways(2, 2), "a")));
 }
 
@@ -94,15 +92,14 @@ TEST_CASE("a patch merges labels and refuses too many") {
   Fixture fixture;
   Spec spec = a_spec("4").ways(2, 2);
   spec.labels = {{"team", "trading"}, {"rack", "r1"}};
-  const auto made = fixture.create(spec);
-  REQUIRE(made);
+  const auto made = value_of(fixture.create(spec));
   SpecPatch patch;
   patch.labels = std::map<std::string, std::optional<std::string>>{{"rack", std::nullopt}, {"slot", "3"}};
-  CHECK(fixture.patch(made->id, patch)->spec.labels == Labels{{"team", "trading"}, {"slot", "3"}});
+  CHECK(fixture.patch(made.id, patch)->spec.labels == Labels{{"team", "trading"}, {"slot", "3"}});
   for (int i = 0; i < 40; ++i) (**patch.labels)["k" + std::to_string(i)] = "";
-  CHECK(fixture.patch(made->id, patch).error().field == "/labels");
+  CHECK(fixture.patch(made.id, patch).error().field == "/labels");
   patch.labels = std::optional<std::map<std::string, std::optional<std::string>>>();
-  CHECK(fixture.patch(made->id, patch)->spec.labels.empty());
+  CHECK(fixture.patch(made.id, patch)->spec.labels.empty());
 }
 
 TEST_CASE("a node keeps no more workloads than one answer can list") {

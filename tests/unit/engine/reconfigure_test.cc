@@ -4,7 +4,7 @@
 
 namespace nrd::reconfigure_test {
 
-using nrd::testing::a_spec;
+using namespace nrd::testing;
 
 namespace {
 
@@ -23,15 +23,14 @@ NodeConfig pools(unsigned os, unsigned guarantee, unsigned besteffort, unsigned 
 
 TEST_CASE("new pools serve new workloads, and workloads in place keep their ways") {
   Fixture fixture;
-  const auto first = fixture.create(a_spec("0").ways(5, 5));
-  REQUIRE(first);
+  const auto first = value_of(fixture.create(a_spec("0").ways(5, 5)));
   CHECK_FALSE(fixture.create(a_spec("1").ways(2, 2)));
   const Observed before = fixture.hardware.tree;
   const uint64_t commits = fixture.store.records.revision;
   REQUIRE(fixture.apply_config(pools(1, 8, 0, 2)));
   CHECK(fixture.hardware.tree == before);
   CHECK(fixture.store.records.revision == commits);
-  CHECK(fixture.state().workloads.at(first->id) == *first);
+  CHECK(fixture.state().workloads.at(first.id) == first);
   CHECK(fixture.create(a_spec("1").ways(3, 3)));
   CHECK(fixture.drawn(2, 0) == ".#####.....");
   CHECK(fixture.drawn(3, 0) == "......###..");
@@ -41,13 +40,12 @@ TEST_CASE("a pool that would lose granted ways is refused with workloads and num
   Fixture fixture;
   REQUIRE(fixture.create(a_spec("0").ways(3, 3)));
   REQUIRE(fixture.create(a_spec("1").ways(2, 2)));
-  const auto refused = fixture.apply_config(pools(1, 2, 3, 2));
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::Conflict);
-  CHECK(refused.error().field == "cache_pools.guarantee");
-  CHECK(refused.error().message ==
+  const Error refused = error_of(fixture.apply_config(pools(1, 2, 3, 2)));
+  CHECK(refused.code == ErrorCode::Conflict);
+  CHECK(refused.field == "cache_pools.guarantee");
+  CHECK(refused.message ==
         "cache_pools: guarantee would have ways 1-2, but needs 5 (ways 1-5) for workloads 1 (ways 1-3), 2 (ways 4-5)");
-  CHECK(refused.error().allowed == "guarantee with ways 1-5; or delete these workloads first");
+  CHECK(refused.allowed == "guarantee with ways 1-5; or delete these workloads first");
   CHECK(main_layout(fixture.state())->guarantee == WayMask::run(1, 5));
   CHECK(fixture.state().config->pools == PoolSizes{});
   CHECK_FALSE(fixture.create(a_spec("2").ways(1, 1)));
@@ -59,18 +57,14 @@ TEST_CASE("a pool that would lose granted ways is refused with workloads and num
 TEST_CASE("a pool that would move away from granted ways is refused") {
   Fixture fixture;
   REQUIRE(fixture.create(a_spec("0").ways(0, 0)));
-  const auto refused = fixture.apply_config(pools(1, 4, 3, 2));
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().message ==
+  CHECK(error_of(fixture.apply_config(pools(1, 4, 3, 2))).message ==
         "cache_pools: shared would have ways 8-9, but needs 3 (ways 8-10) for workload 1 (ways 9-10)");
 }
 
 TEST_CASE("at most eight workloads in the way are named") {
   Fixture fixture;
   for (int cpu = 0; cpu < 10; ++cpu) REQUIRE(fixture.create(a_spec(std::to_string(cpu)).ways(0, 0)));
-  const auto refused = fixture.apply_config(pools(1, 8, 2, 0));
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().message.ends_with("8 (ways 9-10) and 2 more"));
+  CHECK(error_of(fixture.apply_config(pools(1, 8, 2, 0))).message.ends_with("8 (ways 9-10) and 2 more"));
 }
 
 TEST_CASE("ways outside their pool since an earlier start do not block other changes") {
@@ -80,17 +74,14 @@ TEST_CASE("ways outside their pool since an earlier start do not block other cha
   fixture.start();
   CHECK(fixture.apply_config(pools(1, 2, 5, 2)));
   // The OS does not get them.
-  const auto refused = fixture.apply_config(pools(2, 2, 5, 2));
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::Conflict);
+  CHECK(error_of(fixture.apply_config(pools(2, 2, 5, 2))).code == ErrorCode::Conflict);
 }
 
 TEST_CASE("pools that do not fit the node are refused") {
   Fixture fixture;
-  const auto refused = fixture.apply_config(pools(1, 9, 3, 2));
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::BadRequest);
-  CHECK(refused.error().field == "cache_pools");
+  const Error refused = error_of(fixture.apply_config(pools(1, 9, 3, 2)));
+  CHECK(refused.code == ErrorCode::BadRequest);
+  CHECK(refused.field == "cache_pools");
 }
 
 TEST_CASE("checking a configuration changes nothing") {
@@ -128,8 +119,7 @@ TEST_CASE("infrastructure and OS CPUs are set and released") {
 
 TEST_CASE("hardware that refuses leaves the present configuration in force") {
   Fixture fixture;
-  const auto workload = fixture.create(a_spec("8").ways(2, 2));
-  REQUIRE(workload);
+  REQUIRE(fixture.create(a_spec("8").ways(2, 2)));
   const Observed before = fixture.hardware.tree;
   NodeConfig config = pools(1, 5, 3, 1, 1);
   config.groups = {.os = {}, .infra = {2}};

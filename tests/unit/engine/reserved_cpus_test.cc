@@ -7,9 +7,7 @@
 
 namespace nrd::reserved_cpus_test {
 
-using nrd::testing::a_spec;
-using nrd::testing::FakeHardware;
-using nrd::testing::FakeStore;
+using namespace nrd::testing;
 
 namespace {
 
@@ -35,10 +33,9 @@ TEST_CASE("no workload gets ways on reserved CPUs, or the infrastructure's class
   Fixture fixture(with_infra());
   for (const char* cpu : {"0", "2", "3"}) {
     CAPTURE(cpu);
-    const auto refused = fixture.create(a_spec(cpu).ways(1, 1));
-    REQUIRE_FALSE(refused);
-    CHECK(refused.error().code == ErrorCode::CpuTaken);
-    CHECK(refused.error().subject.starts_with(cpu + std::string("; the ")));
+    const Error refused = error_of(fixture.create(a_spec(cpu).ways(1, 1)));
+    CHECK(refused.code == ErrorCode::CpuTaken);
+    CHECK(refused.subject.starts_with(cpu + std::string("; the ")));
   }
   for (unsigned cpu = 4; cpu < 8; ++cpu) {
     const auto workload = fixture.create(a_spec(std::to_string(cpu).c_str()).ways(1, 1));
@@ -94,9 +91,7 @@ TEST_CASE("no ways are granted where the root class has different masks for code
   Fixture fixture(EngineOptions{});
   fixture.hardware.tree.rdt.classes.at(ClosId{0}).split[CacheId{3, 0}] = {WayMask(0x7fe), WayMask(0x7ff)};
   fixture.writer->repair();
-  const auto refused = fixture.create(a_spec("4").ways(1, 1));
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::Conflict);
+  CHECK(error_of(fixture.create(a_spec("4").ways(1, 1))).code == ErrorCode::Conflict);
   CHECK(fixture.create(a_spec("9").ways(1, 1)));
 }
 
@@ -146,10 +141,9 @@ TEST_CASE("infrastructure processes are found, followed and released") {
   Spec spec;
   spec.tasks = {a_process(20, "boot-1")};
   spec.cache = CacheRequest{.max = 1, .min = 1};
-  const auto refused = fixture.create(spec);
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().field == "/task_ids");
-  CHECK(refused.error().message == "task 20 belongs to the infrastructure, by the configuration (infra.processes)");
+  const Error refused = error_of(fixture.create(spec));
+  CHECK(refused.field == "/task_ids");
+  CHECK(refused.message == "task 20 belongs to the infrastructure, by the configuration (infra.processes)");
   spec.tasks = {a_process(30, "boot-1")};
   CHECK(fixture.create(spec));
 
@@ -185,15 +179,13 @@ TEST_CASE("impossible reserved groups are refused with the numbers") {
 
 TEST_CASE("the shared class is limited to the configured number of workloads") {
   Fixture fixture({.node = {.max_shared = 2}});
-  const auto first = fixture.create(a_spec("0").ways(0, 0));
-  REQUIRE(first);
+  const auto first = value_of(fixture.create(a_spec("0").ways(0, 0)));
   REQUIRE(fixture.create(a_spec("1").ways(0, 0)));
-  const auto third = fixture.create(a_spec("2").ways(0, 0));
-  REQUIRE_FALSE(third);
-  CHECK(third.error().code == ErrorCode::Conflict);
-  CHECK(third.error().message == "the shared class is full (limit: 2 workloads)");
+  const Error third = error_of(fixture.create(a_spec("2").ways(0, 0)));
+  CHECK(third.code == ErrorCode::Conflict);
+  CHECK(third.message == "the shared class is full (limit: 2 workloads)");
   REQUIRE(fixture.create(a_spec("3").ways(1, 1)));
-  REQUIRE(fixture.remove(first->id));
+  REQUIRE(fixture.remove(first.id));
   CHECK(fixture.create(a_spec("2").ways(0, 0)));
 }
 

@@ -5,9 +5,7 @@
 
 namespace nrd::reserves_test {
 
-using nrd::testing::a_process;
-using nrd::testing::a_spec;
-using nrd::testing::for_cpus;
+using namespace nrd::testing;
 
 namespace {
 
@@ -52,17 +50,15 @@ Spec share(uint32_t milli, const char* cgroup) {
 
 TEST_CASE("reserved ways are for one origin alone, and its limit") {
   Fixture fixture({.ways = 3});
-  const auto refused = fixture.create_as(kOriginRest, a_spec("2").ways(3, 3));
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::NotEnough);
-  CHECK(refused.error().field == "/cache/max");
-  CHECK(has(refused.error().message, "; 3 ways are reserved for origin kubernetes (reserve.kubernetes.ways)"));
-  CHECK(refused.error().allowed == "at most 2");
+  const Error refused = error_of(fixture.create_as(kOriginRest, a_spec("2").ways(3, 3)));
+  CHECK(refused.code == ErrorCode::NotEnough);
+  CHECK(refused.field == "/cache/max");
+  CHECK(has(refused.message, "; 3 ways are reserved for origin kubernetes (reserve.kubernetes.ways)"));
+  CHECK(refused.allowed == "at most 2");
   CHECK(fixture.create_as(kOriginRest, a_spec("2").ways(2, 2)));
   CHECK(fixture.create_as(kOrigin, a_spec("4").ways(2, 2)));
-  const auto too_much = fixture.create_as(kOrigin, a_spec("6").ways(2, 2));
-  REQUIRE_FALSE(too_much);
-  CHECK(has(too_much.error().message, "origin kubernetes has 1 of 3 reserved ways left (reserve.kubernetes.ways)"));
+  CHECK(has(error_of(fixture.create_as(kOrigin, a_spec("6").ways(2, 2))).message,
+            "origin kubernetes has 1 of 3 reserved ways left (reserve.kubernetes.ways)"));
   CHECK(fixture.create_as(kOrigin, a_spec("6").ways(1, 1)));
   CHECK(fixture.create_as(kOriginRest, a_spec("10").ways(2, 2)));  // on the other cache
 }
@@ -72,12 +68,11 @@ TEST_CASE("the capacity of ways does not change with workloads of the origin, bu
   CHECK(fixture.capacity().ways == 2U);
   REQUIRE(fixture.create_as(kOrigin, a_spec("2").ways(2, 2)));
   CHECK(fixture.capacity().ways == 2U);
-  const auto other = fixture.create_as(kOriginRest, a_spec("10").ways(3, 3));
-  REQUIRE(other);
+  const auto other = value_of(fixture.create_as(kOriginRest, a_spec("10").ways(3, 3)));
   CHECK(fixture.capacity().ways == 2U);
   fixture.reconfigure({.ways = 4});
   CHECK(fixture.capacity().ways == 2U);  // on the cache of CPU 10
-  REQUIRE(fixture.remove(other->id));
+  REQUIRE(fixture.remove(other.id));
   CHECK(fixture.capacity().ways == 4U);
 }
 
@@ -92,30 +87,25 @@ TEST_CASE("without a free class the capacity is what the origin has") {
 
 TEST_CASE("reserved CPUs are for one origin alone, and its limit") {
   Fixture fixture(with_pools());
-  const auto others = fixture.create_as(kOriginRest, for_cpus({.pool = "fast", .cpus = *CpuSet::parse("4")}));
-  REQUIRE_FALSE(others);
-  CHECK(others.error().field == "/cpu/cpus");
-  CHECK(has(others.error().message,
-            "; CPU 4-7 of pool fast is reserved for origin kubernetes (reserve.kubernetes.pools)"));
-  const auto own = fixture.create_as(kOrigin, for_cpus({.pool = "fast", .cpus = *CpuSet::parse("2")}));
-  REQUIRE_FALSE(own);
-  CHECK(has(own.error().message, "; origin kubernetes may have CPU 4-7 of pool fast (reserve.kubernetes.pools)"));
-  const auto granted = fixture.create_as(kOrigin, for_cpus({.pool = "fast", .count = 2}));
-  REQUIRE(granted);
-  CHECK(granted->grant.cpu->exclusive.is_subset_of(*CpuSet::parse("4-7")));
-  const auto rest = fixture.create_as(kOriginRest, for_cpus({.pool = "fast", .count = 4}));
-  REQUIRE(rest);
-  CHECK_FALSE(reserved_cpus_of(*rest).intersects(*CpuSet::parse("4-7")));
+  const Error others =
+      error_of(fixture.create_as(kOriginRest, for_cpus({.pool = "fast", .cpus = *CpuSet::parse("4")})));
+  CHECK(others.field == "/cpu/cpus");
+  CHECK(has(others.message, "; CPU 4-7 of pool fast is reserved for origin kubernetes (reserve.kubernetes.pools)"));
+  CHECK(has(error_of(fixture.create_as(kOrigin, for_cpus({.pool = "fast", .cpus = *CpuSet::parse("2")}))).message,
+            "; origin kubernetes may have CPU 4-7 of pool fast (reserve.kubernetes.pools)"));
+  const auto granted = value_of(fixture.create_as(kOrigin, for_cpus({.pool = "fast", .count = 2})));
+  CHECK(granted.grant.cpu->exclusive.is_subset_of(*CpuSet::parse("4-7")));
+  const auto rest = value_of(fixture.create_as(kOriginRest, for_cpus({.pool = "fast", .count = 4})));
+  CHECK_FALSE(reserved_cpus_of(rest).intersects(*CpuSet::parse("4-7")));
   CHECK_FALSE(fixture.create_as(kOrigin, for_cpus({.pool = "fast", .count = 1})));
   CHECK(fixture.capacity().cpus.at("fast") == *CpuSet::parse("4-7"));
 }
 
 TEST_CASE("core_ids take no CPUs of a reserve, and the origin none outside") {
   Fixture fixture(with_pools());
-  const auto others = fixture.create_as(kOriginRest, a_spec("4-5").ways(1, 1));
-  REQUIRE_FALSE(others);
-  CHECK(others.error().field == "/core_ids");
-  CHECK(others.error().code == ErrorCode::Conflict);
+  const Error others = error_of(fixture.create_as(kOriginRest, a_spec("4-5").ways(1, 1)));
+  CHECK(others.field == "/core_ids");
+  CHECK(others.code == ErrorCode::Conflict);
   CHECK_FALSE(fixture.create_as(kOrigin, a_spec("2").ways(1, 1)));
   CHECK(fixture.create_as(kOrigin, a_spec("4").ways(1, 1)));
   CHECK(fixture.create_as(kOriginRest, a_spec("2").ways(1, 1)));
@@ -123,16 +113,15 @@ TEST_CASE("core_ids take no CPUs of a reserve, and the origin none outside") {
 
 TEST_CASE("a workload keeps the CPUs that became reserved for another origin") {
   Fixture fixture({});
-  const auto early = fixture.create_as(kOriginRest, for_cpus({.pool = "fast", .cpus = *CpuSet::parse("4,6")}));
-  REQUIRE(early);
+  const auto early =
+      value_of(fixture.create_as(kOriginRest, for_cpus({.pool = "fast", .cpus = *CpuSet::parse("4,6")})));
   fixture.reconfigure(with_pools());
   CHECK(fixture.capacity().cpus.at("fast") == CpuSet());
   SpecPatch grown;
   grown.cpu = nrd::testing::members<CpuRequest>(R"({"count": 3})");
-  const auto patched = fixture.patch(early->id, grown);
-  REQUIRE(patched);
-  CHECK(CpuSet::parse("4,6")->is_subset_of(patched->grant.cpu->exclusive));
-  REQUIRE(fixture.remove(early->id));
+  const auto patched = value_of(fixture.patch(early.id, grown));
+  CHECK(CpuSet::parse("4,6")->is_subset_of(patched.grant.cpu->exclusive));
+  REQUIRE(fixture.remove(early.id));
   CHECK(fixture.capacity().cpus.at("fast") == *CpuSet::parse("4-7"));
 }
 
@@ -144,14 +133,11 @@ TEST_CASE("the time of a shared pool is divided between the origin and all other
     fixture.hardware.tree.cpuset.groups[target] = {.available = fixture.everywhere};
   }
   CHECK(fixture.create_as(kOriginRest, share(1000, "/a")));
-  const auto refused = fixture.create_as(kOriginRest, share(1, "/b"));
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().field == "/cpu/request_milli");
-  CHECK(has(refused.error().message, "; 1000 thousandths of a CPU of pool common is reserved for origin kubernetes"));
+  const Error refused = error_of(fixture.create_as(kOriginRest, share(1, "/b")));
+  CHECK(refused.field == "/cpu/request_milli");
+  CHECK(has(refused.message, "; 1000 thousandths of a CPU of pool common is reserved for origin kubernetes"));
   CHECK(fixture.create_as(kOrigin, share(600, "/b")));
-  const auto too_much = fixture.create_as(kOrigin, share(401, "/c"));
-  REQUIRE_FALSE(too_much);
-  CHECK(too_much.error().allowed == "at most 400");
+  CHECK(error_of(fixture.create_as(kOrigin, share(401, "/c"))).allowed == "at most 400");
   CHECK(fixture.capacity().milli.at("common") == 1000);
 }
 
@@ -185,19 +171,16 @@ TEST_CASE("a request of a socket's origin without CPUs gets the default pool, ot
   Spec ways;
   ways.cache = CacheRequest{.max = 1, .min = 1};
   ways.tasks = {a_process(10)};
-  const auto own = fixture.create_as(kOrigin, ways);
-  REQUIRE(own);
-  CHECK(own->grant.cpu->pool == "common");
+  const auto own = value_of(fixture.create_as(kOrigin, ways));
+  CHECK(own.grant.cpu->pool == "common");
   CHECK(fixture.runs_on(10) == "8-9");
   ways.tasks = {a_process(20)};
-  const auto other = fixture.create_as(kOriginRest, ways);
-  REQUIRE(other);
-  CHECK_FALSE(other->grant.cpu);
+  const auto other = value_of(fixture.create_as(kOriginRest, ways));
+  CHECK_FALSE(other.grant.cpu);
   ways.cpu.emplace();
   ways.tasks = {a_process(30)};
-  const auto named_none = fixture.create_as(kOriginRest, ways);
-  REQUIRE(named_none);
-  CHECK(named_none->grant.cpu->pool == "common");
+  const auto named_none = value_of(fixture.create_as(kOriginRest, ways));
+  CHECK(named_none.grant.cpu->pool == "common");
 }
 
 TEST_CASE("a request of a socket's origin for nothing gets the default pool, another one is refused") {
@@ -205,14 +188,11 @@ TEST_CASE("a request of a socket's origin for nothing gets the default pool, ano
   fixture.set_default_pool("common");
   Spec nothing;
   nothing.tasks = {a_process(10)};
-  const auto own = fixture.create_as(kOrigin, nothing);
-  REQUIRE(own);
-  CHECK(own->grant.cpu->pool == "common");
+  const auto own = value_of(fixture.create_as(kOrigin, nothing));
+  CHECK(own.grant.cpu->pool == "common");
   CHECK(fixture.runs_on(10) == "8-9");
   nothing.tasks = {a_process(20)};
-  const auto other = fixture.create_as(kOriginRest, nothing);
-  REQUIRE_FALSE(other);
-  CHECK(other.error().message == "the workload requests no resources");
+  CHECK(error_of(fixture.create_as(kOriginRest, nothing)).message == "the workload requests no resources");
 }
 
 TEST_CASE("the revision of the capacity grows with it, and starts above that of an earlier start") {

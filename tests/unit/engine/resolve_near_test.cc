@@ -56,13 +56,11 @@ TEST_CASE("CPUs near a network interface, a PCI device or a block device are tho
        {std::pair{"eth1", "8-15"}, std::pair{"eth1v0", "8-11"}, std::pair{"0000:17:00.0", "8-15"},
         std::pair{"0000:17:01.0", "8-11"}, std::pair{"nvme0n1", "0-3"}, std::pair{"nvme0n1p1", "0-3"}}) {
     CAPTURE(name);
-    const auto near = find_near(fixture.state(), {name}, sysfs.root());
-    REQUIRE(near);
-    CHECK(near->front().to_string() == cpus);
+    const auto near = value_of(find_near(fixture.state(), {name}, sysfs.root()));
+    CHECK(near.front().to_string() == cpus);
   }
-  const auto several = find_near(fixture.state(), {"nvme0n1", "eth1v0"}, sysfs.root());
-  REQUIRE(several);
-  CHECK(*several == std::vector{CpuSet{0, 1, 2, 3}, CpuSet{8, 9, 10, 11}});
+  const auto several = value_of(find_near(fixture.state(), {"nvme0n1", "eth1v0"}, sysfs.root()));
+  CHECK(several == std::vector{CpuSet{0, 1, 2, 3}, CpuSet{8, 9, 10, 11}});
 }
 
 TEST_CASE("devices that are nowhere, or not there, are refused by their position in the list") {
@@ -78,11 +76,10 @@ TEST_CASE("devices that are nowhere, or not there, are refused by their position
         std::pair{"node:x", "there is no NUMA node x with CPUs"}, std::pair{"cpu:16", "there is no CPU 16"},
         std::pair{"workload:7", "there is no workload 7"}}) {
     CAPTURE(name);
-    const auto refused = find_near(fixture.state(), {"eth1", name}, sysfs.root());
-    REQUIRE_FALSE(refused);
-    CHECK(refused.error().code == ErrorCode::BadRequest);
-    CHECK(refused.error().field == "/cpu/near/1");
-    CHECK(refused.error().message == problem);
+    const Error refused = error_of(find_near(fixture.state(), {"eth1", name}, sysfs.root()));
+    CHECK(refused.code == ErrorCode::BadRequest);
+    CHECK(refused.field == "/cpu/near/1");
+    CHECK(refused.message == problem);
   }
 }
 
@@ -94,9 +91,8 @@ TEST_CASE("nodes, CPUs and workloads are near the online CPUs around them") {
   for (const auto& [name, cpus] : {std::pair{"node:0", "0-7"}, std::pair{"node:1", "8-14"}, std::pair{"cpu:3", "0-7"},
                                    std::pair{"cpu:15", "8-14"}, std::pair{"workload:1", "8-14"}}) {
     CAPTURE(name);
-    const auto near = find_near(fixture.state(), {name});
-    REQUIRE(near);
-    CHECK(near->front().to_string() == cpus);
+    const auto near = value_of(find_near(fixture.state(), {name}));
+    CHECK(near.front().to_string() == cpus);
   }
 }
 

@@ -7,6 +7,9 @@
 #include "tests/unit/engine/fixtures.h"
 
 namespace nrd::tasks_test {
+
+using nrd::testing::error_of;
+using nrd::testing::value_of;
 namespace {
 
 Task a_process(pid_t id) { return {.id = id, .process = id, .start = 7, .boot_id = "boot-1"}; }
@@ -37,14 +40,13 @@ struct Fixture : nrd::testing::TransactionFixture {
 TEST_CASE("tasks move into the class of their workload, and back when it is deleted") {
   Fixture fixture;
   const Observed before = fixture.hardware.tree;
-  const auto workload = fixture.create(for_tasks({a_process(10), a_process(20)}));
-  REQUIRE(workload);
+  const auto workload = value_of(fixture.create(for_tasks({a_process(10), a_process(20)})));
   CHECK(fixture.place(10) == "COS2");
   CHECK(fixture.place(20) == "COS2");
   CHECK(fixture.place(30).empty());
-  CHECK(is_applied(fixture.state(), *workload));
+  CHECK(is_applied(fixture.state(), workload));
   CHECK(fixture.store.baselines().tasks.size() == 2);
-  REQUIRE(fixture.apply(DeleteWorkload{workload->id}));
+  REQUIRE(fixture.apply(DeleteWorkload{workload.id}));
   CHECK(fixture.place(10).empty());
   CHECK(fixture.hardware.tree == before);
   CHECK(fixture.store.baselines().tasks.empty());
@@ -55,10 +57,9 @@ TEST_CASE("tasks with unknown CPUs get ways on every cache") {
   CHECK(fixture.create(for_tasks({a_process(10)}))->grant.ways.size() == 2);
   Spec bound = for_tasks({a_process(20)});
   bound.task_cpus = CpuSet{9};
-  const auto workload = fixture.create(bound);
-  REQUIRE(workload);
-  CHECK(workload->grant.ways.size() == 1);
-  CHECK(workload->grant.ways.contains(CacheId{3, 1}));
+  const auto workload = value_of(fixture.create(bound));
+  CHECK(workload.grant.ways.size() == 1);
+  CHECK(workload.grant.ways.contains(CacheId{3, 1}));
 }
 
 TEST_CASE("children of tasks leave the class with its last workload") {
@@ -67,31 +68,26 @@ TEST_CASE("children of tasks leave the class with its last workload") {
   fixture.hardware.tasks[a_process(40)] = "COS2";  // the kernel gave it the class of its parent
   REQUIRE(fixture.apply(DeleteWorkload{workload->id}));
   CHECK(fixture.place(40).empty());
-  const auto next = fixture.create(for_tasks({a_process(20)}));
-  REQUIRE(next);
-  CHECK(next->grant.clos == ClosId{2});
+  const auto next = value_of(fixture.create(for_tasks({a_process(20)})));
+  CHECK(next.grant.clos == ClosId{2});
 }
 
 TEST_CASE("a missing, taken or foreign task is refused") {
   Fixture fixture;
   REQUIRE(fixture.create(for_tasks({a_process(10)})));
   const Observed before = fixture.hardware.tree;
-  const auto gone = fixture.create(for_tasks({a_process(99)}));
-  REQUIRE_FALSE(gone);
-  CHECK(gone.error().code == ErrorCode::BadRequest);
-  CHECK(gone.error().field == "/task_ids");
-  CHECK(gone.error().subject == "99");
+  const Error gone = error_of(fixture.create(for_tasks({a_process(99)})));
+  CHECK(gone.code == ErrorCode::BadRequest);
+  CHECK(gone.field == "/task_ids");
+  CHECK(gone.subject == "99");
   for (const Task& task : {a_process(10), a_thread(11, 10)}) {
     fixture.hardware.tasks[task] = "COS2";
-    const auto taken = fixture.create(for_tasks({task}));
-    REQUIRE_FALSE(taken);
-    CHECK(taken.error().code == ErrorCode::Conflict);
-    CHECK(taken.error().subject == std::to_string(task.id) + " 1");
+    const Error taken = error_of(fixture.create(for_tasks({task})));
+    CHECK(taken.code == ErrorCode::Conflict);
+    CHECK(taken.subject == std::to_string(task.id) + " 1");
   }
   fixture.hardware.tasks[a_process(30)] = "theirs";
-  const auto foreign = fixture.create(for_tasks({a_process(30)}));
-  REQUIRE_FALSE(foreign);
-  CHECK(foreign.error().code == ErrorCode::Conflict);
+  CHECK(error_of(fixture.create(for_tasks({a_process(30)}))).code == ErrorCode::Conflict);
   CHECK(fixture.place(30) == "theirs");
   CHECK(fixture.hardware.tree == before);
 }
@@ -118,9 +114,7 @@ TEST_CASE("a patch replaces tasks, and an equal list writes nothing") {
   CHECK(fixture.place(10).empty());
   CHECK(fixture.place(20) == "COS2");
   CHECK(fixture.place(30) == "COS2");
-  const auto without_tasks = fixture.patch(workload->id, {});
-  REQUIRE_FALSE(without_tasks);
-  CHECK(without_tasks.error().field == "/task_ids");
+  CHECK(error_of(fixture.patch(workload->id, {})).field == "/task_ids");
 }
 
 TEST_CASE("a workload without CPUs is deleted with its last task") {
@@ -129,19 +123,18 @@ TEST_CASE("a workload without CPUs is deleted with its last task") {
   const auto alone = fixture.create(for_tasks({a_process(10), a_process(20)}));
   Spec both = nrd::testing::a_spec("9").ways(1, 1);
   both.tasks = {a_process(30)};
-  const auto with_cpus = fixture.create(both);
-  REQUIRE(with_cpus);
+  const auto with_cpus = value_of(fixture.create(both));
   fixture.hardware.tasks.erase(a_process(10));
   fixture.hardware.tasks.erase(a_process(30));
   fixture.writer->reap_tasks();
   CHECK(fixture.state().workloads.at(alone->id).spec.tasks == std::vector<Task>{a_process(20)});
-  CHECK(fixture.state().workloads.at(with_cpus->id).spec.tasks.empty());
+  CHECK(fixture.state().workloads.at(with_cpus.id).spec.tasks.empty());
   CHECK(fixture.state().workloads.at(alone->id).revision == 2);
   fixture.hardware.tasks.erase(a_process(20));
   fixture.writer->reap_tasks();
   CHECK_FALSE(fixture.state().workloads.contains(alone->id));
   CHECK(fixture.store.records.workloads.size() == 1);
-  REQUIRE(fixture.apply(DeleteWorkload{with_cpus->id}));
+  REQUIRE(fixture.apply(DeleteWorkload{with_cpus.id}));
   CHECK(fixture.hardware.tree == before);
   CHECK(fixture.store.baselines().tasks.empty());
 }

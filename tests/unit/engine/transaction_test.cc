@@ -7,8 +7,7 @@
 
 namespace nrd::transaction_test {
 
-using nrd::testing::a_spec;
-using nrd::testing::FakeHardware;
+using namespace nrd::testing;
 
 namespace {
 
@@ -26,9 +25,8 @@ struct Fixture : nrd::testing::TransactionFixture {
 
 TEST_CASE("a guarantee gets its ways on the cache its CPUs touch and on no other") {
   Fixture fixture;
-  const auto workload = fixture.create(a_spec("4-7").ways(2, 2));
-  REQUIRE(workload);
-  CHECK(workload->grant.clos == ClosId{2});
+  const auto workload = value_of(fixture.create(a_spec("4-7").ways(2, 2)));
+  CHECK(workload.grant.clos == ClosId{2});
   CHECK(fixture.drawn(2, 0) == ".##........");
   CHECK(fixture.drawn(2, 1) == "###########");
   CHECK(fixture.drawn(0, 0) == "...########");
@@ -40,10 +38,9 @@ TEST_CASE("a guarantee gets its ways on the cache its CPUs touch and on no other
 TEST_CASE("a delete leaves no trace") {
   Fixture fixture;
   const Observed before = fixture.hardware.tree;
-  const auto workload = fixture.create(a_spec("2,10").ways(3, 3));
-  REQUIRE(workload);
+  const auto workload = value_of(fixture.create(a_spec("2,10").ways(3, 3)));
   REQUIRE(fixture.hardware.tree != before);
-  REQUIRE(fixture.remove(workload->id));
+  REQUIRE(fixture.remove(workload.id));
   CHECK(fixture.hardware.tree == before);
   CHECK(fixture.store.records.workloads.empty());
 }
@@ -55,10 +52,9 @@ TEST_CASE("a second guarantee never shares a way with the first") {
   CHECK(fixture.drawn(2, 0) == ".###.......");
   CHECK(fixture.drawn(3, 0) == "....##.....");
   CHECK(fixture.drawn(0, 0) == "......#####");
-  const auto third = fixture.create(a_spec("2").ways(1, 1));
-  REQUIRE_FALSE(third);
-  CHECK(third.error().code == ErrorCode::NotEnough);
-  CHECK(third.error().message ==
+  const Error third = error_of(fixture.create(a_spec("2").ways(1, 1)));
+  CHECK(third.code == ErrorCode::NotEnough);
+  CHECK(third.message ==
         "needs 1 contiguous ways on cache 0; the guarantee pool has 0 of 5 ways left; 5 free ways belong to besteffort "
         "and shared");
   CHECK(fixture.create(a_spec("8").ways(5, 5)));
@@ -67,10 +63,9 @@ TEST_CASE("a second guarantee never shares a way with the first") {
 TEST_CASE("a CPU belongs to one workload") {
   Fixture fixture;
   REQUIRE(fixture.create(a_spec("4-7").ways(1, 1)));
-  const auto second = fixture.create(a_spec("6-9").ways(1, 1));
-  REQUIRE_FALSE(second);
-  CHECK(second.error().code == ErrorCode::CpuTaken);
-  CHECK(second.error().subject == "6 7");
+  const Error second = error_of(fixture.create(a_spec("6-9").ways(1, 1)));
+  CHECK(second.code == ErrorCode::CpuTaken);
+  CHECK(second.subject == "6 7");
 }
 
 TEST_CASE("shared workloads have one class and the whole shared pool") {
@@ -91,18 +86,14 @@ TEST_CASE("best effort shrinks for new workloads and grows back") {
   Fixture fixture({}, true);
   const auto first = fixture.create(a_spec("0").ways(3, 1));
   CHECK(fixture.drawn(2, 0) == "......###..");
-  const auto second = fixture.create(a_spec("1").ways(3, 1));
-  REQUIRE(second);
+  REQUIRE(fixture.create(a_spec("1").ways(3, 1)));
   CHECK(fixture.drawn(2, 0) == ".......##..");
   CHECK(fixture.drawn(3, 0) == "......#....");
-  const auto third = fixture.create(a_spec("2").ways(2, 1));
-  REQUIRE(third);
+  const auto third = value_of(fixture.create(a_spec("2").ways(2, 1)));
   CHECK(fixture.drawn(2, 0) == ".......#...");
-  const auto fourth = fixture.create(a_spec("3").ways(2, 1));
-  REQUIRE_FALSE(fourth);
-  CHECK(fourth.error().code == ErrorCode::NotEnough);
+  CHECK(error_of(fixture.create(a_spec("3").ways(2, 1))).code == ErrorCode::NotEnough);
   REQUIRE(fixture.remove(first->id));
-  REQUIRE(fixture.remove(third->id));
+  REQUIRE(fixture.remove(third.id));
   CHECK(fixture.drawn(3, 0) == "......###..");
   CHECK(fixture.store.first_workload().grant.ways.at(CacheId{3, 0}) == WayMask::run(6, 3));
 }
@@ -205,9 +196,8 @@ TEST_CASE("an unchanged patch writes nothing") {
   const auto workload = fixture.create(a_spec("0").ways(2, 2));
   const uint64_t writes = fixture.hardware.writes;
   const uint64_t commits = fixture.store.commits;
-  const auto patched = fixture.patch_ways(workload->id, 2, 2);
-  REQUIRE(patched);
-  CHECK(*patched == *workload);
+  const auto patched = value_of(fixture.patch_ways(workload->id, 2, 2));
+  CHECK(patched == *workload);
   CHECK(fixture.hardware.writes == writes);
   CHECK(fixture.store.commits == commits);
 }
@@ -219,10 +209,9 @@ TEST_CASE("a patch moves a workload between pools and CPUs") {
   CHECK(fixture.drawn(2, 0) == "......###..");
   REQUIRE(fixture.patch_ways(workload->id, 0, 0));
   CHECK(fixture.drawn(2, 0) == ".........##");
-  const auto moved = fixture.apply(PatchWorkload{
+  REQUIRE(fixture.apply(PatchWorkload{
       workload->id,
-      {.core_ids = std::vector<std::string>{"9"}, .cpus = CpuSet{9}, .cache = nrd::testing::max_and_min(1, 1)}});
-  REQUIRE(moved);
+      {.core_ids = std::vector<std::string>{"9"}, .cpus = CpuSet{9}, .cache = nrd::testing::max_and_min(1, 1)}}));
   CHECK(fixture.drawn(2, 0) == "###########");
   CHECK(fixture.drawn(2, 1) == ".#.........");
   CHECK(fixture.cpus(2) == "9");
@@ -243,10 +232,9 @@ TEST_CASE("refused requests name the field") {
                               {a_spec("99").ways(2, 2), ErrorCode::BadRequest, "/core_ids/0"}};
   const Observed before = fixture.hardware.tree;
   for (const Row& row : rows) {
-    const auto refused = fixture.create(row.spec);
-    REQUIRE_FALSE(refused);
-    CHECK(refused.error().code == row.code);
-    CHECK(refused.error().field == row.field);
+    const Error refused = error_of(fixture.create(row.spec));
+    CHECK(refused.code == row.code);
+    CHECK(refused.field == row.field);
   }
   fixture.hardware.facts.rdt.online.remove(CpuId{5});
   fixture.start();
@@ -258,10 +246,9 @@ TEST_CASE("refused requests name the field") {
 TEST_CASE("a uuid is unique") {
   Fixture fixture;
   REQUIRE(fixture.create(a_spec("0").ways(1, 1).uuid("pod-a")));
-  const auto second = fixture.create(a_spec("1").ways(1, 1).uuid("pod-a"));
-  REQUIRE_FALSE(second);
-  CHECK(second.error().code == ErrorCode::UuidTaken);
-  CHECK(second.error().subject == "1");
+  const Error second = error_of(fixture.create(a_spec("1").ways(1, 1).uuid("pod-a")));
+  CHECK(second.code == ErrorCode::UuidTaken);
+  CHECK(second.subject == "1");
 }
 
 TEST_CASE("COS1 is granted last and a refusal explains that no class is free") {
@@ -279,9 +266,8 @@ TEST_CASE("foreign groups are untouched and their ways count as taken") {
   fixture.hardware.tree.rdt.classes[ClosId{0}].cpus.remove(CpuId{3});
   fixture.hardware.tree.rdt.foreign["theirs"] = {.ways = {{CacheId{3, 0}, WayMask::run(3, 1)}}, .cpus = {3}};
   fixture.start();
-  const auto workload = fixture.create(a_spec("0").ways(2, 2));
-  REQUIRE(workload);
-  CHECK(workload->grant.clos == ClosId{3});
+  const auto workload = value_of(fixture.create(a_spec("0").ways(2, 2)));
+  CHECK(workload.grant.clos == ClosId{3});
   CHECK(fixture.drawn(3, 0) == ".##........");
   CHECK(fixture.drawn(2, 0) == "....##.....");
   CHECK(fixture.create(a_spec("3").ways(1, 1)).error().code == ErrorCode::CpuTaken);
@@ -348,9 +334,7 @@ TEST_CASE("a failed commit leaves hardware and state unchanged") {
   REQUIRE(fixture.create(a_spec("0-1").ways(2, 2)));
   const Observed before = fixture.hardware.tree;
   fixture.store.next_outcomes = {store::Committed::Done, store::Committed::NotDone};  // the claim, then the change
-  const auto second = fixture.create(a_spec("2").ways(2, 2));
-  REQUIRE_FALSE(second);
-  CHECK(second.error().code == ErrorCode::Store);
+  CHECK(error_of(fixture.create(a_spec("2").ways(2, 2))).code == ErrorCode::Store);
   CHECK(fixture.hardware.tree == before);
   CHECK(fixture.writer->state().workloads.size() == 1);
   CHECK(fixture.create(a_spec("2").ways(2, 2))->id == WorkloadId{2});
@@ -463,9 +447,8 @@ TEST_CASE("external changes to unused settings are kept") {
   const Observed theirs = fixture.hardware.tree;
   fixture.writer->repair();
   CHECK(fixture.hardware.tree == theirs);
-  const auto next = fixture.create(a_spec("4").ways(2, 2));
-  REQUIRE(next);
-  CHECK(next->grant.clos == ClosId{3});
+  const auto next = value_of(fixture.create(a_spec("4").ways(2, 2)));
+  CHECK(next.grant.clos == ClosId{3});
   CHECK(fixture.drawn(2, 0) == "....##.....");
   CHECK(fixture.drawn(3, 0) == "..##.......");
 }
@@ -490,10 +473,9 @@ TEST_CASE("a node without L3 CAT refuses cache requests with the reason") {
   fixture.hardware.facts.rdt.missing = {"L3 CAT: the CPU has none"};
   fixture.hardware.tree = {};
   fixture.start();
-  const auto refused = fixture.create(a_spec("0").ways(1, 1));
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::Unsupported);
-  CHECK(refused.error().message == "cache ways cannot be allocated: L3 CAT: the CPU has none");
+  const Error refused = error_of(fixture.create(a_spec("0").ways(1, 1)));
+  CHECK(refused.code == ErrorCode::Unsupported);
+  CHECK(refused.message == "cache ways cannot be allocated: L3 CAT: the CPU has none");
 }
 
 TEST_CASE("retrying a create with its key gives one workload and one commit") {
@@ -518,9 +500,8 @@ TEST_CASE("whether a key was used can be asked without using it") {
   const CreateWorkload create{.spec = a_spec("4").ways(2, 2), .key = IdempotencyKey{"k", "f"}};
   CHECK(fixture.writer->find_created(*create.key).error().code == ErrorCode::NotFound);
   CHECK(fixture.store.records.keys.empty());
-  const auto created = fixture.apply(create);
-  REQUIRE(created);
-  CHECK(fixture.writer->find_created(*create.key)->workload.id == created->id);
+  const auto created = value_of(fixture.apply(create));
+  CHECK(fixture.writer->find_created(*create.key)->workload.id == created.id);
   CHECK(fixture.writer->find_created({"k", "g"}).error().code == ErrorCode::KeyReused);
 }
 
@@ -534,9 +515,8 @@ TEST_CASE("a key is stored with its workload or not at all") {
     fixture.store.reopens = false;
     REQUIRE(fixture.apply(create).error().code == ErrorCode::Frozen);
     fixture.store.reopens = true;
-    const auto again = fixture.apply(create);
-    REQUIRE(again);
-    CHECK(again->id == WorkloadId{1});
+    const auto again = value_of(fixture.apply(create));
+    CHECK(again.id == WorkloadId{1});
     CHECK(fixture.store.records.workloads.size() == 1);
     CHECK(fixture.store.records.keys.size() == 1);
   }

@@ -2,8 +2,12 @@
 #include <doctest/doctest.h>
 
 #include "engine/model/documents.h"
+#include "tests/unit/results.h"
 
 namespace nrd::workload_document_test {
+
+using nrd::testing::error_of;
+using nrd::testing::value_of;
 namespace {
 
 Task a_task(pid_t id) { return {.id = id, .process = 4711, .start = 99, .boot_id = "boot-1"}; }
@@ -182,9 +186,8 @@ TEST_CASE("a workload of a unit or cgroup without CPUs is written and read") {
   workload.spec.cache = CacheRequest{.max = 2, .min = 2};
   workload.grant.pool = Pool::Guarantee;
   workload.grant.clos = ClosId{2};
-  const auto read = from_row(to_row(workload));
-  REQUIRE(read);
-  CHECK(*read == workload);
+  const auto read = value_of(from_row(to_row(workload)));
+  CHECK(read == workload);
 }
 
 TEST_CASE("the documents of baselines lead from one state to the other") {
@@ -226,9 +229,7 @@ TEST_CASE("an invalid baseline is refused and an unknown kind is skipped") {
   for (const store::Document& document : std::vector<store::Document>{
            {{"cpu", "4294967296"}, "0"}, {{"cpu", "4"}, "\"0\""}, {{"ways", "[0]"}, "\"1\""}, {{"task", "{}"}, "{}"}}) {
     CAPTURE(document.id.key);
-    const Result<Baselines> read = baselines_of({document});
-    REQUIRE_FALSE(read);
-    CHECK(read.error().code == ErrorCode::Store);
+    CHECK(error_of(baselines_of({document})).code == ErrorCode::Store);
   }
   CHECK(baselines_of({{{"uncore", "0"}, "{}"}}) == Baselines{});
 }

@@ -14,6 +14,7 @@
 #include "base/wait_list.h"
 #include "engine/onload/documents.h"
 #include "tests/unit/engine_onload/fake_host.h"
+#include "tests/unit/results.h"
 
 namespace nrd::onload::controller_test {
 
@@ -85,9 +86,8 @@ struct Fixture {
     return controller->status();
   }
   std::shared_ptr<const Status> load(const std::string& version) {
-    const auto accepted = apply(a_spec(version));
-    REQUIRE(accepted);
-    REQUIRE(accepted->operation);
+    const auto accepted = value_of(apply(a_spec(version)));
+    REQUIRE(accepted.operation);
     return settled();
   }
 };
@@ -97,10 +97,9 @@ struct Fixture {
 TEST_CASE("the first spec is loaded, verified and opens device access") {
   Fixture fixture;
   fixture.start();
-  const auto accepted = fixture.apply(a_spec("8.1"));
-  REQUIRE(accepted);
-  CHECK(accepted->generation == 1);
-  CHECK(accepted->operation == 1);
+  const auto accepted = value_of(fixture.apply(a_spec("8.1")));
+  CHECK(accepted.generation == 1);
+  CHECK(accepted.operation == 1);
   const auto status = fixture.settled();
   CHECK(fixture.node.is(a_release("8.1")));
   CHECK(status->device_access_open);
@@ -120,10 +119,9 @@ TEST_CASE("a spec that is already fulfilled starts no operation") {
   fixture.start();
   fixture.load("8.1");
   fixture.node.done.clear();
-  const auto accepted = fixture.apply(a_spec("8.1"));
-  REQUIRE(accepted);
-  CHECK(accepted->generation == 1);
-  CHECK_FALSE(accepted->operation);
+  const auto accepted = value_of(fixture.apply(a_spec("8.1")));
+  CHECK(accepted.generation == 1);
+  CHECK_FALSE(accepted.operation);
   CHECK(fixture.node.done.empty());
   CHECK(fixture.commit.stored().generations.size() == 1);
 }
@@ -132,9 +130,7 @@ TEST_CASE("a client with an outdated generation changes nothing") {
   Fixture fixture;
   fixture.start();
   fixture.load("8.1");
-  const auto refused = fixture.apply(a_spec("9.0"), 0);
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::Stale);
+  CHECK(error_of(fixture.apply(a_spec("9.0"), 0)).code == ErrorCode::Stale);
   CHECK(fixture.apply(a_spec("9.0"), 1));
   CHECK(fixture.settled()->generations.size() == 2);
 }
@@ -145,10 +141,9 @@ TEST_CASE("with the policy fail, users cause a conflict before anything changes"
   fixture.load("8.1");
   fixture.node.users = {User{.process = {4711, 99}, .comm = "feed"}};
   fixture.node.done.clear();
-  const auto refused = fixture.apply(a_spec("9.0"));
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::Conflict);
-  CHECK(refused.error().message.find("feed (pid 4711)") != std::string::npos);
+  const Error refused = error_of(fixture.apply(a_spec("9.0")));
+  CHECK(refused.code == ErrorCode::Conflict);
+  CHECK(refused.message.find("feed (pid 4711)") != std::string::npos);
   CHECK(fixture.node.done.empty());
   CHECK(fixture.controller->status()->device_access_open);
 }
@@ -158,10 +153,9 @@ TEST_CASE("a frozen node accepts no spec until it is thawed, also after a restar
   fixture.start();
   REQUIRE(fixture.ask<void>([&](auto done) { fixture.controller->set_freeze({true, "trading"}, std::move(done)); }));
   for (int life = 0; life < 2; ++life) {
-    const auto refused = fixture.apply(a_spec("8.1"));
-    REQUIRE_FALSE(refused);
-    CHECK(refused.error().code == ErrorCode::Locked);
-    CHECK(refused.error().message == "Onload is frozen: trading");
+    const Error refused = error_of(fixture.apply(a_spec("8.1")));
+    CHECK(refused.code == ErrorCode::Locked);
+    CHECK(refused.message == "Onload is frozen: trading");
     fixture.controller.reset();
     fixture.start();
   }
@@ -174,10 +168,9 @@ TEST_CASE("a users policy beyond the node's limit is refused") {
   fixture.start();
   Spec spec = a_spec("8.1");
   spec.users = UsersPolicy::Kill;
-  const auto refused = fixture.apply(spec);
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::BadRequest);
-  CHECK(refused.error().field == "/users_policy");
+  const Error refused = error_of(fixture.apply(spec));
+  CHECK(refused.code == ErrorCode::BadRequest);
+  CHECK(refused.field == "/users_policy");
 }
 
 TEST_CASE("a rollback goes to the previous verified generation or to the given one") {
@@ -192,18 +185,14 @@ TEST_CASE("a rollback goes to the previous verified generation or to the given o
   REQUIRE(fixture.roll_back(1));
   CHECK(fixture.settled()->generations.back().spec == a_spec("8.1"));
   CHECK(fixture.node.is(a_release("8.1")));
-  const auto refused = fixture.roll_back(77);
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::NotFound);
+  CHECK(error_of(fixture.roll_back(77)).code == ErrorCode::NotFound);
 }
 
 TEST_CASE("without an earlier verified generation a rollback is refused") {
   Fixture fixture;
   fixture.start();
   fixture.load("8.1");
-  const auto refused = fixture.roll_back({});
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::NotFound);
+  CHECK(error_of(fixture.roll_back({})).code == ErrorCode::NotFound);
 }
 
 TEST_CASE("a version that fails to start is rolled back, and the previous one stays effective") {
@@ -245,10 +234,9 @@ TEST_CASE("the control plane is not restarted while stacks use it") {
   const auto restart = [&] {
     return fixture.ask<Accepted>([&](auto done) { fixture.controller->restart_control_plane(std::move(done)); });
   };
-  const auto refused = restart();
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::Conflict);
-  CHECK(refused.error().message.starts_with("2 stacks use the control plane server"));
+  const Error refused = error_of(restart());
+  CHECK(refused.code == ErrorCode::Conflict);
+  CHECK(refused.message.starts_with("2 stacks use the control plane server"));
   fixture.node.in_use.clear();
   REQUIRE(restart());
   CHECK(fixture.settled()->operations.back().outcome == Outcome::Succeeded);
@@ -361,9 +349,7 @@ TEST_CASE("a spec that cannot be stored changes nothing") {
   Fixture fixture;
   fixture.start();
   fixture.commit.broken = true;
-  const auto refused = fixture.apply(a_spec("8.1"));
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::Store);
+  CHECK(error_of(fixture.apply(a_spec("8.1"))).code == ErrorCode::Store);
   CHECK(fixture.settled()->generations.empty());
   CHECK(fixture.node.done.empty());
 }
@@ -421,9 +407,8 @@ TEST_CASE("unmanaged modules are neither loaded nor drift") {
   Fixture fixture;
   fixture.start();
   fixture.load("8.1");
-  const auto accepted = fixture.apply({.state = State::Unmanaged});
-  REQUIRE(accepted);
-  CHECK_FALSE(accepted->operation);
+  const auto accepted = value_of(fixture.apply({.state = State::Unmanaged}));
+  CHECK_FALSE(accepted.operation);
   fixture.node.put(a_release("7.0"));
   REQUIRE(fixture.refresh());
   CHECK(fixture.controller->status()->drift.empty());
@@ -436,9 +421,7 @@ TEST_CASE("the effective version cannot be removed") {
   const auto remove = [&](const std::string& name) {
     return fixture.ask<void>([&](auto done) { fixture.controller->remove_version(name, std::move(done)); });
   };
-  const auto refused = remove("8.1");
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::Conflict);
+  CHECK(error_of(remove("8.1")).code == ErrorCode::Conflict);
   CHECK(remove("7.0"));
   CHECK(fixture.node.removed_versions == Names{"7.0"});
 }
@@ -528,23 +511,21 @@ TEST_CASE("a dry run predicts the steps of the operation and changes nothing") {
   fixture.load("8.1");
   fixture.node.done.clear();
   const uint64_t revision = fixture.controller->status()->revision;
-  const auto found =
-      fixture.ask<DryRun>([&](auto done) { fixture.controller->dry_run(a_spec("9.0"), {}, std::move(done)); });
-  REQUIRE(found);
-  CHECK_FALSE(refusal_of(*found));
+  const auto found = value_of(
+      fixture.ask<DryRun>([&](auto done) { fixture.controller->dry_run(a_spec("9.0"), {}, std::move(done)); }));
+  CHECK_FALSE(refusal_of(found));
   CHECK(fixture.node.done.empty());
   CHECK(fixture.controller->status()->revision == revision);
   const auto status = fixture.load("9.0");
   std::vector<std::pair<Act, std::string>> planned, done;
-  for (const NextStep& step : found->steps) planned.emplace_back(step.act, step.subject);
+  for (const NextStep& step : found.steps) planned.emplace_back(step.act, step.subject);
   for (const Step& step : status->operations.back().steps) done.emplace_back(step.act, step.subject);
   CHECK(planned == done);
   fixture.node.missing = {"9.1"};
-  const auto refused =
-      fixture.ask<DryRun>([&](auto answer) { fixture.controller->dry_run(a_spec("9.1"), {}, std::move(answer)); });
-  REQUIRE(refused);
-  CHECK(refusal_of(*refused)->field == "/version");
-  CHECK(refused->steps.empty());
+  const auto refused = value_of(
+      fixture.ask<DryRun>([&](auto answer) { fixture.controller->dry_run(a_spec("9.1"), {}, std::move(answer)); }));
+  CHECK(refusal_of(refused)->field == "/version");
+  CHECK(refused.steps.empty());
 }
 
 TEST_CASE("a patch creates a generation and reloads modules only if allowed") {
@@ -560,9 +541,7 @@ TEST_CASE("a patch creates a generation and reloads modules only if allowed") {
   CHECK(status->generations.back().spec.control_plane == Names{"-K", "-s"});
   CHECK(status->generations.back().spec.version == "8.1");
   fixture.node.observed.modules["onload"].build_id = "another";
-  const auto refused = patch({.parameters = {{"onload", {{"a", "1"}}}}});
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::Conflict);
+  CHECK(error_of(patch({.parameters = {{"onload", {{"a", "1"}}}}})).code == ErrorCode::Conflict);
   REQUIRE(patch({.parameters = {{"onload", {{"a", "1"}}}}, .reload = Reload::Allow}));
   CHECK(fixture.settled()->generations.back().spec.parameters == Parameters{{"onload", {{"a", "1"}}}});
 }
@@ -633,9 +612,7 @@ TEST_CASE("requests of disconnected clients are not started") {
   std::promise<Result<void>> answer;
   fixture.controller->set_freeze({true, ""}, {[&answer](const Result<void>& done) { answer.set_value(done); },
                                               Client{.client_key = "one", .hung_up = gone}});
-  const Result<void> done = answer.get_future().get();
-  REQUIRE_FALSE(done);
-  CHECK(done.error().code == ErrorCode::Busy);
+  CHECK(error_of(answer.get_future().get()).code == ErrorCode::Busy);
   CHECK_FALSE(fixture.controller->status()->freeze.frozen);
 }
 
@@ -705,9 +682,8 @@ TEST_CASE("interface settings are stored and applied after each load") {
   fixture.node.observed.interfaces = {a_port("eth0")};
   fixture.start();
   fixture.load("8.1");
-  const auto set = turn(fixture, "eth0", InterfaceSwitch::Acceleration, SwitchState::Off);
-  REQUIRE(set);
-  CHECK(set->accelerated == false);
+  const auto set = value_of(turn(fixture, "eth0", InterfaceSwitch::Acceleration, SwitchState::Off));
+  CHECK(set.accelerated == false);
   CHECK(fixture.commit.stored().interfaces ==
         std::vector<InterfaceSpec>{{"0000:03:00.0", "00:0f:53:00:00:01", false, {}}});
   fixture.load("9.0");
@@ -747,10 +723,9 @@ TEST_CASE("an interface that the module keeps is a conflict, and is not register
   fixture.start();
   fixture.load("8.1");
   REQUIRE(turn(fixture, "ens4", InterfaceSwitch::Afxdp, SwitchState::On));
-  const auto kept = turn(fixture, "ens4", InterfaceSwitch::Afxdp, SwitchState::Off);
-  REQUIRE_FALSE(kept);
-  CHECK(kept.error().code == ErrorCode::Conflict);
-  CHECK(kept.error().message.find("reloaded") != std::string::npos);
+  const Error kept = error_of(turn(fixture, "ens4", InterfaceSwitch::Afxdp, SwitchState::Off));
+  CHECK(kept.code == ErrorCode::Conflict);
+  CHECK(kept.message.find("reloaded") != std::string::npos);
   CHECK(fixture.settled()->drift.empty());
   fixture.load("9.0");
   CHECK_FALSE(fixture.node.observed.interfaces.front().afxdp);

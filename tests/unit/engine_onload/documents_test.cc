@@ -4,7 +4,12 @@
 
 #include <algorithm>
 
+#include "tests/unit/results.h"
+
 namespace nrd::onload::documents_test {
+
+using nrd::testing::error_of;
+
 namespace {
 
 Time at(int64_t ms) { return Time(std::chrono::milliseconds(ms)); }
@@ -115,9 +120,7 @@ TEST_CASE("an invalid document of Onload is refused and an unknown kind is skipp
   for (const store::Document& bad : std::vector<store::Document>{
            {{"interface", "another"}, good.json}, {{"generation", "1"}, "{}"}, {{"freeze", ""}, "{"}}) {
     CAPTURE(bad.id.key);
-    const Result<Stored> read = from_documents({bad});
-    REQUIRE_FALSE(read);
-    CHECK(read.error().code == ErrorCode::Store);
+    CHECK(error_of(from_documents({bad})).code == ErrorCode::Store);
   }
   CHECK(from_documents({{{"quota", "1"}, "{}"}}) == Stored{});
 }

@@ -12,8 +12,13 @@
 
 #include "tests/unit/api_v1/fake_controller.h"
 #include "tests/unit/hw_onload_modules/folder.h"
+#include "tests/unit/results.h"
 
 namespace nrd::onload::allocations_test {
+
+using nrd::testing::error_of;
+using nrd::testing::value_of;
+
 namespace {
 
 constexpr std::chrono::seconds kDeadline{30};
@@ -112,11 +117,10 @@ TEST_CASE("an invalid profile, or one shadowed by a configured folder, cannot be
   Fixture fixture;
   fixture.folder.put("etc/one/latency.opf", "onload_set EF_A one\n");
   CHECK(fixture.put("latency", "onload_set EF_A own\n").error().code == ErrorCode::Conflict);
-  const auto wrong = fixture.put("mine", "onload_set LD_PRELOAD x.so\n");
-  REQUIRE_FALSE(wrong);
-  CHECK(wrong.error().code == ErrorCode::BadRequest);
-  CHECK(wrong.error().field == "/text");
-  CHECK(wrong.error().message.starts_with("mine.opf:1: "));
+  const Error wrong = error_of(fixture.put("mine", "onload_set LD_PRELOAD x.so\n"));
+  CHECK(wrong.code == ErrorCode::BadRequest);
+  CHECK(wrong.field == "/text");
+  CHECK(wrong.message.starts_with("mine.opf:1: "));
   for (const char* id : {"../mine", "mine.opf", ".mine", "", "a b"}) {
     CAPTURE(id);
     CHECK(fixture.put(id, "onload_set EF_A 1\n").error().code == ErrorCode::NotFound);
@@ -132,17 +136,17 @@ TEST_CASE("profiles are listed with their kind") {
   fixture.folder.put("etc/one/broken.opf", "onload_set EF_A \"x\n");
   fixture.folder.put("etc/one/part.opf-fragment", "onload_set EF_A 1\n");
   REQUIRE(fixture.put("own", "onload_set EF_A 1\n"));
-  const auto list = answer<std::vector<ProfileEntry>>([&](auto done) { fixture.allocations->list_profiles(done); });
-  REQUIRE(list);
+  const auto list =
+      value_of(answer<std::vector<ProfileEntry>>([&](auto done) { fixture.allocations->list_profiles(done); }));
   const auto kind = [&](const std::string& id) {
-    for (const ProfileEntry& entry : *list) {
+    for (const ProfileEntry& entry : list) {
       if (entry.id == id) return std::pair(entry.kind, entry.place);
     }
     FAIL(id);
     return std::pair(ProfileEntry::Kind::Wrong, std::string());
   };
   using Kind = ProfileEntry::Kind;
-  CHECK(list->size() == 6);
+  CHECK(list.size() == 6);
   CHECK(kind("caller") == std::pair(Kind::Static, std::string()));
   CHECK(kind("shell") == std::pair(Kind::Dynamic, fixture.folder.path("etc/one/shell.opf:2")));
   CHECK(kind("importer") == std::pair(Kind::Dynamic, fixture.folder.path("etc/one/shell.opf:2")));
@@ -154,37 +158,34 @@ TEST_CASE("profiles are listed with their kind") {
 TEST_CASE("a profile that needs a shell is refused with its place and the alternative") {
   Fixture fixture;
   fixture.folder.put("etc/one/shell.opf", "\nif true; then :; fi\n");
-  const auto refused = fixture.render({.profiles = {"shell"}}, Form::Env);
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::Unsupported);
-  CHECK(refused.error().message.starts_with(fixture.folder.path("etc/one/shell.opf:2: ")));
-  CHECK(refused.error().message.find("nrdctl run") != std::string::npos);
-  const auto missing = fixture.render({.profiles = {"nowhere"}}, Form::Env);
-  REQUIRE_FALSE(missing);
-  CHECK(missing.error().code == ErrorCode::BadRequest);
-  CHECK(missing.error().field == "/profiles");
+  const Error refused = error_of(fixture.render({.profiles = {"shell"}}, Form::Env));
+  CHECK(refused.code == ErrorCode::Unsupported);
+  CHECK(refused.message.starts_with(fixture.folder.path("etc/one/shell.opf:2: ")));
+  CHECK(refused.message.find("nrdctl run") != std::string::npos);
+  const Error missing = error_of(fixture.render({.profiles = {"nowhere"}}, Form::Env));
+  CHECK(missing.code == ErrorCode::BadRequest);
+  CHECK(missing.field == "/profiles");
 }
 
 TEST_CASE("an allocation contains the library, the profiles' variables and the usable devices") {
   Fixture fixture;
   REQUIRE(fixture.put("p", "onload_set EF_A profile\nonload_set EF_B profile\n"));
-  const auto made = fixture.allocate(fixture.myself(),
-                                     {.profiles = {"p"}, .environment = {{"LD_PRELOAD", "x.so"}, {"EF_A", "caller"}}});
-  REQUIRE(made);
+  const auto made = value_of(fixture.allocate(
+      fixture.myself(), {.profiles = {"p"}, .environment = {{"LD_PRELOAD", "x.so"}, {"EF_A", "caller"}}}));
   const std::string library = "/opt/versions/9.0/usr/lib64/libonload.so";
-  CHECK(made->launch.environment ==
+  CHECK(made.launch.environment ==
         profiles::Environment{{"EF_A", "caller"}, {"EF_B", "profile"}, {"LD_PRELOAD", library + ":x.so"}});
-  REQUIRE(made->launch.devices.size() == 1);
-  CHECK(made->launch.devices.front().name == "onload");
-  CHECK(made->launch.mounts == std::vector<Mount>{{library, library}});
-  CHECK(made->allocation.generation == 3);
+  REQUIRE(made.launch.devices.size() == 1);
+  CHECK(made.launch.devices.front().name == "onload");
+  CHECK(made.launch.mounts == std::vector<Mount>{{library, library}});
+  CHECK(made.allocation.generation == 3);
   REQUIRE(fixture.changes.size() == 1);
   CHECK(fixture.changes.front().allocations.front().owner == fixture.myself());
-  CHECK(*fixture.allocations->allocations() == std::vector{made->allocation});
+  CHECK(*fixture.allocations->allocations() == std::vector{made.allocation});
 
-  const auto bare = fixture.allocate(fixture.myself(), {.environment = {{"LD_PRELOAD", "x.so"}}}, Preload::No);
-  REQUIRE(bare);
-  CHECK(bare->launch.environment == profiles::Environment{{"LD_PRELOAD", "x.so"}});
+  const auto bare =
+      value_of(fixture.allocate(fixture.myself(), {.environment = {{"LD_PRELOAD", "x.so"}}}, Preload::No));
+  CHECK(bare.launch.environment == profiles::Environment{{"LD_PRELOAD", "x.so"}});
 }
 
 TEST_CASE("allocations that are reserved for an origin are for it alone, and its limit") {
@@ -195,18 +196,14 @@ TEST_CASE("allocations that are reserved for an origin are for it alone, and its
   };
   const auto one = admit(kOriginRest);
   REQUIRE(one);
-  const auto refused = admit(kOriginRest);
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::Busy);
-  CHECK(
-      refused.error().message.ends_with("; 2 of them are reserved for origin kubernetes (reserve.kubernetes.onload)"));
+  const Error refused = error_of(admit(kOriginRest));
+  CHECK(refused.code == ErrorCode::Busy);
+  CHECK(refused.message.ends_with("; 2 of them are reserved for origin kubernetes (reserve.kubernetes.onload)"));
   const auto first = admit("kubernetes");
   const auto second = admit("kubernetes");
   CHECK(first);
   CHECK(second);
-  const auto third = admit("kubernetes");
-  REQUIRE_FALSE(third);
-  CHECK(third.error().message ==
+  CHECK(error_of(admit("kubernetes")).message ==
         "all 2 allocations reserved for origin kubernetes are taken (reserve.kubernetes.onload)");
 }
 
@@ -220,9 +217,7 @@ TEST_CASE("admitted workloads count towards the allocation limit at once") {
   CHECK(first->launch.generation == 3);
   CHECK(first->launch.environment.contains("LD_PRELOAD"));
   fixture.workloads = 1;  // stored and counted, as it still is among those that were admitted
-  const auto refused = fixture.allocate(fixture.myself());
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::Busy);
+  CHECK(error_of(fixture.allocate(fixture.myself())).code == ErrorCode::Busy);
   first = fail(ErrorCode::Internal, "given back");
   CHECK(fixture.allocate(fixture.myself()));
   CHECK_FALSE(admit());
@@ -232,11 +227,7 @@ TEST_CASE("admitted workloads count towards the allocation limit at once") {
 
 TEST_CASE("allocations are refused with the reason while Onload is not ready") {
   Fixture fixture;
-  const auto refusal = [&] {
-    const auto made = fixture.allocate(fixture.myself());
-    REQUIRE_FALSE(made);
-    return made.error().code;
-  };
+  const auto refusal = [&] { return error_of(fixture.allocate(fixture.myself())).code; };
   fixture.controller.known.device_access_open = false;
   fixture.controller.known.drift = "onload was loaded from an unexpected file";
   CHECK(refusal() == ErrorCode::Busy);
@@ -252,15 +243,14 @@ TEST_CASE("allocations are refused with the reason while Onload is not ready") {
 
 TEST_CASE("allocations are limited, and released ones free their place") {
   Fixture fixture;
-  const auto first = fixture.allocate(fixture.myself());
-  REQUIRE(first);
+  const auto first = value_of(fixture.allocate(fixture.myself()));
   REQUIRE(fixture.allocate(fixture.myself()));
   CHECK(fixture.allocate(fixture.myself()).error().code == ErrorCode::Busy);
   const auto release = [&](uint64_t id) {
     return answer<void>([&](auto done) { fixture.allocations->release(id, done); });
   };
-  CHECK(release(first->allocation.id));
-  CHECK(release(first->allocation.id).error().code == ErrorCode::NotFound);
+  CHECK(release(first.allocation.id));
+  CHECK(release(first.allocation.id).error().code == ErrorCode::NotFound);
   CHECK(fixture.allocate(fixture.myself()));
 }
 
@@ -311,9 +301,8 @@ TEST_CASE("after a restart allocations of living processes are kept and others r
     std::this_thread::yield();
   REQUIRE(fixture.allocations->allocations()->size() == 1);
   CHECK(fixture.allocations->allocations()->front().id == 5);
-  const auto next = fixture.allocate(alive);
-  REQUIRE(next);
-  CHECK(next->allocation.id == 7);
+  const auto next = value_of(fixture.allocate(alive));
+  CHECK(next.allocation.id == 7);
 }
 
 TEST_CASE("each form contains the variables of profiles and caller") {

@@ -6,8 +6,12 @@
 #include "tests/unit/api_v1/fake_controller.h"
 #include "tests/unit/api_v1/fake_engine.h"
 #include "tests/unit/api_v1/fixtures.h"
+#include "tests/unit/results.h"
 
 namespace nrd::workload_service_test {
+
+using nrd::testing::error_of;
+
 namespace {
 
 constexpr pid_t kNoProcess = 1 << 22;  // PID_MAX_LIMIT: never assigned
@@ -52,10 +56,9 @@ TEST_CASE("the run role is refused before its key is looked up") {
   RunRole role;
   role.engine.answer_with(role.created_by(role.self));
   for (const auto& owner : {std::optional<OwnerRequest>(), std::optional(OwnerRequest{.pid = kNoProcess})}) {
-    const auto refused = role.create(role.with_key(owner));
-    REQUIRE_FALSE(refused);
-    CHECK(refused.error().code == ErrorCode::Forbidden);
-    CHECK(refused.error().field == "/owner");
+    const Error refused = error_of(role.create(role.with_key(owner)));
+    CHECK(refused.code == ErrorCode::Forbidden);
+    CHECK(refused.field == "/owner");
   }
   CHECK(role.engine.lookups == 0);
   CHECK(role.engine.commands().empty());
@@ -72,10 +75,9 @@ TEST_CASE("a client creates workloads of the origin of its socket, and gets none
   CHECK(std::get<CreateWorkload>(role.engine.commands().back()).origin == "kubernetes");
   done.workload.origin = kOriginRest;
   role.engine.answer_with(done);
-  const auto refused = role.create(role.with_key(std::nullopt));
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::Forbidden);
-  CHECK(refused.error().field == "Idempotency-Key");
+  const Error refused = error_of(role.create(role.with_key(std::nullopt)));
+  CHECK(refused.code == ErrorCode::Forbidden);
+  CHECK(refused.field == "Idempotency-Key");
 }
 
 TEST_CASE("a client that may not use Onload creates no workload with it") {
@@ -84,10 +86,9 @@ TEST_CASE("a client that may not use Onload creates no workload with it") {
   role.who.may_launch = false;
   NewWorkload workload{.spec = a_workload(7).spec};
   workload.launch = std::make_shared<const onload::RenderRequest>();
-  const auto refused = role.create(workload);
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::Forbidden);
-  CHECK(refused.error().field == "/onload");
+  const Error refused = error_of(role.create(workload));
+  CHECK(refused.code == ErrorCode::Forbidden);
+  CHECK(refused.field == "/onload");
   CHECK(role.engine.commands().empty());
 }
 
@@ -100,9 +101,7 @@ TEST_CASE("a key replays a workload of the calling process, but not one of anoth
     role.engine.answer_with(role.created_by(role.self));
     CHECK(role.create(workload)->done.workload.id == WorkloadId{7});
     role.engine.answer_with(role.created_by({.pid = 1, .start = 1, .boot_id = role.self.boot_id}));
-    const auto refused = role.create(workload);
-    REQUIRE_FALSE(refused);
-    CHECK(refused.error().code == ErrorCode::Forbidden);
+    CHECK(error_of(role.create(workload)).code == ErrorCode::Forbidden);
   }
   CHECK(role.engine.lookups == 2);  // only for the exited task
 }
@@ -112,9 +111,7 @@ TEST_CASE("an exited task refuses a create whose key was not used") {
   role.engine.answer_with(fail(ErrorCode::NotFound, "none"));
   NewWorkload workload = role.with_key(OwnerRequest{});
   workload.task_ids = {kNoProcess};
-  const auto refused = role.create(workload);
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().field == "/task_ids/0");
+  CHECK(error_of(role.create(workload)).field == "/task_ids/0");
   CHECK(role.engine.commands().empty());
 }
 
@@ -133,15 +130,13 @@ TEST_CASE("workloads of other processes do not exist for requests of the run rol
   RunRole role;
   NewWorkload workload{.spec = {}, .owner = OwnerRequest{}};
   workload.spec.cpu = CpuRequest{.pool = "fast", .count = 1, .near = {"workload:9"}};
-  const auto near = role.create(workload);
-  REQUIRE_FALSE(near);
-  CHECK(near.error().field == "/cpu/near/0");
-  CHECK(near.error().message == "there is no workload 9");
+  const Error near = error_of(role.create(workload));
+  CHECK(near.field == "/cpu/near/0");
+  CHECK(near.message == "there is no workload 9");
   workload.spec.cpu = CpuRequest{.pool = "fast", .count = 1, .apart = {"9"}};
-  const auto apart = role.create(workload);
-  REQUIRE_FALSE(apart);
-  CHECK(apart.error().field == "/cpu/apart/0");
-  CHECK(apart.error().message == "there is no workload 9");
+  const Error apart = error_of(role.create(workload));
+  CHECK(apart.field == "/cpu/apart/0");
+  CHECK(apart.message == "there is no workload 9");
   CHECK(role.engine.commands().empty());
 }
 

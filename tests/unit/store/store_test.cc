@@ -12,14 +12,13 @@
 #include "store/database.h"
 #include "store/sql_text.h"
 #include "tests/unit/fault_points.h"
+#include "tests/unit/results.h"
 #include "tests/unit/store/failing_vfs.h"
 #include "tests/unit/store/folder.h"
 
 namespace nrd::store::store_test {
 
-using nrd::testing::FailingVfs;
-using nrd::testing::Folder;
-using nrd::testing::is_struck;
+using namespace nrd::testing;
 
 namespace {
 
@@ -69,11 +68,7 @@ std::vector<Change> a_day() {
   return {first, second, third};
 }
 
-Records loaded(Store& store) {
-  Result<Records> records = store.load();
-  REQUIRE(records);
-  return *records;
-}
+Records loaded(Store& store) { return value_of(store.load()); }
 
 std::string bytes_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -100,9 +95,7 @@ Records after_a_kill(const Folder& folder) {
       std::filesystem::copy_file(folder.state() + name, folder.other() + name);
     }
   }
-  const auto store = Store::open(folder.other());
-  REQUIRE_MESSAGE(store, (store ? "" : store.error().message));
-  return loaded(**store);
+  return loaded(*value_of(Store::open(folder.other())));
 }
 
 }  // namespace
@@ -193,9 +186,7 @@ TEST_CASE("a second daemon is refused while the first runs") {
   const Folder folder;
   {
     const auto first = *Store::open(folder.state());
-    const auto second = Store::open(folder.state());
-    REQUIRE_FALSE(second);
-    CHECK(second.error().code == ErrorCode::Busy);
+    CHECK(error_of(Store::open(folder.state())).code == ErrorCode::Busy);
   }
   CHECK(Store::open(folder.state()));
 }
@@ -222,9 +213,7 @@ TEST_CASE("a foreign or damaged file is refused and not modified") {
         Row{"torn", torn, "corrupt"}, Row{"foreign", foreign, "another program"}, Row{"newer", newer, "newer nrd"}}) {
     CAPTURE(row.name);
     write_bytes(folder.database(), row.bytes);
-    const auto store = Store::open(folder.state());
-    REQUIRE_FALSE(store);
-    CHECK(store.error().message.find(row.says) != std::string::npos);
+    CHECK(error_of(Store::open(folder.state())).message.find(row.says) != std::string::npos);
     CHECK(bytes_of(folder.database()) == row.bytes);
   }
   write_bytes(folder.database(), "");
@@ -242,9 +231,8 @@ TEST_CASE("a state directory may be a symbolic link") {
   const Folder folder;
   { REQUIRE((*Store::open(folder.state()))->commit(a_day()[0]).committed == Committed::Done); }
   std::filesystem::create_directory_symlink(folder.state(), folder.other());
-  const auto store = Store::open(folder.other());
-  REQUIRE(store);
-  CHECK(loaded(**store).revision == 1);
+  const auto store = value_of(Store::open(folder.other()));
+  CHECK(loaded(*store).revision == 1);
 }
 
 TEST_CASE("a refused database keeps its log") {
@@ -254,9 +242,7 @@ TEST_CASE("a refused database keeps its log") {
   const std::string database = bytes_of(folder.database());
   const std::string log = bytes_of(folder.database() + "-wal");
   REQUIRE_FALSE(log.empty());
-  const auto store = Store::open(folder.state());
-  REQUIRE_FALSE(store);
-  CHECK(store.error().message.find("newer nrd") != std::string::npos);
+  CHECK(error_of(Store::open(folder.state())).message.find("newer nrd") != std::string::npos);
   CHECK(bytes_of(folder.database()) == database);
   CHECK(bytes_of(folder.database() + "-wal") == log);
 }
@@ -274,9 +260,7 @@ TEST_CASE("a database from before the first release is refused with what to do")
     { REQUIRE((*Store::open(folder.state()))->commit(a_day()[0]).committed == Committed::Done); }
     edit(folder.database(), ("PRAGMA user_version = " + std::to_string(version)).c_str());
     const std::string bytes = bytes_of(folder.database());
-    const auto store = Store::open(folder.state());
-    REQUIRE_FALSE(store);
-    CHECK(store.error().message ==
+    CHECK(error_of(Store::open(folder.state())).message ==
           std::filesystem::canonical(folder.database()).string() +
               " was written by an nrd from before the first release (schema " + std::to_string(version) +
               "); move it and its -wal and -shm away, reboot to reset the hardware, and create the workloads again");
@@ -291,9 +275,7 @@ TEST_CASE("an invalid row is reported") {
     { REQUIRE((*Store::open(folder.state()))->commit(a_day()[0]).committed == Committed::Done); }
     edit(folder.database(), sql);
     const auto store = Store::open(folder.state());
-    const auto records = store ? (*store)->load() : Result<Records>(Failure(store.error()));
-    REQUIRE_FALSE(records);
-    CHECK(records.error().code == ErrorCode::Store);
+    CHECK(error_of(store ? (*store)->load() : Result<Records>(Failure(store.error()))).code == ErrorCode::Store);
   }
 }
 
@@ -357,9 +339,7 @@ TEST_CASE("a database of each released schema is opened and has the newest schem
     const Folder folder;
     std::filesystem::create_directory(folder.state());
     edit(folder.database(), bytes_of(NRD_RELEASED "00" + std::to_string(version) + ".sql").c_str());
-    const auto store = Store::open(folder.state());
-    REQUIRE_MESSAGE(store, (store ? "" : store.error().message + store.error().detail));
-    const Records records = loaded(**store);
+    const Records records = loaded(*value_of(Store::open(folder.state())));
     CHECK(records.revision == 5);
     CHECK(records.next_id == 4);
     CHECK(records.workloads.size() == 2);
@@ -440,10 +420,9 @@ TEST_CASE("the commit outcome is correct for every disk failure") {
             if (too_early) CHECK(*too_early == before.revision);
           }
           disk.fail_at = 0;
-          const Result<uint64_t> revision = store->reopen();
-          REQUIRE_MESSAGE(revision, (revision ? "" : revision.error().message + revision.error().detail));
-          const bool is_there = *revision == before.revision + 1;
-          if (!is_there) CHECK(*revision == before.revision);
+          const uint64_t revision = value_of(store->reopen());
+          const bool is_there = revision == before.revision + 1;
+          if (!is_there) CHECK(revision == before.revision);
           ++(is_there ? unknown_and_there : unknown_and_not_there);
           if (!is_there) CHECK(loaded(*store) == before);
         }
@@ -529,9 +508,7 @@ TEST_CASE("a directory can be opened after a first opening failed at any point")
       const bool was_opened = Store::open(folder.state()).has_value();
       const bool struck = disk.calls >= nth;
       disk.fail_at = 0;
-      const auto store = Store::open(folder.state());
-      REQUIRE_MESSAGE(store, (store ? "" : store.error().message + store.error().detail));
-      CHECK(loaded(**store) == Records{});
+      CHECK(loaded(*value_of(Store::open(folder.state()))) == Records{});
       if (!struck) {
         CHECK(was_opened);
         break;
