@@ -14,22 +14,9 @@ using namespace nrd::testing;
 
 namespace {
 
-cpuset::Target a_unit(const std::string& name = "feed.service") {
-  return {.kind = cpuset::Target::Kind::Unit, .name = name, .task = {}};
-}
-
-Spec for_unit(const std::string& name = "feed.service") {
-  Spec spec = for_cpus({.pool = "fast", .count = 2});
-  spec.unit = name;
-  return spec;
-}
-
 // With feed.service, which runs process 10.
 struct UnitFixture : CpuPoolFixture {
-  UnitFixture() {
-    hardware.tree.cpuset.targets[a_unit()] = {.cpus = everywhere};
-    hardware.tree.cpuset.groups[a_unit()] = {.available = everywhere, .processes = {a_process(10)}};
-  }
+  UnitFixture() { add_group(kUnit, {a_process(10)}); }
 };
 
 }  // namespace
@@ -41,17 +28,17 @@ TEST_CASE("a unit runs on the granted CPUs, and its processes are in the class, 
   spec.cache = CacheRequest{.max = 2, .min = 2};
   const auto workload = fixture.create(spec);
   REQUIRE(workload);
-  CHECK(fixture.hardware.tree.cpuset.targets.at(a_unit()).cpus.to_string() == "2,4");
+  CHECK(fixture.hardware.tree.cpuset.targets.at(kUnit).cpus.to_string() == "2,4");
   CHECK(fixture.runs_on(10) == "0-15");  // the affinity is its own affair
   CHECK(fixture.hardware.tasks.at(a_process(10)) == "COS2");
   CHECK(is_applied(fixture.state(), *workload));
   // Restarted: another process, for which the next check finds the class.
-  fixture.hardware.tree.cpuset.groups[a_unit()].processes = {a_process(20)};
+  fixture.hardware.tree.cpuset.groups[kUnit].processes = {a_process(20)};
   fixture.hardware.tasks.erase(a_process(10));
   fixture.writer->reap_tasks();
   CHECK(fixture.hardware.tasks.at(a_process(20)) == "COS2");
   // It stops: the workload stays.
-  fixture.hardware.tree.cpuset.groups[a_unit()].processes = {};
+  fixture.hardware.tree.cpuset.groups[kUnit].processes = {};
   fixture.hardware.tasks.erase(a_process(20));
   fixture.writer->reap_tasks();
   CHECK(fixture.state().workloads.size() == 1);
@@ -66,7 +53,7 @@ TEST_CASE("a workload ends with its unit if it asked for that, also if none come
   const Observed before = fixture.hardware.tree;
   Spec spec = for_unit();
   spec.cgroup_owner = CgroupOwner{.within_seconds = 60};
-  auto& processes = fixture.hardware.tree.cpuset.groups[a_unit()].processes;
+  auto& processes = fixture.hardware.tree.cpuset.groups[kUnit].processes;
   processes = {};
   const auto workload = value_of(fixture.create(spec));
   const auto ends_at = [&](std::chrono::seconds after) {
@@ -89,7 +76,7 @@ TEST_CASE("a workload ends with its unit if it asked for that, also if none come
 
 TEST_CASE("a workload ends with a job that came and went between two observations") {
   UnitFixture fixture;
-  auto& group = fixture.hardware.tree.cpuset.groups[a_unit()];
+  auto& group = fixture.hardware.tree.cpuset.groups[kUnit];
   group.processes = {};
   group.usage_us = 5000;  // of earlier processes
   Spec spec = for_unit();
@@ -115,8 +102,7 @@ TEST_CASE("a workload ends with a limited cgroup that is removed before it has h
   REQUIRE(fixture.create(spec));
   fixture.writer->repair();
   REQUIRE(fixture.state().workloads.size() == 1);  // it may come
-  fixture.hardware.tree.cpuset.targets[cgroup] = {.cpus = fixture.everywhere};
-  fixture.hardware.tree.cpuset.groups[cgroup] = {.available = fixture.everywhere};
+  fixture.add_group(cgroup);
   fixture.writer->repair();
   REQUIRE(fixture.hardware.tree.cpuset.targets.at(cgroup).cpus.to_string() == "2,4");
   fixture.hardware.tree.cpuset.targets.erase(cgroup);
@@ -132,16 +118,16 @@ TEST_CASE("a request writes to no target whose CPUs it does not change") {
   REQUIRE(fixture.create(for_cpus({.pool = "common"}, {a_process(20)})));
   auto& targets = fixture.hardware.tree.cpuset.targets;
   const cpuset::Target task{.kind = cpuset::Target::Kind::Task, .name = {}, .task = a_process(20)};
-  targets[a_unit()] = {.cpus = CpuSet{5}};  // other software, which a write would undo
+  targets[kUnit] = {.cpus = CpuSet{5}};  // other software, which a write would undo
   targets[task] = {.cpus = CpuSet{5}};
   const auto other = value_of(fixture.create(for_cpus({.pool = "fast", .count = 1}, {a_process(30)})));
   CHECK(fixture.runs_on(30) == other.grant.cpu->exclusive.to_string());
   REQUIRE(fixture.patch(other.id, {.cpu = members<CpuRequest>(R"({"count": 2})")}));
   REQUIRE(fixture.remove(other.id));
-  CHECK(targets.at(a_unit()).cpus == CpuSet{5});
+  CHECK(targets.at(kUnit).cpus == CpuSet{5});
   CHECK(targets.at(task).cpus == CpuSet{5});
   fixture.writer->repair();  // the drift check does it
-  CHECK(targets.at(a_unit()).cpus.to_string() == "2,4");
+  CHECK(targets.at(kUnit).cpus.to_string() == "2,4");
   CHECK(targets.at(task).cpus.to_string() == "8-9");
 }
 
@@ -160,12 +146,12 @@ TEST_CASE("a unit gets ways alone, on all caches, since it may run anywhere") {
   const auto workload = value_of(fixture.create(spec));
   CHECK(workload.grant.ways.size() == 2);
   CHECK(fixture.hardware.tasks.at(a_process(10)) == "COS2");
-  CHECK(fixture.hardware.tree.cpuset.targets.at(a_unit()).cpus == fixture.everywhere);
+  CHECK(fixture.hardware.tree.cpuset.targets.at(kUnit).cpus == fixture.everywhere);
 }
 
 TEST_CASE("a unit that cannot have its CPUs is refused, and nothing has changed") {
   UnitFixture fixture;
-  cpuset::Group& group = fixture.hardware.tree.cpuset.groups[a_unit()];
+  cpuset::Group& group = fixture.hardware.tree.cpuset.groups[kUnit];
   const Observed before = fixture.hardware.tree;
   const auto code_of = [&fixture](const Spec& spec) {
     const Error refused = error_of(fixture.create(spec));
@@ -243,8 +229,8 @@ TEST_CASE("a unit whose CPUs are all offline stays as it is, and gets what it ha
   const uint64_t writes = fixture.hardware.writes;
   fixture.writer->repair();
   CHECK(fixture.hardware.writes == writes);
-  CHECK(fixture.store.baselines().cpu_sets.contains(a_unit()));
-  CHECK(fixture.hardware.tree.cpuset.targets.at(a_unit()).cpus.to_string() == "2,4");
+  CHECK(fixture.store.baselines().cpu_sets.contains(kUnit));
+  CHECK(fixture.hardware.tree.cpuset.targets.at(kUnit).cpus.to_string() == "2,4");
   SUBCASE("while they are offline") {}
   SUBCASE("when they are back") {
     fixture.hardware.facts.rdt.online = fixture.everywhere;
@@ -258,7 +244,7 @@ TEST_CASE("a unit whose CPUs are all offline stays as it is, and gets what it ha
 
 TEST_CASE("a container whose own list overlaps the CPUs in part is refused, and reported if it comes later") {
   UnitFixture fixture;
-  auto& inner = fixture.hardware.tree.cpuset.targets[a_unit()].inner;
+  auto& inner = fixture.hardware.tree.cpuset.targets[kUnit].inner;
   inner["/system.slice/feed.service/box"] = CpuSet{4, 5};
   const uint64_t writes = fixture.hardware.writes;
   const Error refused = error_of(fixture.create(for_unit()));
@@ -274,7 +260,7 @@ TEST_CASE("a container whose own list overlaps the CPUs in part is refused, and 
     REQUIRE(fixture.remove(workload.id));
   }
   const auto workload = value_of(fixture.create(for_unit()));
-  fixture.hardware.tree.cpuset.targets[a_unit()].inner["/system.slice/feed.service/box"] = CpuSet{4, 5};
+  fixture.hardware.tree.cpuset.targets[kUnit].inner["/system.slice/feed.service/box"] = CpuSet{4, 5};
   fixture.writer->repair();
   CHECK_FALSE(is_applied(fixture.state(), workload));
   CHECK(fixture.state().health.hardware_problem.empty());

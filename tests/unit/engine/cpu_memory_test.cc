@@ -14,19 +14,15 @@ namespace {
 using cpuset::Memory;
 using cpuset::Target;
 
-const Target kUnit{.kind = Target::Kind::Unit, .name = "feed.service", .task = {}};
-const Target kCgroup{.kind = Target::Kind::Cgroup, .name = "/pod", .task = {}};
 const CpuSet kBoth{0, 1};
 
 // Two NUMA nodes with memory. feed.service is stopped, /pod has a process.
 struct MemoryFixture : CpuPoolFixture {
   MemoryFixture() {
     hardware.facts.cpuset.memory_nodes = kBoth;
-    hardware.tree.cpuset.targets[kUnit] = {.cpus = everywhere};
-    hardware.tree.cpuset.groups[kUnit] = {.available = everywhere};
+    add_group(kUnit);
     hardware.tree.cpuset.memory[kUnit] = {.nodes = kBoth};
-    hardware.tree.cpuset.targets[kCgroup] = {.cpus = everywhere};
-    hardware.tree.cpuset.groups[kCgroup] = {.available = everywhere, .processes = {a_process(10)}};
+    add_group(kCgroup, {a_process(10)});
     hardware.tree.cpuset.memory[kCgroup] = {.nodes = kBoth, .is_used = true, .bytes = (200 << 20) + 1};
     start();
   }
@@ -34,14 +30,7 @@ struct MemoryFixture : CpuPoolFixture {
 };
 
 Spec near(const char* cpus) {
-  Spec spec = for_cpus({.pool = "fast", .cpus = *CpuSet::parse(cpus), .memory = CpuRequest::Memory::Near});
-  spec.unit = kUnit.name;
-  return spec;
-}
-
-Error refusal_of(CpuPoolFixture& fixture, const Spec& spec) {
-  const Error made = error_of(fixture.create(spec));
-  return made;
+  return for_unit(kUnit.name, {.pool = "fast", .cpus = *CpuSet::parse(cpus), .memory = CpuRequest::Memory::Near});
 }
 
 }  // namespace
@@ -71,17 +60,17 @@ TEST_CASE("memory that cannot be bound is refused at its member, and nothing has
   Spec running = near("2");
   running.unit.clear();
   running.cgroup = kCgroup.name;
-  const Error conflict = refusal_of(fixture, running);
+  const Error conflict = error_of(fixture.create(running));
   CHECK(conflict.code == ErrorCode::Conflict);
   CHECK(conflict.field == "/cpu/memory");
   CHECK(conflict.message.find("/pod runs and has 201 MiB of memory of node 0-1, not of 0") != std::string::npos);
   Spec task = near("2");
   task.unit.clear();
   task.tasks = {a_process(20)};
-  CHECK(refusal_of(fixture, task).code == ErrorCode::Unsupported);
+  CHECK(error_of(fixture.create(task)).code == ErrorCode::Unsupported);
   fixture.hardware.facts.cpuset.memory_nodes = CpuSet{1};
   fixture.start();
-  CHECK(refusal_of(fixture, near("2")).message.find("no memory") != std::string::npos);
+  CHECK(error_of(fixture.create(near("2"))).message.find("no memory") != std::string::npos);
   CHECK(fixture.hardware.tree == before);
 }
 

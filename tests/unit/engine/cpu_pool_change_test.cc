@@ -24,12 +24,8 @@ TEST_CASE("granted CPUs stay with their workload when a start finds them in anot
 
 TEST_CASE("a reload that leaves less CPU time than requested is refused with the workloads") {
   CpuPoolFixture fixture;
-  const cpuset::Target unit{.kind = cpuset::Target::Kind::Unit, .name = "feed.service", .task = {}};
-  fixture.hardware.tree.cpuset.targets[unit] = {.cpus = fixture.everywhere};
-  fixture.hardware.tree.cpuset.groups[unit] = {.available = fixture.everywhere};
-  Spec spec = for_cpus({.pool = "common", .request_milli = 1500});
-  spec.unit = "feed.service";
-  REQUIRE(fixture.create(spec));
+  fixture.add_group(kUnit);
+  REQUIRE(fixture.create(for_unit(kUnit.name, {.pool = "common", .request_milli = 1500})));
   NodeConfig smaller = fixture.options.node;
   smaller.cpu_pools.back().cpus = CpuSet{8};
   const Error refused = error_of(fixture.writer->reconfigure(smaller, ReloadMode::Apply));

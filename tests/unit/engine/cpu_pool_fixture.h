@@ -1,12 +1,17 @@
 // A node with two CPU pools, three processes, and an engine on it.
 #pragma once
 
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/unit/engine/fixtures.h"
 
 namespace nrd::testing {
+
+inline const cpuset::Target kUnit{.kind = cpuset::Target::Kind::Unit, .name = "feed.service", .task = {}};
+inline const cpuset::Target kCgroup{.kind = cpuset::Target::Kind::Cgroup, .name = "/pod", .task = {}};
 
 inline Task a_process(pid_t id) { return {.id = id, .process = id, .start = 7, .boot_id = "boot-1"}; }
 
@@ -32,10 +37,21 @@ inline Spec for_cpus(CpuRequest request, std::vector<Task> tasks = {}) {
   return spec;
 }
 
+inline Spec for_unit(const std::string& unit = kUnit.name, CpuRequest request = {.pool = "fast", .count = 2}) {
+  Spec spec = for_cpus(std::move(request));
+  spec.unit = unit;
+  return spec;
+}
+
 struct CpuPoolFixture : TransactionFixture {
   explicit CpuPoolFixture(const NodeShape& shape = with_threads()) : TransactionFixture(shape, with_pools()) {
     for (pid_t id : {10, 20, 30}) hardware.add_task(a_process(id), everywhere);
     start();
+  }
+  // A unit or cgroup that runs on all CPUs.
+  void add_group(const cpuset::Target& target, std::set<Task> processes = {}) {
+    hardware.tree.cpuset.targets[target] = {.cpus = everywhere};
+    hardware.tree.cpuset.groups[target] = {.available = everywhere, .processes = std::move(processes)};
   }
   std::string runs_on(pid_t id) const { return hardware.cpus_of(a_process(id)).to_string(); }
   const CpuSet everywhere = CpuSet::first(16);

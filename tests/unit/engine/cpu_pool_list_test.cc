@@ -11,22 +11,18 @@ using namespace nrd::testing;
 
 namespace {
 
-const cpuset::Target kUnit{.kind = cpuset::Target::Kind::Unit, .name = "feed.service", .task = {}};
-
 // Pools: fast 2-7,10-15; common 8-9, shared.
 struct ListFixture : CpuPoolFixture {
   ListFixture() {
-    hardware.tree.cpuset.targets[kUnit] = {.cpus = everywhere};
-    hardware.tree.cpuset.groups[kUnit] = {.available = everywhere, .processes = {a_process(10)}};
+    add_group(kUnit, {a_process(10)});
     hardware.tree.cpuset.shares[kUnit] = {};
   }
   const CpuSet& runs() const { return hardware.tree.cpuset.targets.at(kUnit).cpus; }
 };
 
 Spec for_pools(CpuRequest first, std::vector<CpuRequest> further) {
-  Spec spec = for_cpus(std::move(first));
+  Spec spec = for_unit(kUnit.name, std::move(first));
   spec.further_cpus = std::move(further);
-  spec.unit = kUnit.name;
   return spec;
 }
 
@@ -76,10 +72,7 @@ TEST_CASE("a change keeps the granted CPUs - an object changes the first pool, a
 TEST_CASE("all pools or none: a refusal names the item, and nothing has changed") {
   ListFixture fixture;
   const Observed before = fixture.hardware.tree;
-  const auto refusal = [&fixture](const Spec& spec) {
-    const Error made = error_of(fixture.create(spec));
-    return made;
-  };
+  const auto refusal = [&fixture](const Spec& spec) { return error_of(fixture.create(spec)); };
   CHECK(refusal(fast_and_common(2, 2001)).field == "/cpu/1/request_milli");
   CHECK(refusal(fast_and_common(7, 500)).field == "/cpu/0/count");
   CHECK(refusal(for_pools({.pool = "fast", .count = 1}, {{.pool = "fast", .count = 1}})).field == "/cpu/1/pool");

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/unit/engine/fixtures.h"
+#include "tests/unit/engine/cpu_pool_fixture.h"
 
 namespace nrd::cpu_quotas_test {
 
@@ -18,26 +18,12 @@ const LocalUser kAlice{.uid = 1001, .groups = {7}};
 const LocalUser kBob{.uid = 1002, .groups = {50}};
 const LocalUser kGuest{.uid = 1003, .groups = {7}};
 
-Task a_process(pid_t id) { return {.id = id, .process = id, .start = 7, .boot_id = "boot-1"}; }
-
-Spec for_cpus(CpuRequest request, std::vector<Task> tasks = {}) {
-  Spec spec;
-  spec.cpu = std::move(request);
-  spec.tasks = std::move(tasks);
-  return spec;
-}
-
 // 2 sockets of 8 CPUs, two threads a core. Alice may have 3 CPUs of two pools, each member of group 50 may have 4 of
 // one.
 struct Fixture : nrd::testing::TransactionFixture {
   Fixture() : TransactionFixture(with_threads(), with_quotas()) {
     hardware.add_task(a_process(10), CpuSet::first(16));
     start();
-  }
-  static NodeShape with_threads() {
-    NodeShape shape;
-    shape.threads_per_core = 2;
-    return shape;
   }
   static EngineOptions with_quotas() {
     EngineOptions options;

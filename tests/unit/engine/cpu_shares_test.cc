@@ -15,15 +15,11 @@ namespace {
 using cpuset::Share;
 using cpuset::Target;
 
-const Target kUnit{.kind = Target::Kind::Unit, .name = "feed.service", .task = {}};
-const Target kCgroup{.kind = Target::Kind::Cgroup, .name = "/pod", .task = {}};
-
 // With feed.service, to which an administrator gave a weight; and /pod, of a container runtime.
 struct ShareFixture : CpuPoolFixture {
   ShareFixture() {
     for (const Target& target : {kUnit, kCgroup}) {
-      hardware.tree.cpuset.targets[target] = {.cpus = everywhere};
-      hardware.tree.cpuset.groups[target] = {.available = everywhere, .processes = {a_process(10)}};
+      add_group(target, {a_process(10)});
     }
     hardware.tree.cpuset.shares[kUnit] = {.weight = 250};
     hardware.tree.cpuset.shares[kCgroup] = {.weight = 100};
@@ -32,14 +28,7 @@ struct ShareFixture : CpuPoolFixture {
 };
 
 Spec with_share(uint32_t request, uint32_t limit = 0) {
-  Spec spec = for_cpus({.pool = "common", .request_milli = request, .limit_milli = limit});
-  spec.unit = kUnit.name;
-  return spec;
-}
-
-Error refusal_of(CpuPoolFixture& fixture, const Spec& spec) {
-  const Error made = error_of(fixture.create(spec));
-  return made;
+  return for_unit(kUnit.name, {.pool = "common", .request_milli = request, .limit_milli = limit});
 }
 
 }  // namespace
@@ -86,7 +75,7 @@ TEST_CASE("the workloads of a pool request at most its CPUs") {
   second.unit.clear();
   second.cgroup = kCgroup.name;
   fixture.hardware.tree.cpuset.groups[kCgroup].processes = {};
-  const Error refused = refusal_of(fixture, second);
+  const Error refused = error_of(fixture.create(second));
   CHECK(refused.code == ErrorCode::NotEnough);
   CHECK(refused.field == "/cpu/request_milli");
   CHECK(refused.allowed == "at most 500");
@@ -97,17 +86,17 @@ TEST_CASE("the workloads of a pool request at most its CPUs") {
 TEST_CASE("a share that cannot be is refused at its member, and nothing has changed") {
   ShareFixture fixture;
   const Observed before = fixture.hardware.tree;
-  CHECK(refusal_of(fixture, with_share(500, 499)).field == "/cpu/limit_milli");
-  CHECK(refusal_of(fixture, with_share(0, 500)).field == "/cpu/request_milli");
-  CHECK(refusal_of(fixture, with_share(2001)).code == ErrorCode::NotEnough);
-  const Error of_task = refusal_of(fixture, for_cpus({.pool = "common", .request_milli = 500}, {a_process(20)}));
+  CHECK(error_of(fixture.create(with_share(500, 499))).field == "/cpu/limit_milli");
+  CHECK(error_of(fixture.create(with_share(0, 500))).field == "/cpu/request_milli");
+  CHECK(error_of(fixture.create(with_share(2001))).code == ErrorCode::NotEnough);
+  const Error of_task = error_of(fixture.create(for_cpus({.pool = "common", .request_milli = 500}, {a_process(20)})));
   CHECK(of_task.code == ErrorCode::Unsupported);
   Spec exclusive = with_share(500);
   exclusive.cpu->pool = "fast";
-  CHECK(refusal_of(fixture, exclusive).message.find("exclusive") != std::string::npos);
+  CHECK(error_of(fixture.create(exclusive)).message.find("exclusive") != std::string::npos);
   Spec runtime = with_share(500);
   runtime.cpu->enforce = CpuRequest::Enforce::Runtime;
-  CHECK(refusal_of(fixture, runtime).field == "/cpu/enforce");
+  CHECK(error_of(fixture.create(runtime)).field == "/cpu/enforce");
   CHECK(fixture.hardware.tree == before);
 }
 
@@ -129,7 +118,7 @@ TEST_CASE("a failed write leaves the CPU time of a unit as it was") {
 TEST_CASE("only a dry run chooses among given CPUs") {
   CpuPoolFixture fixture;
   Spec spec = for_cpus({.pool = "fast", .count = 2, .among = *CpuSet::parse("10-15")});
-  CHECK(refusal_of(fixture, spec).field == "/cpu/among");
+  CHECK(error_of(fixture.create(spec)).field == "/cpu/among");
   const auto planned = value_of(plan::create(fixture.state(), WorkloadId{1}, spec, {}));
   CHECK(planned.at(WorkloadId{1}).grant.cpu->exclusive == CpuSet{10, 12});
   spec.cpu->among = CpuSet{10, 11};

@@ -16,15 +16,13 @@ namespace {
 
 using cpuset::Target;
 
-const Target kUnit{.kind = Target::Kind::Unit, .name = "feed.service", .task = {}};
 const Target kStranger{.kind = Target::Kind::Unit, .name = "far.service", .task = {}};
 
 // feed.service runs, with memory of both NUMA nodes; far.service has CPUs 0 and 1 only.
 struct DryRunFixture : CpuPoolFixture {
   DryRunFixture() {
     hardware.facts.cpuset.memory_nodes = CpuSet{0, 1};
-    hardware.tree.cpuset.targets[kUnit] = {.cpus = everywhere};
-    hardware.tree.cpuset.groups[kUnit] = {.available = everywhere, .processes = {a_process(10)}};
+    add_group(kUnit, {a_process(10)});
     hardware.tree.cpuset.memory[kUnit] = {.nodes = CpuSet{0, 1}, .is_used = true, .bytes = 5 << 20};
     hardware.tree.cpuset.targets[kStranger] = {.cpus = CpuSet{0, 1}};
     hardware.tree.cpuset.groups[kStranger] = {.available = CpuSet{0, 1}, .parent = "system.slice"};
@@ -37,12 +35,6 @@ struct DryRunFixture : CpuPoolFixture {
     return texts;
   }
 };
-
-Spec for_unit(const std::string& name, CpuRequest request = {.pool = "fast", .count = 2}) {
-  Spec spec = for_cpus(std::move(request));
-  spec.unit = name;
-  return spec;
-}
 
 bool contains(const std::vector<std::string>& texts, const std::string& wanted) {
   return std::ranges::find(texts, wanted) != texts.end();

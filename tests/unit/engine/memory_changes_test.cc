@@ -18,8 +18,6 @@ namespace {
 using cpuset::Target;
 using State = MemoryMove::State;
 
-const Target kUnit{.kind = Target::Kind::Unit, .name = "feed.service", .task = {}};
-const Target kCgroup{.kind = Target::Kind::Cgroup, .name = "/pod", .task = {}};
 const CpuSet kBoth{0, 1};
 
 // Two NUMA nodes with memory, and two targets with memory of both.
@@ -28,8 +26,7 @@ struct MoveFixture : CpuPoolFixture {
     hardware.facts.cpuset.memory_nodes = kBoth;
     pid_t process = 10;
     for (const Target& target : {kUnit, kCgroup}) {
-      hardware.tree.cpuset.targets[target] = {.cpus = everywhere};
-      hardware.tree.cpuset.groups[target] = {.available = everywhere, .processes = {a_process(++process)}};
+      add_group(target, {a_process(++process)});
       hardware.tree.cpuset.memory[target] = {.nodes = kBoth, .is_used = true, .bytes = 1 << 20};
     }
     start();
@@ -52,9 +49,7 @@ struct MoveFixture : CpuPoolFixture {
 
 Spec asking(const char* cpus, CpuRequest::Memory memory = CpuRequest::Memory::Near) {
   const bool migrate = memory == CpuRequest::Memory::Near;
-  Spec spec = for_cpus({.pool = "fast", .cpus = *CpuSet::parse(cpus), .memory = memory, .migrate = migrate});
-  spec.unit = kUnit.name;
-  return spec;
+  return for_unit(kUnit.name, {.pool = "fast", .cpus = *CpuSet::parse(cpus), .memory = memory, .migrate = migrate});
 }
 
 Spec of_cgroup(Spec spec) {

@@ -129,8 +129,7 @@ TEST_CASE("the time of a shared pool is divided between the origin and all other
   Fixture fixture(with_pools());
   for (const char* cgroup : {"/a", "/b", "/c"}) {
     const cpuset::Target target{.kind = cpuset::Target::Kind::Cgroup, .name = cgroup, .task = {}};
-    fixture.hardware.tree.cpuset.targets[target] = {.cpus = fixture.everywhere};
-    fixture.hardware.tree.cpuset.groups[target] = {.available = fixture.everywhere};
+    fixture.add_group(target);
   }
   CHECK(fixture.create_as(kOriginRest, share(1000, "/a")));
   const Error refused = error_of(fixture.create_as(kOriginRest, share(1, "/b")));
