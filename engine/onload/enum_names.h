@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/joined.h"
 #include "base/json/fields.h"
 #include "engine/onload/spec.h"
 
@@ -68,9 +69,7 @@ namespace nrd::onload {
 // All names, for error messages: "fail, wait, term, kill".
 template <json::Named Enum>
 std::string all_words() {
-  std::string text;
-  for (const auto& [value, word] : json::kNames<Enum>) text += (text.empty() ? "" : ", ") + std::string(word);
-  return text;
+  return joined(json::kNames<Enum>, ", ", [](const auto& name) { return name.second; });
 }
 
 }  // namespace nrd::onload

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/joined.h"
 #include "base/log.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/plan/grant.h"
@@ -14,9 +15,7 @@ namespace nrd {
 namespace {
 
 std::string numbers_of(const std::vector<Task>& tasks) {
-  std::string text;
-  for (const Task& task : tasks) text += (text.empty() ? "" : " ") + std::to_string(task.id);
-  return text;
+  return joined(tasks, " ", [](const Task& task) { return std::to_string(task.id); });
 }
 
 bool is_observed(const NodeState& state, const Spec& spec) {
