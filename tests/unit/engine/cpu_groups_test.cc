@@ -205,20 +205,9 @@ TEST_CASE("without the cpuset controller a cgroup is refused with the reason, an
 }
 
 TEST_CASE("a failed write leaves a unit where it was") {
-  for (uint64_t point = 1;; ++point) {
-    CAPTURE(point);
-    UnitFixture fixture;
-    const Observed before = fixture.hardware.tree;
-    Spec spec = for_unit();
-    spec.cache = CacheRequest{.max = 2, .min = 2};
-    fixture.hardware.fail_at_write = fixture.hardware.writes + point;
-    if (fixture.create(spec)) {
-      CHECK(point > 3);
-      break;
-    }
-    CHECK(fixture.hardware.tree == before);
-    CHECK(fixture.store.baselines().cpu_sets.empty());
-  }
+  Spec spec = for_unit();
+  spec.cache = CacheRequest{.max = 2, .min = 2};
+  check_failed_writes<UnitFixture>(spec, 3);
 }
 
 TEST_CASE("a unit whose CPUs are all offline stays as it is, and gets what it had when the workload ends") {

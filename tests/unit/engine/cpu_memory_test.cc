@@ -102,18 +102,7 @@ TEST_CASE("memory that other software bound elsewhere is reported and stops no o
 }
 
 TEST_CASE("a failed write leaves the memory of a unit as it was") {
-  for (uint64_t point = 1;; ++point) {
-    CAPTURE(point);
-    MemoryFixture fixture;
-    const Observed before = fixture.hardware.tree;
-    fixture.hardware.fail_at_write = fixture.hardware.writes + point;
-    if (fixture.create(near("2-3"))) {
-      CHECK(point > 2);
-      break;
-    }
-    CHECK(fixture.hardware.tree == before);
-    CHECK(fixture.store.baselines().memory.empty());
-  }
+  check_failed_writes<MemoryFixture>(near("2-3"), 2);
 }
 
 }  // namespace nrd::cpu_memory_test

@@ -101,18 +101,7 @@ TEST_CASE("a share that cannot be is refused at its member, and nothing has chan
 }
 
 TEST_CASE("a failed write leaves the CPU time of a unit as it was") {
-  for (uint64_t point = 1;; ++point) {
-    CAPTURE(point);
-    ShareFixture fixture;
-    const Observed before = fixture.hardware.tree;
-    fixture.hardware.fail_at_write = fixture.hardware.writes + point;
-    if (fixture.create(with_share(500, 1500))) {
-      CHECK(point > 2);
-      break;
-    }
-    CHECK(fixture.hardware.tree == before);
-    CHECK(fixture.store.baselines().cpu_shares.empty());
-  }
+  check_failed_writes<ShareFixture>(with_share(500, 1500), 2);
 }
 
 TEST_CASE("only a dry run chooses among given CPUs") {

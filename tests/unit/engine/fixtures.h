@@ -45,4 +45,29 @@ struct TransactionFixture {
   std::unique_ptr<Transaction> writer;
 };
 
+// Creates `spec` on a new fixture once for each write, of which there are more than `least`, and that one fails: all is
+// as before, and nothing about CPUs is claimed.
+template <typename Fixture>
+void check_failed_writes(const Spec& spec, uint64_t least) {
+  for (uint64_t point = 1;; ++point) {
+    CAPTURE(point);
+    Fixture fixture;
+    const Observed before = fixture.hardware.tree;
+    fixture.hardware.fail_at_write = fixture.hardware.writes + point;
+    const Result<Workload> made = fixture.create(spec);
+    if (made) {
+      CHECK(point > least);
+      break;
+    }
+    CHECK(made.error().code == ErrorCode::Hardware);
+    CHECK(fixture.hardware.tree == before);
+    CHECK(is_ok(fixture.state()));
+    const Baselines claimed = fixture.store.baselines();
+    CHECK(claimed.cpu_sets.empty());
+    CHECK(claimed.cpu_shares.empty());
+    CHECK(claimed.memory.empty());
+    CHECK(claimed.latency.empty());
+  }
+}
+
 }  // namespace nrd::testing
