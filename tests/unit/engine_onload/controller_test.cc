@@ -18,6 +18,7 @@
 
 namespace nrd::onload::controller_test {
 
+using namespace nrd::testing;
 using namespace nrd::onload::testing;
 
 namespace {
@@ -92,11 +93,19 @@ struct Fixture {
   }
 };
 
+struct StartedFixture : Fixture {
+  StartedFixture() { start(); }
+};
+
+// With version 8.1.
+struct LoadedFixture : StartedFixture {
+  LoadedFixture() { load("8.1"); }
+};
+
 }  // namespace
 
 TEST_CASE("the first spec is loaded, verified and opens device access") {
-  Fixture fixture;
-  fixture.start();
+  StartedFixture fixture;
   const auto accepted = value_of(fixture.apply(a_spec("8.1")));
   CHECK(accepted.generation == 1);
   CHECK(accepted.operation == 1);
@@ -115,9 +124,7 @@ TEST_CASE("the first spec is loaded, verified and opens device access") {
 }
 
 TEST_CASE("a spec that is already fulfilled starts no operation") {
-  Fixture fixture;
-  fixture.start();
-  fixture.load("8.1");
+  LoadedFixture fixture;
   fixture.node.done.clear();
   const auto accepted = value_of(fixture.apply(a_spec("8.1")));
   CHECK(accepted.generation == 1);
@@ -127,18 +134,14 @@ TEST_CASE("a spec that is already fulfilled starts no operation") {
 }
 
 TEST_CASE("a client with an outdated generation changes nothing") {
-  Fixture fixture;
-  fixture.start();
-  fixture.load("8.1");
+  LoadedFixture fixture;
   CHECK(error_of(fixture.apply(a_spec("9.0"), 0)).code == ErrorCode::Stale);
   CHECK(fixture.apply(a_spec("9.0"), 1));
   CHECK(fixture.settled()->generations.size() == 2);
 }
 
 TEST_CASE("with the policy fail, users cause a conflict before anything changes") {
-  Fixture fixture;
-  fixture.start();
-  fixture.load("8.1");
+  LoadedFixture fixture;
   fixture.node.users = {User{.process = {4711, 99}, .comm = "feed"}};
   fixture.node.done.clear();
   const Error refused = error_of(fixture.apply(a_spec("9.0")));
@@ -149,8 +152,7 @@ TEST_CASE("with the policy fail, users cause a conflict before anything changes"
 }
 
 TEST_CASE("a frozen node accepts no spec until it is thawed, also after a restart") {
-  Fixture fixture;
-  fixture.start();
+  StartedFixture fixture;
   REQUIRE(fixture.ask<void>([&](auto done) { fixture.controller->set_freeze({true, "trading"}, std::move(done)); }));
   for (int life = 0; life < 2; ++life) {
     const Error refused = error_of(fixture.apply(a_spec("8.1")));
@@ -164,8 +166,7 @@ TEST_CASE("a frozen node accepts no spec until it is thawed, also after a restar
 }
 
 TEST_CASE("a users policy beyond the node's limit is refused") {
-  Fixture fixture;
-  fixture.start();
+  StartedFixture fixture;
   Spec spec = a_spec("8.1");
   spec.users = UsersPolicy::Kill;
   const Error refused = error_of(fixture.apply(spec));
@@ -174,9 +175,7 @@ TEST_CASE("a users policy beyond the node's limit is refused") {
 }
 
 TEST_CASE("a rollback goes to the previous verified generation or to the given one") {
-  Fixture fixture;
-  fixture.start();
-  fixture.load("8.1");
+  LoadedFixture fixture;
   fixture.load("9.0");
   fixture.load("9.1");
   REQUIRE(fixture.roll_back({}));
@@ -189,16 +188,12 @@ TEST_CASE("a rollback goes to the previous verified generation or to the given o
 }
 
 TEST_CASE("without an earlier verified generation a rollback is refused") {
-  Fixture fixture;
-  fixture.start();
-  fixture.load("8.1");
+  LoadedFixture fixture;
   CHECK(error_of(fixture.roll_back({})).code == ErrorCode::NotFound);
 }
 
 TEST_CASE("a version that fails to start is rolled back, and the previous one stays effective") {
-  Fixture fixture;
-  fixture.start();
-  fixture.load("8.1");
+  LoadedFixture fixture;
   fixture.node.acts = 0;
   fixture.node.fails_at = 7;  // close, stop, 3 x remove, switch, insert
   fixture.node.cause = "syscall_table";
@@ -227,9 +222,7 @@ TEST_CASE("a first spec that fails restores the distribution's driver it replace
 }
 
 TEST_CASE("the control plane is not restarted while stacks use it") {
-  Fixture fixture;
-  fixture.start();
-  fixture.load("8.1");
+  LoadedFixture fixture;
   fixture.node.in_use = {{.id = 3}, {.id = 4}};
   const auto restart = [&] {
     return fixture.ask<Accepted>([&](auto done) { fixture.controller->restart_control_plane(std::move(done)); });
@@ -243,9 +236,7 @@ TEST_CASE("the control plane is not restarted while stacks use it") {
 }
 
 TEST_CASE("a failed rollback keeps device access closed until the next spec") {
-  Fixture fixture;
-  fixture.start();
-  fixture.load("8.1");
+  LoadedFixture fixture;
   fixture.node.acts = 0;
   fixture.node.fails_at = 7;
   fixture.node.fails_until = 1000;
@@ -308,9 +299,7 @@ TEST_CASE("after a boot the last verified generation is loaded, unless the node 
 }
 
 TEST_CASE("a version that fails to load after a boot is tried again at the next boot") {
-  Fixture fixture;
-  fixture.start();
-  fixture.load("8.1");
+  LoadedFixture fixture;
   fixture.controller.reset();
   fixture.node.observed = {};
   fixture.node.acts = 0;
@@ -327,9 +316,7 @@ TEST_CASE("a version that fails to load after a boot is tried again at the next 
 }
 
 TEST_CASE("modules loaded by others are reported as drift and left untouched, also at start") {
-  Fixture fixture;
-  fixture.start();
-  fixture.load("8.1");
+  LoadedFixture fixture;
   fixture.node.put(a_release("7.0"));
   fixture.node.done.clear();
   REQUIRE(fixture.refresh());
@@ -346,8 +333,7 @@ TEST_CASE("modules loaded by others are reported as drift and left untouched, al
 }
 
 TEST_CASE("a spec that cannot be stored changes nothing") {
-  Fixture fixture;
-  fixture.start();
+  StartedFixture fixture;
   fixture.commit.broken = true;
   CHECK(error_of(fixture.apply(a_spec("8.1"))).code == ErrorCode::Store);
   CHECK(fixture.settled()->generations.empty());
@@ -393,9 +379,7 @@ TEST_CASE("generations and operations are bounded, and the effective one is kept
 }
 
 TEST_CASE("unloading is a spec like any other") {
-  Fixture fixture;
-  fixture.start();
-  fixture.load("8.1");
+  LoadedFixture fixture;
   REQUIRE(fixture.apply({.state = State::Unloaded}));
   const auto status = fixture.settled();
   CHECK(fixture.node.observed.modules.empty());
@@ -404,9 +388,7 @@ TEST_CASE("unloading is a spec like any other") {
 }
 
 TEST_CASE("unmanaged modules are neither loaded nor drift") {
-  Fixture fixture;
-  fixture.start();
-  fixture.load("8.1");
+  LoadedFixture fixture;
   const auto accepted = value_of(fixture.apply({.state = State::Unmanaged}));
   CHECK_FALSE(accepted.operation);
   fixture.node.put(a_release("7.0"));
@@ -415,9 +397,7 @@ TEST_CASE("unmanaged modules are neither loaded nor drift") {
 }
 
 TEST_CASE("the effective version cannot be removed") {
-  Fixture fixture;
-  fixture.start();
-  fixture.load("8.1");
+  LoadedFixture fixture;
   const auto remove = [&](const std::string& name) {
     return fixture.ask<void>([&](auto done) { fixture.controller->remove_version(name, std::move(done)); });
   };
@@ -427,8 +407,7 @@ TEST_CASE("the effective version cannot be removed") {
 }
 
 TEST_CASE("a verification reports faults and changes nothing") {
-  Fixture fixture;
-  fixture.start();
+  StartedFixture fixture;
   const auto verify = [&] {
     return fixture.ask<Verification>([&](auto done) { fixture.controller->verify(std::move(done)); });
   };
@@ -445,9 +424,7 @@ TEST_CASE("a verification reports faults and changes nothing") {
 }
 
 TEST_CASE("a drained node stays drained over restarts and a boot until it is undrained") {
-  Fixture fixture;
-  fixture.start();
-  fixture.load("8.1");
+  LoadedFixture fixture;
   const auto drained = fixture.ask<Accepted>([&](auto done) { fixture.controller->drain({}, std::move(done)); });
   REQUIRE(drained);
   REQUIRE(drained->operation);
@@ -470,9 +447,7 @@ TEST_CASE("a drained node stays drained over restarts and a boot until it is und
 }
 
 TEST_CASE("a drain whose users stay reopens device access") {
-  Fixture fixture;
-  fixture.start();
-  fixture.load("8.1");
+  LoadedFixture fixture;
   fixture.node.users = {User{.process = {4711, 99}, .comm = "feed"}};
   REQUIRE(fixture.ask<Accepted>([&](auto done) {
     fixture.controller->drain({UsersPolicy::Fail, {}}, std::move(done));
@@ -484,9 +459,7 @@ TEST_CASE("a drain whose users stay reopens device access") {
 }
 
 TEST_CASE("an operation that waits for users can be cancelled, an ended one cannot") {
-  Fixture fixture;
-  fixture.start();
-  fixture.load("8.1");
+  LoadedFixture fixture;
   fixture.node.users = {User{.process = {4711, 99}, .comm = "feed"}};
   Spec spec = a_spec("9.0");
   spec.users = UsersPolicy::Wait;
@@ -506,9 +479,7 @@ TEST_CASE("an operation that waits for users can be cancelled, an ended one cann
 }
 
 TEST_CASE("a dry run predicts the steps of the operation and changes nothing") {
-  Fixture fixture;
-  fixture.start();
-  fixture.load("8.1");
+  LoadedFixture fixture;
   fixture.node.done.clear();
   const uint64_t revision = fixture.controller->status()->revision;
   const auto found = value_of(
@@ -529,9 +500,7 @@ TEST_CASE("a dry run predicts the steps of the operation and changes nothing") {
 }
 
 TEST_CASE("a patch creates a generation and reloads modules only if allowed") {
-  Fixture fixture;
-  fixture.start();
-  fixture.load("8.1");
+  LoadedFixture fixture;
   const auto patch = [&](SpecPatch change) {
     return fixture.ask<Accepted>([&](auto done) { fixture.controller->patch(std::move(change), {}, std::move(done)); });
   };
@@ -547,8 +516,7 @@ TEST_CASE("a patch creates a generation and reloads modules only if allowed") {
 }
 
 TEST_CASE("a watch is answered on a change, at its timeout and when the service ends") {
-  Fixture fixture;
-  fixture.start();
+  StartedFixture fixture;
   fixture.settled();
   const auto wait = [&](std::chrono::seconds time, auto meanwhile) {
     std::promise<uint64_t> observed;
@@ -568,8 +536,7 @@ TEST_CASE("watches beyond a client's share are answered early, and all are answe
   std::mutex lock;
   std::condition_variable listed;
   size_t answers = 0;
-  Fixture fixture;
-  fixture.start();
+  StartedFixture fixture;
   const uint64_t revision = fixture.settled()->revision;
   const auto answer = [&](const Result<std::shared_ptr<const Status>>& status) {
     const std::lock_guard hold(lock);
@@ -591,8 +558,7 @@ TEST_CASE("watches beyond a client's share are answered early, and all are answe
 
 TEST_CASE("one read answers all clients that asked before it began") {
   std::atomic<int> answers = 0;
-  Fixture fixture;
-  fixture.start();
+  StartedFixture fixture;
   for (int i = 0; i < 1000; ++i) {
     fixture.controller->find_users(
         {[&answers](const Result<InUse>& use) { answers += use ? 1 : 0; }, Client{.client_key = "one"}});
@@ -606,8 +572,7 @@ TEST_CASE("one read answers all clients that asked before it began") {
 }
 
 TEST_CASE("requests of disconnected clients are not started") {
-  Fixture fixture;
-  fixture.start();
+  StartedFixture fixture;
   const auto gone = std::make_shared<const std::atomic<bool>>(true);
   std::promise<Result<void>> answer;
   fixture.controller->set_freeze({true, ""}, {[&answer](const Result<void>& done) { answer.set_value(done); },
@@ -618,8 +583,7 @@ TEST_CASE("requests of disconnected clients are not started") {
 
 TEST_CASE("requests during shutdown are answered or refused") {
   std::atomic<int> answers = 0;
-  Fixture fixture;
-  fixture.start();
+  StartedFixture fixture;
   std::thread asker([&] {
     for (int i = 0; i < 40; ++i) fixture.controller->find_users([&answers](const Result<InUse>&) { ++answers; });
   });

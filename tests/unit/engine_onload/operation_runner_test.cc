@@ -16,6 +16,9 @@ namespace {
 using Names = std::vector<std::string>;
 
 struct Trip {
+  Trip() = default;
+  explicit Trip(const Target& loaded) { node.put(loaded); }
+
   FakeNode node;
   Turning clock;
   Operation stored;  // what a daemon would find at its next start
@@ -60,8 +63,7 @@ TEST_CASE("a first load inserts in load order and verifies") {
 }
 
 TEST_CASE("an upgrade uses the safe order") {
-  Trip trip;
-  trip.node.put(a_release("8.1"));
+  Trip trip(a_release("8.1"));
   REQUIRE(trip.run({.forward = a_release("9.0"), .back = a_release("8.1"), .back_to = 1}));
   CHECK(trip.node.done == Names{"close", "stop", "-onload", "-sfc_char", "-sfc_resource", "switch 9.0", "+sfc_resource",
                                 "+sfc_char", "+onload", "verify", "open"});
@@ -69,15 +71,13 @@ TEST_CASE("an upgrade uses the safe order") {
 }
 
 TEST_CASE("nothing changes if the target is already reached") {
-  Trip trip;
-  trip.node.put(a_release("8.1"));
+  Trip trip(a_release("8.1"));
   REQUIRE(trip.run({.forward = a_release("8.1"), .back = {}}));
   CHECK(trip.node.done == Names{"verify"});
 }
 
 TEST_CASE("with the policy fail, users prevent any change") {
-  Trip trip;
-  trip.node.put(a_release("8.1"));
+  Trip trip(a_release("8.1"));
   trip.node.users = {a_user()};
   REQUIRE(trip.run({.forward = nothing(), .back = a_release("8.1"), .back_to = 1}));
   CHECK(trip.stored.outcome == Outcome::RolledBack);
@@ -97,8 +97,7 @@ TEST_CASE("users are awaited, then terminated, then killed, as far as the policy
        {Row{UsersPolicy::Wait, true, Outcome::RolledBack, 0}, Row{UsersPolicy::Term, true, Outcome::Succeeded, 1},
         Row{UsersPolicy::Term, false, Outcome::RolledBack, 1}, Row{UsersPolicy::Kill, false, Outcome::Succeeded, 2}}) {
     CAPTURE(static_cast<int>(row.policy));
-    Trip trip;
-    trip.node.put(a_release("8.1"));
+    Trip trip(a_release("8.1"));
     trip.node.users = {a_user()};
     trip.node.users_obey_term = row.obeys;
     Target target = nothing();
@@ -111,8 +110,7 @@ TEST_CASE("users are awaited, then terminated, then killed, as far as the policy
 }
 
 TEST_CASE("a user that appears before the removal is awaited once more") {
-  Trip trip;
-  trip.node.put(a_release("8.1"));
+  Trip trip(a_release("8.1"));
   trip.node.fails_at = 3;  // close, stop, remove
   trip.node.cause = "in_use";
   REQUIRE(trip.run({.forward = nothing(), .back = {}}));
@@ -123,8 +121,7 @@ TEST_CASE("a user that appears before the removal is awaited once more") {
 TEST_CASE("if any act fails, the node returns to its previous state, verified and open") {
   for (int n = 1; n <= 11; ++n) {
     CAPTURE(n);
-    Trip trip;
-    trip.node.put(a_release("8.1"));
+    Trip trip(a_release("8.1"));
     trip.node.fails_at = n;
     REQUIRE(trip.run({.forward = a_release("9.0"), .back = a_release("8.1"), .back_to = 1}));
     CHECK(trip.stored.outcome == Outcome::RolledBack);
@@ -137,8 +134,7 @@ TEST_CASE("if any act fails, the node returns to its previous state, verified an
 }
 
 TEST_CASE("a rollback that fails ends with device access closed") {
-  Trip trip;
-  trip.node.put(a_release("8.1"));
+  Trip trip(a_release("8.1"));
   trip.node.fails_at = 6;
   trip.node.fails_until = 1000;
   REQUIRE(trip.run({.forward = a_release("9.0"), .back = a_release("8.1"), .back_to = 1}));
@@ -149,8 +145,7 @@ TEST_CASE("a rollback that fails ends with device access closed") {
 TEST_CASE("a final failure closes device access, at whatever step") {
   for (int n = 2; n <= 10; ++n) {
     CAPTURE(n);
-    Trip trip;
-    trip.node.put(a_release("8.1"));
+    Trip trip(a_release("8.1"));
     trip.node.fails_at = n;
     REQUIRE(
         trip.run({.forward = a_release("9.0"), .back = a_release("8.1"), .back_to = 1, .on_failure = OnFailure::Stop}));
@@ -168,8 +163,7 @@ TEST_CASE("after a crash at any step the next daemon completes the operation") {
     for (int n = 1; n == 1 || n <= records; ++n) {
       CAPTURE(fault);
       CAPTURE(n);
-      Trip trip;
-      trip.node.put(*plan.back);
+      Trip trip(*plan.back);
       trip.node.fails_at = fault;
       trip.dies_at = n;
       if (trip.run(plan)) {
@@ -190,8 +184,7 @@ TEST_CASE("after a crash at any step the next daemon completes the operation") {
 }
 
 TEST_CASE("a stopping daemon leaves the operation open, also across a reboot") {
-  Trip trip;
-  trip.node.put(a_release("8.1"));
+  Trip trip(a_release("8.1"));
   trip.stops = true;
   CHECK(trip.run({.forward = a_release("9.0"), .back = {}}).value() == RunResult::Interrupted);
   CHECK(trip.stored.outcome == Outcome::Running);
@@ -203,14 +196,12 @@ TEST_CASE("a stopping daemon leaves the operation open, also across a reboot") {
 }
 
 TEST_CASE("a freeze stops an operation before the first removal but not after it") {
-  Trip trip;
-  trip.node.put(a_release("8.1"));
+  Trip trip(a_release("8.1"));
   trip.frozen = true;
   REQUIRE(trip.run({.forward = nothing(), .back = a_release("8.1"), .back_to = 1}));
   CHECK(trip.stored.cause == "frozen");
   CHECK(trip.node.done.empty());
-  Trip begun;
-  begun.node.put(a_release("8.1"));
+  Trip begun(a_release("8.1"));
   begun.dies_at = 6;
   CHECK_FALSE(begun.run({.forward = nothing(), .back = {}}));
   begun.frozen = true;
@@ -223,8 +214,7 @@ TEST_CASE("a freeze while waiting for users reopens device access and removes no
   for (const OnFailure on_failure : {OnFailure::Rollback, OnFailure::Stop}) {
     for (const int dies_at : {0, 3, 4}) {
       CAPTURE(dies_at);
-      Trip trip;
-      trip.node.put(a_release("8.1"));
+      Trip trip(a_release("8.1"));
       trip.node.users = {a_user()};
       Target target = nothing();
       target.users = UsersPolicy::Wait;
@@ -245,8 +235,7 @@ TEST_CASE("a freeze while waiting for users reopens device access and removes no
 }
 
 TEST_CASE("a cancellation before any change only reopens device access") {
-  Trip trip;
-  trip.node.put(a_release("8.1"));
+  Trip trip(a_release("8.1"));
   trip.node.users = {a_user()};
   Target target = a_release("9.0");
   target.users = UsersPolicy::Wait;
@@ -262,8 +251,7 @@ TEST_CASE("a cancellation before any change only reopens device access") {
 TEST_CASE("a cancellation at any step restores the previous state") {
   for (int n = 1; n <= 21; n += 2) {
     CAPTURE(n);
-    Trip trip;
-    trip.node.put(a_release("8.1"));
+    Trip trip(a_release("8.1"));
     trip.dies_at = n;
     const RollbackPlan plan{.forward = a_release("9.0"), .back = a_release("8.1"), .back_to = 1};
     CHECK_FALSE(trip.run(plan));
@@ -278,8 +266,7 @@ TEST_CASE("a cancellation at any step restores the previous state") {
 }
 
 TEST_CASE("a drain closes device access, ends users and changes nothing else") {
-  Trip trip;
-  trip.node.put(a_release("8.1"));
+  Trip trip(a_release("8.1"));
   trip.node.users = {a_user()};
   trip.node.users_obey_term = true;
   REQUIRE(trip.run({.forward = {.state = State::Unmanaged,
@@ -293,8 +280,7 @@ TEST_CASE("a drain closes device access, ends users and changes nothing else") {
 }
 
 TEST_CASE("a drain whose users do not end reopens device access") {
-  Trip trip;
-  trip.node.put(a_release("8.1"));
+  Trip trip(a_release("8.1"));
   trip.node.users = {a_user()};
   REQUIRE(trip.run(
       {.forward = {.state = State::Unmanaged, .device_access = DeviceAccess::Closed, .ends_users = true}, .back = {}}));
@@ -312,8 +298,7 @@ TEST_CASE("modules loaded while drained have their nodes closed before verificat
 }
 
 TEST_CASE("a control plane restart stops the server and has it started again") {
-  Trip trip;
-  trip.node.put(a_release("8.1"));
+  Trip trip(a_release("8.1"));
   Target target = a_release("8.1");
   target.restarts_control_plane = true;
   REQUIRE(trip.run({.forward = target, .back = {}}));
@@ -322,8 +307,7 @@ TEST_CASE("a control plane restart stops the server and has it started again") {
 }
 
 TEST_CASE("a stack created before access was closed keeps its control plane server") {
-  Trip trip;
-  trip.node.put(a_release("8.1"));
+  Trip trip(a_release("8.1"));
   trip.node.in_use = {{.id = 3}};
   Target target = a_release("8.1");
   target.restarts_control_plane = true;
@@ -368,8 +352,7 @@ TEST_CASE("interface settings are applied after each load, before verification")
 }
 
 TEST_CASE("an interface that refuses its setting causes a rollback") {
-  Trip trip;
-  trip.node.put(a_release("8.1"));
+  Trip trip(a_release("8.1"));
   trip.node.observed.interfaces = {a_port("eth0")};
   trip.node.refuses_interfaces = true;
   Target forward = a_release("9.0");
@@ -461,8 +444,7 @@ TEST_CASE("a driver loaded where none was stays after a rollback") {
 }
 
 TEST_CASE("an upgrade that keeps the driver records no interfaces") {
-  Trip trip;
-  trip.node.put(a_release("8.1"));
+  Trip trip(a_release("8.1"));
   trip.node.observed.interfaces = {a_port("eth0")};
   REQUIRE(trip.run({.forward = a_release("9.0"), .back = {}}));
   CHECK(trip.stored.interfaces.empty());
