@@ -48,6 +48,12 @@ Result<std::vector<CpuSet>> near_of(const NodeState& state, const CpuRequest& re
   return find_near(seen, request.near);
 }
 
+// The first request of a list stands for all: "/cpu/0/near/1".
+Error in_list(Error error) {
+  error.field.insert(std::string_view("/cpu").size(), "/0");
+  return error;
+}
+
 // The process with all its threads.
 Task as_task(const Owner& owner) {
   return {.id = owner.pid, .process = owner.pid, .start = owner.start, .boot_id = owner.boot_id};
@@ -93,12 +99,8 @@ Result<CreateWorkload> WorkloadService::command_of(const Requester& who, const N
     command.spec.owner = std::move(owner);
   }
   if (workload.spec.cpu) {
-    const bool is_list = !workload.spec.further_cpus.empty();
-    command.spec.near_cpus =
-        TRY(near_of(*engine_.state(), *workload.spec.cpu, who, owners_).map_error([&](Error error) {
-          if (is_list) error.field.insert(std::string_view("/cpu").size(), "/0");
-          return error;
-        }));
+    const auto near = near_of(*engine_.state(), *workload.spec.cpu, who, owners_);
+    command.spec.near_cpus = TRY(workload.spec.further_cpus.empty() ? near : near.map_error(in_list));
   }
   // The client that asks for its own CPUs runs on them: nrdctl run.
   if (workload.spec.cpu && !workload.task_ids && command.spec.owner && !workload.owner->pid) {
@@ -119,8 +121,11 @@ Result<PatchWorkload> WorkloadService::command_of(const Requester& who, const Wo
     command.patch.tasks = std::move(found.tasks);
     command.patch.task_cpus = std::move(found.cpus);
   }
-  if (patch.patch.cpu && *patch.patch.cpu)
-    command.patch.near_cpus = TRY(near_of(*engine_.state(), (*patch.patch.cpu)->values, who, owners_));
+  if (patch.patch.cpu && *patch.patch.cpu) {
+    const auto near = near_of(*engine_.state(), (*patch.patch.cpu)->values, who, owners_);
+    const auto& further = patch.patch.further_cpus;
+    command.patch.near_cpus = TRY(!further || further->empty() ? near : near.map_error(in_list));
+  }
   return command;
 }
 

@@ -159,4 +159,24 @@ TEST_CASE("the quota of the calling user applies to the run role alone") {
   }
 }
 
+TEST_CASE("an unknown name in a list of requests for CPUs is refused at its place, also in a patch") {
+  RunRole role;
+  role.who.is_limited_to_own = false;
+  NewWorkload workload{.spec = a_workload(7).spec};
+  workload.spec.cpu = CpuRequest{.pool = "fast", .count = 1, .near = {"node:0", "workload:99"}};
+  CHECK(error_of(role.create(workload)).field.starts_with("/cpu/near/"));
+  workload.spec.further_cpus = {{.pool = "slow", .count = 1}};
+  CHECK(error_of(role.create(workload)).field.starts_with("/cpu/0/near/"));
+  WorkloadPatch patch{.id = WorkloadId{9}, .patch = {}};
+  patch.patch.cpu = std::optional(json::Partial<CpuRequest>{.values = *workload.spec.cpu});
+  Result<Changed> patched = fail(ErrorCode::Internal, "no answer");
+  const auto field_of_patch = [&] {
+    role.workloads.patch(role.who, patch, [&patched](const Result<Changed>& changed) { patched = changed; });
+    return error_of(patched).field;
+  };
+  CHECK(field_of_patch().starts_with("/cpu/near/"));
+  patch.patch.further_cpus = workload.spec.further_cpus;
+  CHECK(field_of_patch().starts_with("/cpu/0/near/"));
+}
+
 }  // namespace nrd::workload_service_test
