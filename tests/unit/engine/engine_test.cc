@@ -6,21 +6,11 @@
 #include <future>
 #include <thread>
 
-#include "tests/unit/engine/fake_node.h"
+#include "tests/unit/engine/fixtures.h"
 
 namespace nrd::engine_test {
 
 using namespace nrd::testing;
-
-namespace {
-
-Outcome submit(Engine& engine, Command command) {
-  std::promise<Outcome> promise;
-  engine.submit(std::move(command), [&promise](Outcome outcome) { promise.set_value(std::move(outcome)); });
-  return promise.get_future().get();
-}
-
-}  // namespace
 
 TEST_CASE("of two concurrent requests for the same CPU exactly one succeeds") {
   FakeHardware hardware({});

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <future>
 #include <utility>
 #include <vector>
 
@@ -59,6 +60,12 @@ void TransactionFixture::finish_memory_change() {
   memory_changed.wait(false);
   memory_changed = false;
   writer->finish_memory_changes();
+}
+
+Outcome submit(Engine& engine, Command command) {
+  std::promise<Outcome> promise;
+  engine.submit(std::move(command), [&promise](Outcome outcome) { promise.set_value(std::move(outcome)); });
+  return promise.get_future().get();
 }
 
 }  // namespace nrd::testing

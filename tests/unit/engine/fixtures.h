@@ -45,6 +45,9 @@ struct TransactionFixture {
   std::unique_ptr<Transaction> writer;
 };
 
+// Waits for the outcome.
+Outcome submit(Engine& engine, Command command);
+
 // Creates `spec` on a new fixture once for each write, of which there are more than `least`, and that one fails: all is
 // as before, and nothing about CPUs is claimed.
 template <typename Fixture>

@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
-#include <future>
 #include <mutex>
 
 #include "engine/transaction/engine.h"
@@ -97,11 +96,6 @@ TEST_CASE("a CPU that comes online gets class and frequency with its event") {
                                                 ++published;
                                                 published.notify_all();
                                               }});
-  const auto submit = [&engine](Command command) {
-    std::promise<Outcome> promise;
-    engine->submit(std::move(command), [&promise](Outcome outcome) { promise.set_value(std::move(outcome)); });
-    return promise.get_future().get();
-  };
   const auto tell = [&](CpuId cpu) {
     const uint64_t before = published;
     {
@@ -111,7 +105,7 @@ TEST_CASE("a CPU that comes online gets class and frequency with its event") {
     engine->refresh_cpus();
     published.wait(before);
   };
-  REQUIRE(submit(CreateWorkload{a_spec("4-5").ways(2, 2).frequency({.min = 12, .max = 30})}));
+  REQUIRE(submit(*engine, CreateWorkload{a_spec("4-5").ways(2, 2).frequency({.min = 12, .max = 30})}));
   const ClosId clos = engine->state()->workloads.begin()->second.grant.clos;
   const pstate::Cpu facts = hardware.facts.pstate.cpus.at(CpuId{5});
   const pstate::FrequencySetting wanted = hardware.tree.pstate.cpus.at(CpuId{5});
@@ -138,10 +132,7 @@ TEST_CASE("a change is planned without a CPU that just went offline") {
   auto engine = *Engine::start(hardware, store, clock, {.drift_interval = 1h, .changed_cpus = take});
   set_offline(hardware, CpuId{5});
   changed.add(CpuId{5});
-  std::promise<Outcome> promise;
-  engine->submit(CreateWorkload{a_spec("5").ways(1, 1)},
-                 [&promise](Outcome outcome) { promise.set_value(std::move(outcome)); });
-  CHECK(error_of(promise.get_future().get()).code == ErrorCode::BadRequest);
+  CHECK(error_of(submit(*engine, CreateWorkload{a_spec("5").ways(1, 1)})).code == ErrorCode::BadRequest);
   CHECK_FALSE(engine->state()->facts.rdt.online.contains(CpuId{5}));
 }
 

@@ -48,14 +48,17 @@ struct Fixture : nrd::testing::TransactionFixture {
   }
 };
 
+struct StartedFixture : Fixture {
+  explicit StartedFixture(bool fast = true) : Fixture(fast) { start(); }
+};
+
 constexpr const char* kBefore = "0-15 2-3 9 4 0-15 0-15 0-15";
 constexpr const char* kQuiet = "0-1,8-15 0-1,8-15 9 4 0-1,8-15 0-1,8-15 0-1,8-15";
 
 }  // namespace
 
 TEST_CASE("work of the kernel stays off the CPUs of a low-noise pool, and returns when it is none any more") {
-  Fixture fixture;
-  fixture.start();
+  StartedFixture fixture;
   CHECK(fixture.places() == kQuiet);
   CHECK(is_ok(fixture.state()));
   CHECK(fixture.store.baselines().noise.at(interrupt(31)).before.to_string() == "2-3");
@@ -66,8 +69,7 @@ TEST_CASE("work of the kernel stays off the CPUs of a low-noise pool, and return
 }
 
 TEST_CASE("without the key nothing is observed or written") {
-  Fixture fixture(false);
-  fixture.start();
+  StartedFixture fixture(false);
   fixture.writer->repair();
   CHECK(fixture.places() == kBefore);
   CHECK(fixture.state().observed.cpuset.noise.empty());
@@ -75,8 +77,7 @@ TEST_CASE("without the key nothing is observed or written") {
 }
 
 TEST_CASE("work returns to the CPUs of one of two pools") {
-  Fixture fixture;
-  fixture.start();
+  StartedFixture fixture;
   REQUIRE(fixture.reload(true, true));
   CHECK(fixture.places() == "0-1,8-9 0-1,8-9 9 4 0-1,8-9 0-1,8-9 0-1,8-9");
   REQUIRE(fixture.reload(true));
@@ -88,8 +89,7 @@ TEST_CASE("work returns to the CPUs of one of two pools") {
 }
 
 TEST_CASE("a restart and a start without the pools") {
-  Fixture fixture;
-  fixture.start();
+  StartedFixture fixture;
   fixture.start();
   CHECK(fixture.places() == kQuiet);
   CHECK(fixture.store.baselines().noise.at(interrupt(30)).before.to_string() == "0-15");
@@ -99,8 +99,7 @@ TEST_CASE("a restart and a start without the pools") {
 }
 
 TEST_CASE("an interrupt that other software moves off the pool stays there, one that it moves onto the pool does not") {
-  Fixture fixture;
-  fixture.start();
+  StartedFixture fixture;
   fixture.move(30, "8");
   fixture.move(31, "6-9");
   fixture.writer->repair();
@@ -114,8 +113,7 @@ TEST_CASE("an interrupt that other software moves off the pool stays there, one 
 }
 
 TEST_CASE("an interrupt that appears is moved, one that disappears is forgotten") {
-  Fixture fixture;
-  fixture.start();
+  StartedFixture fixture;
   fixture.move(40, "0-15");
   fixture.hardware.tree.cpuset.noise.erase(interrupt(31));
   fixture.writer->repair();
@@ -126,8 +124,7 @@ TEST_CASE("an interrupt that appears is moved, one that disappears is forgotten"
 }
 
 TEST_CASE("a managed interrupt is tried once, and is no problem") {
-  Fixture fixture;
-  fixture.start();
+  StartedFixture fixture;
   const uint64_t writes = fixture.hardware.writes;
   fixture.writer->repair();
   fixture.writer->repair();
@@ -139,8 +136,7 @@ TEST_CASE("a managed interrupt is tried once, and is no problem") {
 TEST_CASE("an interrupt that refuses to move back is claimed until it does, also across a restart") {
   for (const bool restarts : {false, true}) {
     CAPTURE(restarts);
-    Fixture fixture;
-    fixture.start();
+    StartedFixture fixture;
     fixture.hardware.immovable.insert(interrupt(31));
     REQUIRE(fixture.reload(false));
     CHECK(fixture.places() == "0-15 0-1,8-15 9 4 0-15 0-15 0-15");
@@ -169,8 +165,7 @@ TEST_CASE("an interrupt always keeps an online CPU") {
 TEST_CASE("a failed write refuses a reload, and all is as before") {
   for (uint64_t point = 1; point <= 5; ++point) {
     CAPTURE(point);
-    Fixture fixture(false);
-    fixture.start();
+    StartedFixture fixture(false);
     fixture.hardware.fail_at_write = fixture.hardware.writes + point;
     CHECK_FALSE(fixture.reload(true));
     CHECK(fixture.places() == kBefore);
@@ -184,8 +179,7 @@ TEST_CASE("a crash at any write, and then a start with or without the key") {
     for (const bool still : {true, false}) {
       CAPTURE(point);
       CAPTURE(still);
-      Fixture fixture(false);
-      fixture.start();
+      StartedFixture fixture(false);
       fixture.hardware.broken_from_write = fixture.hardware.writes + point;
       CHECK_FALSE(fixture.reload(true));
       fixture.hardware.broken_from_write.reset();
@@ -199,8 +193,7 @@ TEST_CASE("a crash at any write, and then a start with or without the key") {
 TEST_CASE("a crash between two pools keeps what was before the first") {
   for (uint64_t point = 1; point <= 5; ++point) {
     CAPTURE(point);
-    Fixture fixture;
-    fixture.start();
+    StartedFixture fixture;
     fixture.hardware.broken_from_write = fixture.hardware.writes + point;
     CHECK_FALSE(fixture.reload(true, true));
     fixture.hardware.broken_from_write.reset();
@@ -212,8 +205,7 @@ TEST_CASE("a crash between two pools keeps what was before the first") {
 }
 
 TEST_CASE("a request for CPUs writes no noise") {
-  Fixture fixture;
-  fixture.start();
+  StartedFixture fixture;
   const uint64_t writes = fixture.hardware.writes;
   Spec spec;
   spec.cpu = CpuRequest{.pool = "fast", .count = 2};

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "engine/owner_cleanup.h"
-#include "tests/unit/engine/fake_node.h"
+#include "tests/unit/engine/fixtures.h"
 
 namespace nrd::owner_watcher_test {
 
@@ -44,12 +44,6 @@ class Child {
  private:
   pid_t pid_;
 };
-
-Outcome submit(Engine& engine, Command command) {
-  std::promise<Outcome> promise;
-  engine.submit(std::move(command), [&promise](Outcome outcome) { promise.set_value(std::move(outcome)); });
-  return promise.get_future().get();
-}
 
 bool wait_until(const std::function<bool()>& condition) {
   const auto until = std::chrono::steady_clock::now() + kDeadline;
