@@ -7,13 +7,18 @@
 
 namespace nrd {
 
-// Bytes of the control character that `text` begins with; 0 if it begins with none. One for U+0000 to U+001F and
-// U+007F, two for U+0080 to U+009F, among them the eight-bit forms of terminal escapes.
+// U+0000 to U+001F and U+007F: a byte of its own.
+constexpr bool is_control(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte < 0x20 || byte == 0x7f;
+}
+
+// Bytes of the control character that `text` begins with; 0 if it begins with none. Two for U+0080 to U+009F, among
+// them the eight-bit forms of terminal escapes.
 constexpr size_t control_length(std::string_view text) {
   if (text.empty()) return 0;
-  const auto first = static_cast<unsigned char>(text[0]);
-  if (first < 0x20 || first == 0x7f) return 1;
-  if (first != 0xc2 || text.size() < 2) return 0;
+  if (is_control(text[0])) return 1;
+  if (text[0] != '\xc2' || text.size() < 2) return 0;
   return static_cast<unsigned char>(text[1]) < 0xa0 ? 2 : 0;
 }
 
@@ -27,5 +32,7 @@ inline std::string without_controls(std::string_view text) {
   }
   return clean;
 }
+
+inline bool has_controls(std::string_view text) { return without_controls(text) != text; }
 
 }  // namespace nrd

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "base/control.h"
 #include "base/hex.h"
 #include "base/message_ids.h"
 
@@ -28,12 +29,7 @@ std::string escaped(std::string_view text) {
   constexpr size_t kLongest = 2048;  // bytes of `text`
   std::string safe;
   for (const char c : text.substr(0, kLongest)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7f) {
-      safe += c;
-    } else {
-      safe += "\\x" + hex_of({&c, 1});
-    }
+    safe += is_control(c) ? "\\x" + hex_of({&c, 1}) : std::string(1, c);
   }
   return safe;
 }

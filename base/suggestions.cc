@@ -4,17 +4,17 @@
 #include <limits>
 #include <utility>
 
+#include "base/ascii.h"
+
 namespace nrd {
 namespace {
 
 constexpr unsigned kChange = 2;
 constexpr unsigned kCaseChange = 1;
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
-
 unsigned cost(char a, char b) {
   if (a == b) return 0;
-  return lower(a) == lower(b) ? kCaseChange : kChange;
+  return lower_case(a) == lower_case(b) ? kCaseChange : kChange;
 }
 
 // Levenshtein's distance, row by row; two neighbours exchanged are one change.

@@ -82,11 +82,7 @@ Result<Policy> parse_policy(const Value& value, const std::string& field) {
   return policy;
 }
 
-bool is_name(const std::string& name) {
-  bool has_control = false;
-  for (size_t i = 0; i < name.size(); ++i) has_control |= control_length(std::string_view(name).substr(i)) > 0;
-  return !name.empty() && name.size() <= kMaxName && !has_control;
-}
+bool is_name(const std::string& name) { return !name.empty() && name.size() <= kMaxName && !has_controls(name); }
 
 Result<Policies> parse_section(const Value& section, const std::string& field) {
   TRY(json::require_object(field, section, "a section"));

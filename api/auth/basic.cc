@@ -5,6 +5,7 @@
 
 #include "api/auth/pam_message.h"
 #include "base/ascii.h"
+#include "base/control.h"
 
 namespace nrd::auth {
 namespace {
@@ -41,13 +42,6 @@ std::optional<Secret> decoded(std::string_view text) {
   return bytes;
 }
 
-bool has_control(std::string_view text) {
-  return std::ranges::any_of(text, [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return byte < 0x20 || byte == 0x7f;
-  });
-}
-
 }  // namespace
 
 std::optional<Credentials> parse_basic(std::string_view header) {
@@ -56,7 +50,7 @@ std::optional<Credentials> parse_basic(std::string_view header) {
   header.remove_prefix(kScheme.size());
   header.remove_prefix(std::min(header.find_first_not_of(' '), header.size()));
   const std::optional<Secret> pair = decoded(header);
-  if (!pair || has_control(pair->view())) return std::nullopt;
+  if (!pair || std::ranges::any_of(pair->view(), is_control)) return std::nullopt;
   const size_t colon = pair->view().find(':');
   if (colon == 0 || colon == std::string_view::npos || colon > kUserLimit) return std::nullopt;
   const std::string_view password = pair->view().substr(colon + 1);

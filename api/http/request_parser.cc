@@ -8,6 +8,7 @@
 #include "api/http/endpoints.h"
 #include "api/http/limits.h"
 #include "base/ascii.h"
+#include "base/control.h"
 #include "base/file.h"
 #include "base/number.h"
 #include "base/split.h"
@@ -18,11 +19,6 @@ namespace {
 constexpr std::string_view kLineEnd = "\r\n";
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
 constexpr std::array<std::string_view, 7> kMethods = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
-
-// Letters, digits and `marks`.
-bool is_made_of(std::string_view text, std::string_view marks) {
-  return std::ranges::all_of(text, [marks](char c) { return is_alphanumeric(c) || marks.find(c) != marks.npos; });
-}
 
 // RFC 9110, section 5.6.2.
 bool is_token(std::string_view text) { return is_word(text, "!#$%&'*+-.^_`|~"); }
@@ -41,10 +37,7 @@ bool means_loopback(std::string_view host) {
 }
 
 bool has_control(std::string_view text) {
-  return std::ranges::any_of(text, [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return (byte < 0x20 && c != '\t') || byte == 0x7f;
-  });
+  return std::ranges::any_of(text, [](char c) { return is_control(c) && c != '\t'; });
 }
 
 bool has_bare_line_feed(std::string_view text, size_t from) {

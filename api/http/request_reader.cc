@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "api/http/inflate.h"
+#include "base/control.h"
 #include "base/number.h"
 #include "base/split.h"
 
@@ -45,7 +46,7 @@ std::optional<std::string> percent_decoded(std::string_view text) {
   while (!text.empty()) {
     const bool is_encoded = text.front() == '%';
     const std::optional<char> c = is_encoded ? decoded_byte(text.substr(1, 2)) : text.front();
-    if (!c || static_cast<unsigned char>(*c) < 0x20 || *c == 0x7f) return std::nullopt;
+    if (!c || is_control(*c)) return std::nullopt;
     out += *c;
     text.remove_prefix(is_encoded ? 3 : 1);
   }

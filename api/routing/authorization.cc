@@ -39,11 +39,8 @@ std::string detail_of(const std::vector<std::pair<std::string, std::string>>& au
   for (const auto& [key, value] : audit) {
     // What clients choose is in quotes if it could be taken for more of the line.
     const bool is_chosen = key != "GRANTED" && key != "FORCED";
-    const bool is_plain = std::ranges::all_of(value, [](char c) {
-      return is_alphanumeric(c) || std::string_view("-_.:@/+").find(c) != std::string_view::npos;
-    });
     text += (text.empty() ? " (" : ", ") + lower_case(key) + " " +
-            (is_chosen && !is_plain ? json::quoted(echoed(value)) : echoed(value));
+            (is_chosen && !is_made_of(value, "-_.:@/+") ? json::quoted(echoed(value)) : echoed(value));
   }
   return text.empty() ? text : text + ")";
 }

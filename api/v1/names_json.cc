@@ -31,11 +31,7 @@ bool is_id(const std::string& text) {
   return (text.empty() || is_word(text, "-_.~:@+")) && text.size() <= kMaxId && text != "." && text != "..";
 }
 
-bool is_uuid(const std::string& text) {
-  bool has_control = false;
-  for (size_t i = 0; i < text.size(); ++i) has_control |= control_length(std::string_view(text).substr(i)) > 0;
-  return text.size() <= kMaxUuid && !has_control;
-}
+bool is_uuid(const std::string& text) { return text.size() <= kMaxUuid && !has_controls(text); }
 
 constexpr std::string_view kIds = "a string of at most 320 letters, digits and -_.~:@+";
 constexpr std::string_view kNames = "at most 63 letters, digits and -_. in between";

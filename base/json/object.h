@@ -7,6 +7,7 @@
 // them in the expression that makes them.
 #pragma once
 
+#include <concepts>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -84,10 +85,16 @@ inline void write_object(Writer& writer, std::initializer_list<Entry> entries) {
   writer.end_object();
 }
 
-inline std::string text_of(std::initializer_list<Entry> entries) {
+// What `write` writes.
+template <std::invocable<Writer&> Write>
+std::string text_of(const Write& write) {
   Writer writer;
-  write_object(writer, entries);
+  write(writer);
   return writer.take();
+}
+
+inline std::string text_of(std::initializer_list<Entry> entries) {
+  return text_of([entries](Writer& writer) { write_object(writer, entries); });
 }
 
 struct WriteItem {

@@ -1,5 +1,6 @@
 #include "base/json/writer.h"
 
+#include "base/control.h"
 #include "base/hex.h"
 #include "base/utf8.h"
 
@@ -17,8 +18,7 @@ void append_escaped(std::string& out, char c) {
     case '\t': out += "\\t"; return;
     default: break;
   }
-  const auto byte = static_cast<unsigned char>(c);
-  if (byte < 0x20 || byte == 0x7f) {
+  if (is_control(c)) {
     out += "\\u00" + hex_of({&c, 1});
   } else {
     out += c;
