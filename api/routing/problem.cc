@@ -1,7 +1,8 @@
 #include "api/routing/problem.h"
 
 #include "api/rmd/texts.h"
-#include "base/json/writer.h"
+#include "base/control.h"
+#include "base/json/object.h"
 
 namespace nrd::routing {
 namespace {
@@ -24,16 +25,6 @@ const char* title_of(int status) {
     case 503: return "Temporarily unavailable";
     default: return "Request failed";
   }
-}
-
-// Replaces control characters, so that the message stays on one line.
-std::string one_line(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    out += byte < 0x20 || byte == 0x7f ? '?' : c;
-  }
-  return out;
 }
 
 struct Answer {
@@ -102,21 +93,17 @@ http::Response render(const Problem& problem, ErrorStyle style) {
   http::Response response{.status = problem.status, .cause = problem.cause};
   if (style == ErrorStyle::Text) {
     response.content_type = "text/plain";
-    response.body = one_line(problem.line) + "\n";
+    response.body = without_controls(problem.line) + "\n";  // stays on one line
     return response;
   }
-  json::Writer w;
-  w.begin_object();
-  w.key("type").string("urn:nrd:problem:" + problem.code);
-  w.key("title").string(title_of(problem.status));
-  w.key("status").number(static_cast<uint64_t>(problem.status));
-  w.key("detail").string(one_line(problem.detail));
-  w.key("code").string(problem.code);
-  if (!problem.field.empty()) w.key("field").string(problem.field);
-  if (!problem.allowed.empty()) w.key("allowed").string(problem.allowed);
-  w.end_object();
   response.content_type = "application/problem+json";
-  response.body = w.take();
+  response.body = json::text_of({{"type", "urn:nrd:problem:" + problem.code},
+                                 {"title", title_of(problem.status)},
+                                 {"status", problem.status},
+                                 {"detail", without_controls(problem.detail)},
+                                 {"code", problem.code},
+                                 {"field", json::given(problem.field)},
+                                 {"allowed", json::given(problem.allowed)}});
   return response;
 }
 

@@ -84,6 +84,12 @@ TEST_CASE("an error is one line, whatever it quotes") {
   CHECK(text_of(error) == "Failed to validate workload. Reason: /cache/max: a??b?[2J (allowed: 1 to 5)\n");
 }
 
+TEST_CASE("an error has no eight-bit form of a terminal escape") {
+  Error error = an_error(ErrorCode::BadRequest);
+  error.message = "a\xc2\x9bJ";
+  CHECK(text_of(error) == "Failed to validate workload. Reason: /cache/max: a?J (allowed: 1 to 5)\n");
+}
+
 TEST_CASE("a problem has code, field, detail and allowed values") {
   const auto response = routing::render(routing::problem_of_workload(an_error(ErrorCode::NotEnough)), ErrorStyle::Json);
   CHECK(response.status == 409);
