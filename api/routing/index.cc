@@ -17,14 +17,13 @@ constexpr std::string_view kVersion = "/v1";
 // Writes `links` between the name and version of the service and the end of the object.
 template <typename Links>
 http::Response index(const Call& call, Links links) {
-  json::Writer w;
-  w.begin_object();
-  w.key("service").string("nrd");
-  w.key("version").string(call.service.version);
-  w.key("links").begin_object();
-  links(w);
-  w.end_object().end_object();
-  return json_answer(200, w.take());
+  const auto write_links = [&links](json::Writer& w) {
+    w.begin_object();
+    links(w);
+    w.end_object();
+  };
+  return json_answer(200,
+                     json::text_of({{"service", "nrd"}, {"version", call.service.version}, {"links", write_links}}));
 }
 
 }  // namespace

@@ -166,20 +166,14 @@ void show_cpus(const routing::Call& call, http::Reply reply) {
 
 void list_cpu_pools(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
-  json::Writer w;
-  w.begin_array();
-  for (const CpuPool& pool : state->config->cpu_pools) render_pool(w, *state, pool);
-  w.end_array();
-  reply.send(routing::json_answer(200, w.take()));
+  const auto render_each = [&state](json::Writer& w, const CpuPool& pool) { render_pool(w, *state, pool); };
+  reply.send(routing::json_answer(200, json::array(state->config->cpu_pools, render_each)));
 }
 
 void show_cpu_pool(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   const CpuPool* pool = find_pool(*state, call, reply);
-  if (!pool) return;
-  json::Writer w;
-  render_pool(w, *state, *pool);
-  reply.send(routing::json_answer(200, w.take()));
+  if (pool) reply.send(routing::json_answer(200, [&](json::Writer& w) { render_pool(w, *state, *pool); }));
 }
 
 void check_cpu_pool(const routing::Call& call, http::Reply reply) {

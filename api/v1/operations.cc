@@ -10,6 +10,7 @@
 #include "api/v1/handlers.h"
 #include "api/v1/requester.h"
 #include "api/v1/workload_json.h"
+#include "base/find_in.h"
 #include "base/json/object.h"
 #include "base/number.h"
 #include "engine/requester.h"
@@ -36,27 +37,21 @@ void render_operation(json::Writer& w, uint64_t id, const MemoryMove& move) {
 // nullptr: there is none, or the client may not see its workload.
 const MemoryMove* find(const NodeState& state, const WorkloadService& workloads, const Requester& who,
                        std::optional<uint64_t> id) {
-  const auto found = id ? state.memory_moves.find(*id) : state.memory_moves.end();
-  if (found == state.memory_moves.end()) return nullptr;
-  const MemoryMove& move = found->second;
-  return !who.is_limited_to_own || workloads.find(state, who, move.workload_text) ? &move : nullptr;
+  const MemoryMove* move = id ? find_in(state.memory_moves, *id) : nullptr;
+  return move && (!who.is_limited_to_own || workloads.find(state, who, move->workload_text)) ? move : nullptr;
 }
 
 http::Response shown(const MemoryMove* move, std::optional<uint64_t> id, routing::ErrorStyle style) {
   if (!move) return refuse(fail(ErrorCode::NotFound, "there is no such operation since nrd has started"), style);
-  json::Writer w;
-  render_operation(w, *id, *move);
-  return routing::json_answer(200, w.take());
+  return routing::json_answer(200, [&](json::Writer& w) { render_operation(w, *id, *move); });
 }
 
 }  // namespace
 
 void list_operations(const routing::Call& call, http::Reply reply) {
-  json::Writer w;
-  w.begin_array();
-  for (const auto& [id, move] : call.engine.state()->memory_moves) render_operation(w, id, move);
-  w.end_array();
-  reply.send(routing::json_answer(200, w.take()));
+  const auto state = call.engine.state();
+  const auto render_each = [](json::Writer& w, const auto& entry) { render_operation(w, entry.first, entry.second); };
+  reply.send(routing::json_answer(200, json::array(state->memory_moves, render_each)));
 }
 
 void show_operation(const routing::Call& call, http::Reply reply) {

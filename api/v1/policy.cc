@@ -4,6 +4,7 @@
 #include "api/v1/frequency_json.h"
 #include "api/v1/handlers.h"
 #include "base/json/members.h"
+#include "base/json/object.h"
 #include "engine/model/workload_fields.h"
 #include "engine/transaction/engine.h"
 
@@ -29,14 +30,7 @@ void list_policies(const routing::Call& call, http::Reply reply) {
                               .detail = "there is no file of policies, or it has none for this kind of CPU"},
                              call.error_style));
   }
-  json::Writer w;
-  w.begin_object();
-  for (const auto& [name, policy] : *state->config->policies) {
-    w.key(name);
-    render_policy(w, policy);
-  }
-  w.end_object();
-  reply.send(routing::json_answer(200, w.take()));
+  reply.send(routing::json_answer(200, json::by_key(*state->config->policies, render_policy)));
 }
 
 }  // namespace nrd::v1

@@ -5,6 +5,7 @@
 #include "api/routing/problem.h"
 #include "api/v1/frequency_json.h"
 #include "api/v1/handlers.h"
+#include "base/find_in.h"
 #include "base/json/object.h"
 #include "base/number.h"
 #include "engine/model/workload_fields.h"
@@ -36,21 +37,19 @@ void render_threshold(json::Writer& w, const NodeState& state, CpuId id, const W
   const bool has_threshold = owner != nullptr && owner->spec.frequency && owner->spec.frequency->threshold;
   if (!has_threshold) return void(w.null());
   const FrequencyRequest& request = *owner->spec.frequency;
-  const auto control =
-      request.monitoring == FrequencyRequest::Monitoring::On ? state.governors.find(id) : state.governors.end();
-  const bool is_sampled = control != state.governors.end();
-  const char* decision = !is_sampled ? "" : speed_of(state, id) == plan::Speed::Fast ? "maximum" : "minimum";
+  const bool is_sampled = request.monitoring == FrequencyRequest::Monitoring::On;
+  const plan::GovernorState* control = is_sampled ? find_in(state.governors, id) : nullptr;
+  const char* decision = !control ? "" : speed_of(state, id) == plan::Speed::Fast ? "maximum" : "minimum";
   json::write_object(w, {{"monitoring", request.monitoring},
                          {"ratio_threshold", *request.threshold},
-                         {"last_ratio", is_sampled ? control->second.percent : std::nullopt},
+                         {"last_ratio", control ? control->percent : std::nullopt},
                          {"decision", json::or_null(decision)},
-                         {"transitions", is_sampled ? control->second.transitions : 0}});
+                         {"transitions", control ? control->transitions : 0}});
 }
 
 void render_cpu_frequency(json::Writer& w, const NodeState& state, CpuId id, const pstate::Cpu& cpu) {
-  const auto knobs = state.observed.pstate.cpus.find(id);
-  const auto* set = knobs == state.observed.pstate.cpus.end() ? nullptr : &knobs->second;
-  const auto current = state.current.find(id);
+  const pstate::FrequencySetting* set = find_in(state.observed.pstate.cpus, id);
+  const KHz* current = find_in(state.current, id);
   const Workload* owner = owner_of(state, id);
   const bool is_set = owner != nullptr && owner->grant.frequencies.contains(id);
   const auto render_limits = [&cpu](json::Writer& of) {
@@ -59,20 +58,19 @@ void render_cpu_frequency(json::Writer& w, const NodeState& state, CpuId id, con
     json::write(of.key("base_khz"), cpu.base);
     of.end_object();
   };
-  json::write_object(w,
-                     {{"cpu", id},
-                      {"driver", cpu.driver},
-                      {"interface", name_of(cpu.way)},
-                      {"limits", render_limits},
-                      {"steps_khz", cpu.steps},
-                      {"hwp", cpu.hwp},
-                      {"set", json::or_null(set, render_knobs)},
-                      {"current_khz", current == state.current.end() ? std::nullopt : std::optional(current->second)},
-                      {"domain", cpu.domain},
-                      {"governors", cpu.governors},
-                      {"epps", cpu.epps},
-                      {"monitoring", [&](json::Writer& of) { render_threshold(of, state, id, owner); }},
-                      {"workload", json::or_null(is_set ? id_text(*owner) : "")}});
+  json::write_object(w, {{"cpu", id},
+                         {"driver", cpu.driver},
+                         {"interface", name_of(cpu.way)},
+                         {"limits", render_limits},
+                         {"steps_khz", cpu.steps},
+                         {"hwp", cpu.hwp},
+                         {"set", json::or_null(set, render_knobs)},
+                         {"current_khz", current ? std::optional(*current) : std::nullopt},
+                         {"domain", cpu.domain},
+                         {"governors", cpu.governors},
+                         {"epps", cpu.epps},
+                         {"monitoring", [&](json::Writer& of) { render_threshold(of, state, id, owner); }},
+                         {"workload", json::or_null(is_set ? id_text(*owner) : "")}});
 }
 
 }  // namespace
@@ -91,14 +89,13 @@ void list_pstates(const routing::Call& call, http::Reply reply) {
 void show_pstate(const routing::Call& call, http::Reply reply) {
   const auto number = parse_number<uint32_t>(call.id);
   const auto state = call.engine.state();
-  const auto found = state->facts.pstate.cpus.find(CpuId{number.value_or(0)});
-  if (!number || found == state->facts.pstate.cpus.end()) {
+  const pstate::Cpu* cpu = number ? find_in(state->facts.pstate.cpus, CpuId{*number}) : nullptr;
+  if (!cpu) {
     const char* text = "no such CPU, or its frequency cannot be set";
     return reply.send(render({.status = 404, .code = "NotFound", .line = text, .detail = text}, call.error_style));
   }
-  json::Writer w;
-  render_cpu_frequency(w, *state, found->first, found->second);
-  reply.send(routing::json_answer(200, w.take()));
+  reply.send(
+      routing::json_answer(200, [&](json::Writer& w) { render_cpu_frequency(w, *state, CpuId{*number}, *cpu); }));
 }
 
 }  // namespace nrd::v1

@@ -156,9 +156,7 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload, c
 }
 
 std::string render_workload(const NodeState& state, const Workload& workload, const RenderOptions& options) {
-  json::Writer w;
-  render(w, state, workload, options);
-  return w.take();
+  return json::text_of([&](json::Writer& w) { render(w, state, workload, options); });
 }
 
 std::string render_dry_run(const Done& dry_run) {

@@ -13,6 +13,7 @@
 #include "api/routing/problem.h"
 #include "api/v1/node.h"
 #include "api/v1/response_cache.h"
+#include "base/find_in.h"
 #include "base/json/object.h"
 #include "base/number.h"
 #include "engine/plan/bandwidth.h"
@@ -70,8 +71,8 @@ std::vector<PoolView> pools_of(const NodeState& state, CacheId cache) {
 }
 
 void render_geometry(json::Writer& w, const rdt::Node& node, CacheId id) {
-  const auto found = node.geometry.find(id);
-  const rdt::Geometry geometry = found == node.geometry.end() ? rdt::Geometry{} : found->second;
+  const rdt::Geometry* found = find_in(node.geometry, id);
+  const rdt::Geometry geometry = found ? *found : rdt::Geometry{};
   const uint64_t partitions = std::max(geometry.partitions, 1U);
   const rdt::Cat cat = node.cat_of(id).value_or(rdt::Cat{});
   json::write_members(w, {{"cache_id", id.value},
@@ -90,11 +91,11 @@ void render_geometry(json::Writer& w, const rdt::Node& node, CacheId id) {
 // Location and available resources.
 void render_place(json::Writer& w, const NodeState& state, CacheId id, const CpuSet& cpus) {
   const rdt::Node& node = state.facts.rdt;
-  const auto socket = node.sockets.find(id);
+  const auto* socket = find_in(node.sockets, id);
   // Without NUMA support the kernel reports no nodes; report node 0, because clients expect a number.
   const std::string numa_nodes = v1::numa_nodes_of(node, id);
   const CpuSet free = cpus & free_cpus(state);
-  json::write_members(w, {{"location_on_socket", socket == node.sockets.end() ? "" : std::to_string(socket->second)},
+  json::write_members(w, {{"location_on_socket", socket ? std::to_string(*socket) : ""},
                           {"location_on_node", numa_nodes.empty() ? "0" : numa_nodes},
                           {"share_cpu_list", cpus},
                           {"available_ways", free_ways(state, id).hex()},
@@ -205,13 +206,11 @@ void show_cache(const routing::Call& call, http::Reply reply) {
   const unsigned level = level_of(call, node);
   const SharedMap<CacheId, CpuSet>& caches = node.level_of(level).caches;
   const std::optional<uint32_t> id = parse_number<uint32_t>(call.id);
-  const auto found = id ? caches.find({level, *id}) : caches.end();
-  if (found == caches.end()) {
+  const CpuSet* cpus = id ? find_in(caches, CacheId{level, *id}) : nullptr;
+  if (!cpus) {
     return reply.send(refuse(call, 404, "NotFound", no_such_cache(call.id, level)));
   }
-  json::Writer w;
-  render_cache(w, *state, found->first, found->second);
-  reply.send(routing::json_answer(200, w.take()));
+  reply.send(routing::json_answer(200, [&](json::Writer& w) { render_cache(w, *state, {level, *id}, *cpus); }));
 }
 
 }  // namespace nrd::rmd

@@ -63,9 +63,7 @@ std::string line_of(const Error& error, const Question& question) {
 std::string render_scores(const rdt::Node& node, const std::map<CacheId, unsigned>& scores,
                           std::optional<uint32_t> only) {
   json::Writer w;
-  w.begin_object();
-  w.key("score").begin_object();
-  w.key(level_name(node)).begin_object();
+  w.begin_object().key("score").begin_object().key(level_name(node)).begin_object();
   for (const auto& [id, score] : scores) {
     if (!only || *only == id.value) w.key(std::to_string(id.value)).number(score);
   }

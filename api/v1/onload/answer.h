@@ -12,16 +12,12 @@ namespace nrd::v1 {
 
 template <typename Thing>
 http::Response rendered(const Thing& thing) {
-  json::Writer w;
-  render(w, thing);
-  return routing::json_answer(200, w.take());
+  return routing::json_answer(200, [&thing](json::Writer& w) { render(w, thing); });
 }
 
 template <typename Things>
 http::Response listed(const Things& things) {
-  json::Writer w;
-  json::array(things, [](json::Writer& of, const auto& thing) { render(of, thing); })(w);
-  return routing::json_answer(200, w.take());
+  return routing::json_answer(200, json::array(things, [](json::Writer& w, const auto& thing) { render(w, thing); }));
 }
 
 inline http::Response accepted(const onload::Accepted& done) {

@@ -12,6 +12,7 @@
 #include "api/v1/onload/answer.h"
 #include "api/v1/onload/parse.h"
 #include "api/v1/onload/services.h"
+#include "base/find_in.h"
 #include "base/number.h"
 #include "engine/onload/controller.h"
 #include "engine/onload/interface_spec.h"
@@ -42,9 +43,7 @@ http::Response shown_operation(const Status& view, uint64_t id, routing::ErrorSt
   if (found == view.operations.end()) {
     return refuse(fail(ErrorCode::NotFound, "the operation is no longer stored"), style);
   }
-  json::Writer w;
-  render(w, *found, view.revision);
-  return routing::json_answer(200, w.take());
+  return routing::json_answer(200, [&](json::Writer& w) { render(w, *found, view.revision); });
 }
 
 // Answers with show(view): at once, or with ?since=REVISION once the revision changes or after ?wait=SECONDS.
@@ -72,9 +71,9 @@ void apply(const routing::Call& call, http::Reply reply, onload::Spec spec) {
 
 // ?kind=user or ?kind=orphan; nullopt: both.
 Result<std::optional<bool>> orphans_in_query(const http::Request& request) {
-  const auto kind = request.query.find("kind");
-  if (kind == request.query.end()) return std::optional<bool>();
-  if (kind->second == "orphan" || kind->second == "user") return std::optional(kind->second == "orphan");
+  const std::string* kind = find_in(request.query, "kind");
+  if (!kind) return std::optional<bool>();
+  if (*kind == "orphan" || *kind == "user") return std::optional(*kind == "orphan");
   return fail_at(ErrorCode::BadRequest, "?kind", "is not a valid kind", "user or orphan");
 }
 
@@ -95,9 +94,9 @@ void turn(const routing::Call& call, http::Reply reply, InterfaceSwitch what, st
   if (!to) return;
   const auto show = [&onload = call.launch->controller](const Interface& interface) {
     const auto view = onload.status();
-    json::Writer w;
-    render(w, interface, find(view->interfaces, interface, view->observed.interfaces));
-    return routing::json_answer(200, w.take());
+    return routing::json_answer(200, [&](json::Writer& w) {
+      render(w, interface, find(view->interfaces, interface, view->observed.interfaces));
+    });
   };
   call.launch->controller.set_interface(std::string(call.id), what, *to,
                                         answer_with<Interface>(call, std::move(reply), show));
@@ -155,11 +154,9 @@ void list_onload_stacks(const routing::Call& call, http::Reply reply) {
 
 void list_onload_interfaces(const routing::Call& call, http::Reply reply) {
   const auto show = [view = call.launch->controller.status()](const std::vector<Interface>& interfaces) {
-    json::Writer w;
-    json::array(interfaces, [&](json::Writer& of, const Interface& interface) {
-      render(of, interface, find(view->interfaces, interface, interfaces));
-    })(w);
-    return routing::json_answer(200, w.take());
+    return routing::json_answer(200, json::array(interfaces, [&](json::Writer& w, const Interface& interface) {
+                                  render(w, interface, find(view->interfaces, interface, interfaces));
+                                }));
   };
   call.launch->controller.read_interfaces(answer_with<std::vector<Interface>>(call, std::move(reply), show));
 }

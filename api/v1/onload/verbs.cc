@@ -6,6 +6,7 @@
 #include "api/v1/onload/onload.h"
 #include "api/v1/onload/parse.h"
 #include "api/v1/onload/services.h"
+#include "base/find_in.h"
 #include "base/number.h"
 #include "engine/onload/controller.h"
 
@@ -68,8 +69,8 @@ void cancel_onload_operation(const routing::Call& call, http::Reply reply) {
 
 void show_onload_module(const routing::Call& call, http::Reply reply) {
   const auto view = call.launch->controller.status();
-  const auto module = view->observed.modules.find(std::string(call.id));
-  if (module != view->observed.modules.end()) return reply.send(rendered(module->second));
+  const Module* module = find_in(view->observed.modules, std::string(call.id));
+  if (module) return reply.send(rendered(*module));
   reply.send(
       refuse(fail(ErrorCode::NotFound, "this module is not an Onload module or is not loaded"), call.error_style));
 }
@@ -82,9 +83,8 @@ void patch_onload_parameters(const routing::Call& call, http::Reply reply) {
 }
 
 void show_control_plane(const routing::Call& call, http::Reply reply) {
-  json::Writer w;
-  render_control_plane(w, *call.launch->controller.status());
-  reply.send(routing::json_answer(200, w.take()));
+  const auto view = call.launch->controller.status();
+  reply.send(routing::json_answer(200, [&view](json::Writer& w) { render_control_plane(w, *view); }));
 }
 
 void patch_control_plane(const routing::Call& call, http::Reply reply) {
