@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/find_in.h"
 #include "base/split.h"
 
 namespace nrd::rmd {
@@ -108,19 +109,17 @@ Result<Acl> Acl::parse(std::string_view text, const std::string& name) {
 }
 
 bool Acl::role_permits(const std::string& role, std::string_view method, std::string_view path) const {
-  const auto found = permissions_.find(role);
-  if (found == permissions_.end()) return false;
-  return std::ranges::any_of(found->second, [method, path](const Permission& permission) {
-    const bool fits = permission.is_prefix ? path.starts_with(permission.path) : path == permission.path;
-    const auto& methods = permission.methods;
-    return fits && (methods.empty() || std::ranges::find(methods, method) != methods.end());
-  });
+  const auto* found = find_in(permissions_, role);
+  return found && std::ranges::any_of(*found, [method, path](const Permission& permission) {
+           const bool fits = permission.is_prefix ? path.starts_with(permission.path) : path == permission.path;
+           const auto& methods = permission.methods;
+           return fits && (methods.empty() || std::ranges::find(methods, method) != methods.end());
+         });
 }
 
 bool Acl::has_role(const std::string& user) const {
-  const auto own = roles_.find(user);
-  if (own == roles_.end()) return false;
-  return !role_names_.contains(user) || own->second.contains(user);
+  const auto* own = find_in(roles_, user);
+  return own && (!role_names_.contains(user) || own->contains(user));
 }
 
 bool Acl::permits(const std::string& user, std::string_view method, std::string_view path) const {
@@ -131,10 +130,10 @@ bool Acl::permits(const std::string& user, std::string_view method, std::string_
   std::set<std::string> seen{user};
   std::vector<std::string> ahead{user};
   while (!ahead.empty()) {
-    const auto given = roles_.find(ahead.back());
+    const auto* given = find_in(roles_, ahead.back());
     ahead.pop_back();
-    if (given == roles_.end()) continue;
-    for (const std::string& role : given->second) {
+    if (!given) continue;
+    for (const std::string& role : *given) {
       if (role_permits(role, method, path)) return true;
       if (seen.insert(role).second) ahead.push_back(role);
     }

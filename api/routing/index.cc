@@ -7,7 +7,7 @@
 #include "api/routing/description.h"
 #include "api/routing/etag.h"
 #include "api/routing/routes.h"
-#include "base/json/writer.h"
+#include "base/json/object.h"
 
 namespace nrd::routing {
 namespace {

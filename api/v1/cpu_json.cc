@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/find_in.h"
 #include "base/json/members.h"
 #include "base/json/object.h"
 #include "engine/model/cpu_memory.h"
@@ -42,10 +43,10 @@ Result<void> check_size(const std::string& at, const std::vector<std::string>& n
 CpuSet effective_cpus(const NodeState& state, const Workload& workload) {
   CpuSet effective;
   for (const cpuset::Target& target : targets_of(workload)) {
-    const auto found = state.observed.cpuset.targets.find(target);
-    if (found == state.observed.cpuset.targets.end()) continue;
-    effective |= found->second.cpus;
-    for (const auto& [thread, cpus] : found->second.exceptions) effective |= cpus;
+    const cpuset::Masks* masks = find_in(state.observed.cpuset.targets, target);
+    if (!masks) continue;
+    effective |= masks->cpus;
+    for (const auto& [thread, cpus] : masks->exceptions) effective |= cpus;
   }
   return effective;
 }
@@ -63,7 +64,7 @@ std::pair<const char*, std::string> enforcement_of(const Workload& workload) {
 template <typename Observed>
 const Observed* first_of(const std::map<cpuset::Target, Observed>& observed, const Workload& workload) {
   for (const cpuset::Target& target : targets_of(workload)) {
-    if (const auto found = observed.find(target); found != observed.end()) return &found->second;
+    if (const Observed* found = find_in(observed, target)) return found;
   }
   return nullptr;
 }

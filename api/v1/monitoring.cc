@@ -10,6 +10,7 @@
 #include "api/v1/handlers.h"
 #include "api/v1/node.h"
 #include "api/v1/workload_json.h"
+#include "base/find_in.h"
 #include "base/json/object.h"
 #include "engine/transaction/engine.h"
 
@@ -59,9 +60,9 @@ void render_usage_of(json::Writer& w, const std::optional<CacheUsage>& usage) {
 // The NUMA nodes that the kernel counts separately.
 std::set<uint32_t> counted_nodes_of(const UsageSample& sample, ClosId clos, CacheId cache) {
   std::set<uint32_t> nodes;
-  const auto group = sample.classes.find(clos);
-  if (group == sample.classes.end()) return nodes;
-  for (const auto& [domain, usage] : group->second) {
+  const auto* group = find_in(sample.classes, clos);
+  if (!group) return nodes;
+  for (const auto& [domain, usage] : *group) {
     if (domain.cache == cache && domain.numa_node) nodes.insert(*domain.numa_node);
   }
   return nodes;
@@ -70,8 +71,8 @@ std::set<uint32_t> counted_nodes_of(const UsageSample& sample, ClosId clos, Cach
 void render_cache(json::Writer& w, const NodeState& state, const Workload& workload, CacheId cache,
                   const UsageSample& sample) {
   // A workload may have L2 ways only.
-  const auto found = workload.grant.ways.find(cache);
-  const WayMask ways = found == workload.grant.ways.end() ? WayMask() : found->second;
+  const WayMask* found = find_in(workload.grant.ways, cache);
+  const WayMask ways = found ? *found : WayMask();
   const auto way = ways.empty() ? std::nullopt : way_bytes(state.facts.rdt, cache);
   w.begin_object();
   json::write_members(w, {{"id", cache.value},
@@ -97,11 +98,10 @@ size_t workloads_in_class(const NodeState& state, ClosId clos) {
 
 std::optional<CacheUsage> usage_of(const UsageSample& sample, const Workload& workload,
                                    const rdt::MonitoringDomain& domain) {
-  const auto group = sample.classes.find(workload.grant.clos);
-  if (group == sample.classes.end() || sample.at < workload.updated) return std::nullopt;
-  const auto found = group->second.find(domain);
-  if (found == group->second.end()) return std::nullopt;
-  CacheUsage usage = found->second;
+  const auto* group = find_in(sample.classes, workload.grant.clos);
+  const CacheUsage* found = group && sample.at >= workload.updated ? find_in(*group, domain) : nullptr;
+  if (!found) return std::nullopt;
+  CacheUsage usage = *found;
   // At the previous sample the class may have belonged to another workload.
   if (sample.since && sample.at - *sample.since < workload.updated) {
     usage.total_bytes_per_second = usage.local_bytes_per_second = std::nullopt;

@@ -9,6 +9,7 @@
 #include "api/v1/answer.h"
 #include "api/v1/handlers.h"
 #include "api/v1/workload_json.h"
+#include "base/find_in.h"
 #include "base/json/object.h"
 #include "engine/model/capacity.h"
 #include "engine/model/workload_fields.h"
@@ -99,8 +100,8 @@ std::string_view text_of(rdt::GroupMode mode) {
 void render_foreign(json::Writer& w, const NodeState& state, CacheId cache, const CpuSet& cpus) {
   w.key("foreign").begin_array();
   for (const auto& [name, group] : foreign_groups(state)) {
-    const auto ways = group->ways.find(cache);
-    const WayMask mask = ways == group->ways.end() ? WayMask() : ways->second;
+    const WayMask* ways = find_in(group->ways, cache);
+    const WayMask mask = ways ? *ways : WayMask();
     json::write_object(w, {{"group", name},
                            {"ways", mask_of(mask)},
                            {"cpus", group->cpus & cpus},
@@ -132,25 +133,24 @@ void render_pools(json::Writer& w, const NodeState& state, CacheId cache) {
 void render_owners(json::Writer& w, const NodeState& state, CacheId cache) {
   w.key("workloads").begin_array();
   for (const auto& [id, workload] : state.workloads) {
-    const auto ways = workload.grant.ways.find(cache);
-    if (ways == workload.grant.ways.end()) continue;
+    const WayMask* ways = find_in(workload.grant.ways, cache);
+    if (!ways) continue;
     const Pool pool = is_of_l2(workload, cache) ? Pool::Guarantee : workload.grant.pool;
     json::write_object(w, {{"id", id_text(workload)},
                            {"uuid", json::given(workload.spec.uuid)},
                            {"cos_name", text_of(workload.grant.clos)},
                            {"pool", pool},
-                           {"ways", mask_of(ways->second)}});
+                           {"ways", mask_of(*ways)}});
   }
   w.end_array();
 }
 
 void render_cache(json::Writer& w, const NodeState& state, CacheId id, const CpuSet& cpus) {
   const rdt::Node& node = state.facts.rdt;
-  const auto socket = node.sockets.find(id);
-  const bool has_socket = socket != node.sockets.end() && socket->second >= 0;
+  const auto* socket = find_in(node.sockets, id);
   w.begin_object();
   json::write_members(w, {{"id", id.value},
-                          {"socket", has_socket ? std::optional(socket->second) : std::nullopt},
+                          {"socket", socket && *socket >= 0 ? std::optional(*socket) : std::nullopt},
                           {"numa_nodes", numa_nodes_of(node, id)},
                           {"way_bytes", json::given(way_bytes(node, id))},
                           {"cpus", cpus},
@@ -184,8 +184,8 @@ void render_reserve(json::Writer& w, const Capacity& node, const Reserve& reserv
   const auto render_reserved = [&](json::Writer& of, const std::map<std::string, Reserve::Cpus>& reserved) {
     of.begin_object();
     for (const CpuPool& pool : node.pools) {
-      const auto found = reserved.find(pool.name);
-      if (found != reserved.end()) render_pool(of.key(pool.name), pool, found->second, capacity);
+      const Reserve::Cpus* found = find_in(reserved, pool.name);
+      if (found) render_pool(of.key(pool.name), pool, *found, capacity);
     }
     of.end_object();
   };
@@ -218,17 +218,17 @@ void render_unit(json::Writer& w, const rdt::MbaInfo& mba) {
 }
 
 std::optional<uint64_t> way_bytes(const rdt::Node& node, CacheId cache) {
-  const auto geometry = node.geometry.find(cache);
+  const rdt::Geometry* geometry = find_in(node.geometry, cache);
   const std::optional<rdt::Cat>& cat = node.cat_of(cache);
-  if (geometry == node.geometry.end() || geometry->second.bytes == 0 || !cat || cat->ways == 0) return std::nullopt;
-  return geometry->second.bytes / cat->ways;
+  if (!geometry || geometry->bytes == 0 || !cat || cat->ways == 0) return std::nullopt;
+  return geometry->bytes / cat->ways;
 }
 
 std::string numa_nodes_of(const rdt::Node& node, CacheId cache) {
-  const auto found = node.numa_nodes.find(cache);
-  if (found == node.numa_nodes.end()) return {};
+  const auto* found = find_in(node.numa_nodes, cache);
+  if (!found) return {};
   CpuSet numbers;  // formats as a kernel CPU list
-  for (const uint32_t number : found->second) numbers.add(CpuId{number});
+  for (const uint32_t number : *found) numbers.add(CpuId{number});
   return numbers.to_string();
 }
 

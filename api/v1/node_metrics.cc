@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/find_in.h"
 #include "engine/model/workload_fields.h"
 
 namespace nrd::v1 {
@@ -44,9 +45,9 @@ void add_level(SizeFamilies& sizes, const NodeState& state, const rdt::CacheLeve
   const std::optional<rdt::Cat>& cat = level.cat;
   for (const auto& [cache, cpus] : level.caches) {
     const metrics::Labels labels{{"level", std::to_string(cache.level)}, {"cache", std::to_string(cache.value)}};
-    const auto geometry = state.facts.rdt.geometry.find(cache);
-    if (geometry != state.facts.rdt.geometry.end() && geometry->second.bytes > 0) {
-      const auto bytes = static_cast<double>(geometry->second.bytes);
+    const rdt::Geometry* geometry = find_in(state.facts.rdt.geometry, cache);
+    if (geometry && geometry->bytes > 0) {
+      const auto bytes = static_cast<double>(geometry->bytes);
       sizes.cache.add(bytes, labels);
       if (cat && cat->ways > 0) sizes.way.add(bytes / cat->ways, labels);
     }
@@ -127,8 +128,7 @@ void add_frequencies(std::vector<Family>& families, const NodeState& state) {
       const metrics::Labels labels{{"cpu", std::to_string(cpu.value)}, {"workload", id_text(workload)}};
       lowest.add(hertz(setting.min), labels);
       highest.add(hertz(setting.max), labels);
-      const auto current = state.current.find(cpu);
-      if (current != state.current.end()) now.add(hertz(current->second), labels);
+      if (const KHz* current = find_in(state.current, cpu)) now.add(hertz(*current), labels);
     }
   }
   families.insert(families.end(), {std::move(lowest), std::move(highest), std::move(now)});

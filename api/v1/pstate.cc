@@ -37,8 +37,8 @@ void render_threshold(json::Writer& w, const NodeState& state, CpuId id, const W
   const bool has_threshold = owner != nullptr && owner->spec.frequency && owner->spec.frequency->threshold;
   if (!has_threshold) return void(w.null());
   const FrequencyRequest& request = *owner->spec.frequency;
-  const bool is_sampled = request.monitoring == FrequencyRequest::Monitoring::On;
-  const plan::GovernorState* control = is_sampled ? find_in(state.governors, id) : nullptr;
+  const bool is_monitored = request.monitoring == FrequencyRequest::Monitoring::On;
+  const plan::GovernorState* control = is_monitored ? find_in(state.governors, id) : nullptr;
   const char* decision = !control ? "" : speed_of(state, id) == plan::Speed::Fast ? "maximum" : "minimum";
   json::write_object(w, {{"monitoring", request.monitoring},
                          {"ratio_threshold", *request.threshold},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/find_in.h"
 #include "base/joined.h"
 #include "base/number.h"
 #include "hw/onload/modules.h"
@@ -25,19 +26,19 @@ ParameterValues with_ours(const Spec& spec, const Version& version, const Module
     ours("cplane_server_params", joined(spec.control_plane, " "));
     ours("cplane_spawn_server", "Y");
   }
-  if (const auto asked = spec.parameters.find(file.name); asked != spec.parameters.end()) {
-    for (const auto& [name, value] : asked->second) values[name] = value;
+  if (const auto* asked = find_in(spec.parameters, file.name)) {
+    for (const auto& [name, value] : *asked) values[name] = value;
   }
   return values;
 }
 
 Result<void> check_ids(const Spec& spec) {
-  const auto asked = spec.parameters.find("onload");
-  if (asked == spec.parameters.end()) return {};
+  const auto* asked = find_in(spec.parameters, "onload");
+  if (!asked) return {};
   for (const char* name : {"cplane_server_uid", "cplane_server_gid"}) {
-    const auto value = asked->second.find(name);
-    if (value == asked->second.end()) continue;
-    const auto id = parse_number<uint32_t>(value->second);
+    const std::string* value = find_in(*asked, name);
+    if (!value) continue;
+    const auto id = parse_number<uint32_t>(*value);
     if (id && *id <= kMostId) continue;
     return fail_at(ErrorCode::BadRequest, std::string("/parameters/onload/") + name, "is out of range for the module",
                    "0 to 999999");
@@ -58,9 +59,9 @@ Result<void> check_modules(const Spec& spec, const Target& target) {
 }  // namespace
 
 Result<std::vector<VersionModule>> modules_for(const Version& version, const std::string& kernel) {
-  const auto modules = version.kernels.find(kernel);
+  const std::vector<VersionModule>* modules = find_in(version.kernels, kernel);
   const auto is_onload = [](const VersionModule& module) { return module.file.name == "onload"; };
-  if (modules != version.kernels.end() && std::ranges::any_of(modules->second, is_onload)) return modules->second;
+  if (modules && std::ranges::any_of(*modules, is_onload)) return *modules;
   const std::string others = joined(version.kernels, ", ", [](const auto& entry) { return entry.first; });
   return fail_at(ErrorCode::BadRequest, "/version", version.name + " has no modules for kernel " + kernel,
                  "a version for this kernel; this version supports: " + (others.empty() ? "none" : others));

@@ -6,6 +6,7 @@
 #include "api/v1/launch.h"
 #include "api/v1/node_metrics.h"
 #include "api/v1/onload/services.h"
+#include "base/find_in.h"
 #include "engine/onload/allocations.h"
 #include "engine/onload/controller.h"
 #include "engine/onload/enum_names.h"
@@ -22,9 +23,8 @@ using Families = std::vector<Family>;
 
 // The module onload, once it runs; null: it does not.
 const onload::Module* running_module(const onload::Status& status) {
-  const auto found = status.observed.modules.find("onload");
-  const bool runs = found != status.observed.modules.end() && found->second.state == onload::ModuleState::Live;
-  return runs ? &found->second : nullptr;
+  const onload::Module* module = find_in(status.observed.modules, "onload");
+  return module && module->state == onload::ModuleState::Live ? module : nullptr;
 }
 
 // Without the module there are no users; report 0 without counting.

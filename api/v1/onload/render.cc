@@ -1,5 +1,6 @@
 #include "api/v1/onload/parse.h"
 #include "api/v1/workload_json.h"
+#include "base/find_in.h"
 #include "base/json/members.h"
 #include "base/json/object.h"
 #include "engine/onload/spec_fields.h"
@@ -122,11 +123,10 @@ void render(Writer& w, const DryRun& dry_run) {
 }
 
 void render_control_plane(Writer& w, const Status& view) {
-  const auto onload = view.observed.modules.find("onload");
-  const auto parameter = [&](const char* name) -> std::optional<std::string> {
-    if (onload == view.observed.modules.end()) return std::nullopt;
-    const auto found = onload->second.parameters.find(name);
-    return found == onload->second.parameters.end() ? std::nullopt : found->second.value;
+  const Module* onload = find_in(view.observed.modules, "onload");
+  const auto parameter = [onload](const char* name) {
+    const Parameter* found = onload ? find_in(onload->parameters, name) : nullptr;
+    return found ? found->value : std::nullopt;
   };
   json::write_object(w, {{"path", parameter("cplane_server_path")},
                          {"parameters", parameter("cplane_server_params")},
@@ -167,8 +167,7 @@ void render(Writer& w, const Module& module) {
 void render(Writer& w, const Status& view) {
   const Generation* kept = effective(view);
   const Operation* under_way = running(view);
-  const auto onload = view.observed.modules.find("onload");
-  const bool is_loaded = onload != view.observed.modules.end();
+  const Module* onload = find_in(view.observed.modules, "onload");
   const auto render_desired = [&](Writer& of) {
     view.generations.empty() ? void(of.null()) : render(of, view.generations.back().spec);
   };
@@ -179,7 +178,7 @@ void render(Writer& w, const Status& view) {
                          {"effective_generation", kept == nullptr ? std::nullopt : std::optional(kept->number)},
                          {"operation", under_way == nullptr ? std::nullopt : std::optional(under_way->id)},
                          {"modules", array(view.observed.modules, render_name)},
-                         {"version", is_loaded ? or_null(onload->second.version) : std::nullopt},
+                         {"version", onload ? or_null(onload->version) : std::nullopt},
                          {"current_files", or_null(view.observed.current)},
                          {"problem", or_null(view.problem)},
                          {"door", device_access_of(view)},
