@@ -14,10 +14,10 @@ namespace {
 constexpr size_t kMostBytes = size_t{16} << 20;  // for the names of all members of a group
 
 // nullopt: no such name. `look` is getgrnam_r(3) or getpwnam_r(3).
-template <typename AuthorizationOptions, typename Look>
-Result<std::optional<AuthorizationOptions>> find(const std::string& name, Look look) {
-  AuthorizationOptions entry{};
-  AuthorizationOptions* found = nullptr;
+template <typename Entry, typename Look>
+Result<std::optional<Entry>> find(const std::string& name, Look look) {
+  Entry entry{};
+  Entry* found = nullptr;
   std::vector<char> buffer(4096);
   int error = 0;
   while ((error = look(name.c_str(), &entry, buffer.data(), buffer.size(), &found)) == ERANGE &&

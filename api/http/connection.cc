@@ -61,7 +61,7 @@ Connection::Step Connection::shake_hands(Time now) {
         stream_.describe_client(known);
         peer_ = std::make_shared<const Peer>(std::move(known));
       }
-      // Handshake and first head client_key one deadline.
+      // Handshake and first head share one deadline.
       phase_ = Phase::Receiving;
       return Step::Again;
     case Stream::Io::Ended:
