@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "api/http/endpoints.h"
+#include "api/tree/tree.h"
 #include "base/number.h"
 #include "daemon/config_document.h"
 #include "daemon/config_keys.h"
@@ -12,6 +13,8 @@
 
 namespace nrd::daemon {
 namespace {
+
+using tree::at_line;
 
 // All three or none: without a CA clients could not be authenticated.
 Result<void> check_tls(const http::TlsFiles& tls) {

@@ -38,17 +38,13 @@ std::vector<size_t> lines_of_tables(const toml::node& node) {
 
 }  // namespace
 
-Failure at_line(const std::string& name, size_t line, const std::string& problem) {
-  return fail(ErrorCode::BadRequest, name + ":" + std::to_string(line) + ": " + problem);
-}
-
 Result<std::vector<ConfigSection>> read_document(const std::string& text, const std::string& name) {
   TRY(tree::check_lines(text, name));
   toml::table document;
   try {
     document = toml::parse(text, name);
   } catch (const toml::parse_error& error) {
-    return at_line(name, error.source().begin.line, std::string(error.description()));
+    return tree::at_line(name, error.source().begin.line, std::string(error.description()));
   }
   std::vector<ConfigSection> sections;
   for (const auto& [key, node] : document) {

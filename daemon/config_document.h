@@ -30,7 +30,4 @@ struct ConfigSection {
 // `name`: of the file, for error messages.
 Result<std::vector<ConfigSection>> read_document(const std::string& text, const std::string& name);
 
-// "/etc/nrd/nrd.toml:3: ..."
-Failure at_line(const std::string& name, size_t line, const std::string& problem);
-
 }  // namespace nrd::daemon
