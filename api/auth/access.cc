@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "base/joined.h"
+
 namespace nrd::auth {
 namespace {
 
@@ -20,11 +22,7 @@ tl::unexpected<AuthFailure> refused(Kind kind, std::string name, std::string rea
 }
 
 std::string subject_text(const http::Peer& peer) {
-  std::string text;
-  for (const auto& [attribute, value] : peer.subject) {
-    text += (text.empty() ? "" : ", ") + attribute + "=" + value;
-  }
-  return text;
+  return joined(peer.subject, ", ", [](const auto& part) { return part.first + "=" + part.second; });
 }
 
 bool fits(const std::vector<std::string>& rules, const http::Peer& peer) {

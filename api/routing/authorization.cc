@@ -14,6 +14,7 @@
 #include "api/routing/content_negotiation.h"
 #include "api/routing/problem.h"
 #include "base/ascii.h"
+#include "base/joined.h"
 #include "base/json/writer.h"
 #include "base/log.h"
 
@@ -136,17 +137,10 @@ struct Limit {
   std::string allowed;
 };
 
-// "workloads, node": what `allow` of the socket lists.
-std::string names_of(const auth::Permissions& permissions) {
-  std::string names;
-  for (const auth::Permission each : permissions) names += (names.empty() ? "" : ", ") + std::string(to_string(each));
-  return names;
-}
-
 Limit limit_of(const auth::Identity& identity, auth::Needs needs) {
   if (!auth::is_allowed(identity, needs.permission)) {
     return {" is not allowed to make this request on this socket ([[server.sockets]] of nrd.toml)",
-            names_of(*identity.allowed)};
+            joined(*identity.allowed, ", ", [](auth::Permission each) { return to_string(each); })};
   }
   if (needs.access == auth::Access::Admin && identity.role == auth::Role::User) {
     return {" has read-only access; this request requires the admin role", ""};

@@ -1,5 +1,6 @@
 #include "api/routing/answer.h"
 #include "api/v1/handlers.h"
+#include "base/joined.h"
 #include "base/json/object.h"
 #include "engine/model/cpu_noise.h"
 #include "engine/transaction/engine.h"
@@ -20,8 +21,7 @@ void render_warnings(json::Writer& w, const NodeState& state, const routing::Ser
   const auto problems = service.declared_problems();
   for (const std::string& problem : *problems) w.string("declared workload not granted: " + problem);
   for (const auto& [id, workload] : state.workloads) {
-    std::string groups;
-    for (const std::string& group : sharing_groups(state, workload)) groups += (groups.empty() ? "" : ", ") + group;
+    const std::string groups = joined(sharing_groups(state, workload), ", ");
     if (!groups.empty()) w.string("resctrl group " + groups + " may fill the ways of workload " + id_text(workload));
   }
   for (const cpuset::Conflict& conflict : state.cpu_conflicts) w.string(conflict.text + "; " + conflict.remedy);

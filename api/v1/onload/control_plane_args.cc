@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "base/joined.h"
+
 namespace nrd::v1 {
 namespace {
 
@@ -50,15 +52,7 @@ bool is_number(std::string_view text) {
 
 }  // namespace
 
-std::string server_options() {
-  std::string text;
-  for (const std::string_view flag : kFlags) text += std::string(flag) + ", ";
-  text += "and these with a number: ";
-  for (const std::string_view option : kNumbers) {
-    text += std::string(option) + (option == kNumbers.back() ? "" : ", ");
-  }
-  return text;
-}
+std::string server_options() { return joined(kFlags, ", ") + ", and these with a number: " + joined(kNumbers, ", "); }
 
 std::optional<size_t> first_unknown_argument(const std::vector<std::string>& words) {
   for (size_t i = 0; i < words.size(); ++i) {
