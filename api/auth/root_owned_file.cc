@@ -1,14 +1,12 @@
 #include "api/auth/root_owned_file.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <memory>
 
+#include "base/directory.h"
 #include "base/errno_text.h"
 
 namespace nrd::auth {
@@ -65,22 +63,13 @@ Result<RootOwnedDir> RootOwnedDir::open(const std::string& path) {
 }
 
 Result<std::vector<std::string>> RootOwnedDir::names(size_t limit) const {
-  const int copy = ::openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(copy < 0 ? nullptr : ::fdopendir(copy), &::closedir);
-  if (!entries) return wrong(path_, errno);
-  std::vector<std::string> names;
-  for (;;) {
-    errno = 0;  // readdir(3): the end of the folder leaves it as it is
-    const dirent* entry = ::readdir(entries.get());
-    if (!entry && errno != 0) return wrong(path_, errno);
-    if (!entry) break;
-    const std::string name = entry->d_name;
-    if (name.starts_with('.')) continue;
-    if (names.size() == limit) return wrong(path_, "more than " + std::to_string(limit) + " files");
-    names.push_back(name);
-  }
-  std::ranges::sort(names);
-  return names;
+  constexpr size_t kMostHidden = 4096;
+  auto names = list_names(fd_.get(), limit + kMostHidden);
+  if (names) std::erase_if(*names, [](const std::string& name) { return name.starts_with('.'); });
+  if (names ? names->size() > limit : names.error() == EFBIG)
+    return wrong(path_, "more than " + std::to_string(limit) + " files");
+  if (!names) return wrong(path_, names.error());
+  return *std::move(names);
 }
 
 Result<std::string> RootOwnedDir::read(const std::string& name, size_t limit) const {
