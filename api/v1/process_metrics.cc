@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/number.h"
+#include "base/split.h"
 
 namespace nrd::v1 {
 namespace {
@@ -44,19 +45,13 @@ std::optional<ProcessStat> own_stat() {
 std::optional<ProcessStat> parse_process_stat(std::string_view text, double ticks_per_second, double page_bytes) {
   const size_t name_end = text.rfind(')');  // the name may contain blanks and brackets
   if (name_end == text.npos) return std::nullopt;
-  text.remove_prefix(name_end + 1);
   constexpr size_t kFirst = 3;  // the number of the field behind the name
   constexpr size_t kLast = 24;
-  std::vector<double> fields;
-  while (fields.size() + kFirst <= kLast) {
-    const size_t begin = text.find_first_not_of(' ');
-    if (begin == text.npos) return std::nullopt;
-    text.remove_prefix(begin);
-    const std::string_view field = text.substr(0, text.find_first_of(" \n"));
-    fields.push_back(static_cast<double>(parse_number<uint64_t>(field).value_or(0)));  // others are letters or negative
-    text.remove_prefix(field.size());
-  }
-  const auto field = [&fields](size_t number) { return fields[number - kFirst]; };
+  const std::vector<std::string_view> fields = split(text.substr(name_end + 1), " \n");
+  if (fields.size() <= kLast - kFirst) return std::nullopt;
+  const auto field = [&fields](size_t number) {
+    return static_cast<double>(parse_number<uint64_t>(fields[number - kFirst]).value_or(0));
+  };
   return ProcessStat{.cpu_seconds = (field(14) + field(15)) / ticks_per_second,
                      .threads = field(20),
                      .virtual_bytes = field(23),
