@@ -25,8 +25,6 @@ namespace {
 constexpr size_t kMostNames = 64;
 constexpr size_t kAnyNumber = std::numeric_limits<size_t>::max();
 
-Value text_list(const std::vector<std::string>& texts) { return array_of(texts, Value::string); }
-
 template <typename Number>
 ValueType<Number> whole_number(int64_t least, int64_t most) {
   const std::string range = "expected a whole number from " + std::to_string(least) + " to " + std::to_string(most);
@@ -42,23 +40,18 @@ ValueType<Number> whole_number(int64_t least, int64_t most) {
 
 // A list of strings that each pass the check. Entries of other types count as empty strings.
 template <typename Test>
-Problem read_texts(const Value& value, const char* expected, size_t most, Test is_good,
-                   std::vector<std::string>& target) {
-  if (value.kind() != Value::Kind::Array || value.items().size() > most) return expected;
-  std::vector<std::string> found;
-  for (const Value& item : value.items()) {
-    found.push_back(text_in(item));
-    if (!is_good(found.back())) return expected;
-  }
-  target = std::move(found);
-  return {};
-}
-
-template <typename Test>
 ValueType<std::vector<std::string>> texts(const char* expected, size_t most, Test is_good) {
-  return {.parse = [=](const Value& value,
-                       std::vector<std::string>& target) { return read_texts(value, expected, most, is_good, target); },
-          .show = text_list};
+  return {.parse = [=](const Value& value, std::vector<std::string>& target) -> Problem {
+            if (value.kind() != Value::Kind::Array || value.items().size() > most) return expected;
+            std::vector<std::string> found;
+            for (const Value& item : value.items()) {
+              found.push_back(text_in(item));
+              if (!is_good(found.back())) return expected;
+            }
+            target = std::move(found);
+            return {};
+          },
+          .show = [](const std::vector<std::string>& texts) { return array_of(texts, Value::string); }};
 }
 
 ValueType<std::vector<std::string>> accounts() {

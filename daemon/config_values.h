@@ -44,17 +44,6 @@ json::Value array_of(const Items& items, Show show) {
   return json::Value::array(std::move(shown));
 }
 
-template <typename Number>
-ValueType<Number> up_to(unsigned most) {
-  return {.parse = [=](const json::Value& value, Number& target) -> Problem {
-            const auto count = value.as_unsigned();
-            if (!count || *count > most) return "expected a whole number from 0 to " + std::to_string(most);
-            target = static_cast<unsigned>(*count);
-            return {};
-          },
-          .show = [](const Number& value) { return number(value); }};
-}
-
 // One of a few words, which a problem lists.
 template <typename T>
 ValueType<T> one_of(std::vector<std::pair<const char*, T>> words, const char* before_last = " or ") {

@@ -33,7 +33,7 @@ Value shown_quota_pools(const std::set<std::string>& pools) { return array_of(po
 const std::vector<TableKey<CpuQuota>>& quota_keys() {
   static const std::vector<TableKey<CpuQuota>> kKeys{
       table_key("pools", {read_quota_pools, shown_quota_pools}, &CpuQuota::pools).required(),
-      table_key("count", up_to<uint32_t>(CpuSet::kMaxCpus), &CpuQuota::count).required()};
+      table_key("count", count(CpuSet::kMaxCpus), &CpuQuota::count).required()};
   return kKeys;
 }
 

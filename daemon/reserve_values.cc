@@ -52,8 +52,8 @@ Value shown_reserved_pools(const Pools& pools) {
 
 const std::vector<TableKey<Reserve>>& reserve_keys() {
   static const std::vector<TableKey<Reserve>> kKeys{
-      table_key("ways", up_to<std::optional<unsigned>>(WayMask::kMaxWays), &Reserve::ways),
-      table_key("onload", up_to<std::optional<unsigned>>(kMostAllocations), &Reserve::onload),
+      table_key("ways", optional_count(0, WayMask::kMaxWays), &Reserve::ways),
+      table_key("onload", optional_count(0, kMostAllocations), &Reserve::onload),
       table_key("pools", {read_reserved_pools, shown_reserved_pools}, &Reserve::pools)};
   return kKeys;
 }
