@@ -134,8 +134,7 @@ void Connection::check_hang_up() {
 void Connection::answer(std::string bytes, bool closes, Time now) { say(std::move(bytes), closes, now); }
 
 void Connection::refuse(int status, const std::string& line, Time now) {
-  const Response response{.status = status, .content_type = "text/plain", .body = line + "\n"};
-  say(bytes_of(response, {.has_body = !parser_.is_head(), .closes = true}), true, now);
+  say(bytes_of(plain(status, line), {.has_body = !parser_.is_head(), .closes = true}), true, now);
 }
 
 void Connection::say(std::string bytes, bool closes, Time now) {

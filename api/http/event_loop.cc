@@ -50,10 +50,6 @@ struct Answer {
   bool closes = false;
 };
 
-Response plain(int status, const std::string& line) {
-  return {.status = status, .content_type = "text/plain", .body = line + "\n"};
-}
-
 // Runs `act` and logs any exception; false if it threw.
 template <typename Act>
 bool runs_without_exception(Act act) noexcept {

@@ -79,6 +79,11 @@ struct Response {
   std::vector<std::pair<std::string, std::string>> audit{};
 };
 
+// With a line of text.
+inline Response plain(int status, std::string_view line) {
+  return {.status = status, .content_type = "text/plain", .body = std::string(line) + "\n"};
+}
+
 class Reply {
  public:
   explicit Reply(std::function<void(Response)> send) : pending_(std::make_shared<Pending>(std::move(send))) {}
@@ -93,7 +98,7 @@ class Reply {
     explicit Pending(std::function<void(Response)> its_send) : send(std::move(its_send)) {}
     Pending(const Pending&) = delete;
     ~Pending() {
-      if (send) send({.status = 500, .content_type = "text/plain", .body = "Internal error.\n"});
+      if (send) send(plain(500, "Internal error."));
     }
     std::function<void(Response)> send;
   };

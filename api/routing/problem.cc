@@ -90,12 +90,9 @@ Problem problem_of_request(const Error& error) { return problem_of(error, rmd::r
 Problem problem_of_body(const Error& error) { return problem_of(error, rmd::unreadable(error)); }
 
 http::Response render(const Problem& problem, ErrorStyle style) {
-  http::Response response{.status = problem.status, .cause = problem.cause};
-  if (style == ErrorStyle::Text) {
-    response.content_type = "text/plain";
-    response.body = without_controls(problem.line) + "\n";  // stays on one line
-    return response;
-  }
+  http::Response response = http::plain(problem.status, without_controls(problem.line));
+  response.cause = problem.cause;
+  if (style == ErrorStyle::Text) return response;
   response.content_type = "application/problem+json";
   response.body = json::text_of({{"type", "urn:nrd:problem:" + problem.code},
                                  {"title", title_of(problem.status)},

@@ -28,6 +28,8 @@
 namespace nrd::v1 {
 namespace {
 
+constexpr int kOk = 200;
+
 http::Response refused(const Error& error, routing::ErrorStyle style) {
   return render(routing::problem_of_workload(error), style);
 }
@@ -41,7 +43,7 @@ http::Response no_such_workload(routing::ErrorStyle style) {
 http::Response refuse_foreign_origin(const routing::Call& call, const Workload& workload, std::string_view line) {
   const std::string& origin = call.request.origin;
   if (call.error_style == routing::ErrorStyle::Text && origin == kOriginRest) {
-    return {.status = 200, .content_type = "text/plain", .body = std::string(line) + "\n"};
+    return http::plain(kOk, line);
   }
   const std::string reason =
       "the workload has origin " + workload.origin + "; this client changes only workloads of origin " + origin;
@@ -70,8 +72,6 @@ struct Pending {
     };
   }
 };
-
-constexpr int kOk = 200;
 
 http::Response with_workload(int status, const NodeState& state, const Workload& workload,
                              const RenderOptions& options = {}) {
