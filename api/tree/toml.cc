@@ -20,7 +20,8 @@ class Converter {
     if (depth > kTreeDepth) return at(node, "nested too deeply");
     if (++values_ > kTreeValues) return at(node, "too many values");
     if (const toml::table* table = node.as_table()) return object(*table, depth);
-    if (const toml::array* array = node.as_array()) return items(*array, depth);
+    if (const toml::array* array = node.as_array())
+      return array_of(*array, [&](const toml::node& item) { return convert(item, depth + 1); });
     if (const auto* text = node.as_string()) return Value::string(text->get());
     if (const auto* whole = node.as_integer()) return Value::number(std::to_string(whole->get()));
     if (const auto* flag = node.as_boolean()) return Value::boolean(flag->get());
@@ -47,16 +48,6 @@ class Converter {
       }
     }
     return Value::object(std::move(members));
-  }
-
-  Result<Value> items(const toml::array& array, size_t depth) {
-    std::vector<Value> values;
-    for (const toml::node& node : array) {
-      Result<Value> value = convert(node, depth + 1);
-      if (!value) return value;
-      values.push_back(*std::move(value));
-    }
-    return Value::array(std::move(values));
   }
 
   const std::string& name_;

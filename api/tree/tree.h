@@ -8,6 +8,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/json/value.h"
@@ -33,6 +34,17 @@ Result<void> check_lines(std::string_view text, const std::string& name);
 
 // "/etc/nrd/policy.toml:3: ..."
 Failure at_line(const std::string& name, size_t line, const std::string& problem);
+
+// `convert` makes a value of each node.
+template <typename Nodes, typename Convert>
+Result<json::Value> array_of(const Nodes& nodes, Convert convert) {
+  std::vector<json::Value> values;
+  for (const auto& node : nodes) {
+    json::Value value = TRY(convert(node));
+    values.push_back(std::move(value));
+  }
+  return json::Value::array(std::move(values));
+}
 
 // False if the key exists.
 bool add_member(std::vector<json::Member>& members, std::string_view key, json::Value value, KeyCase keys);

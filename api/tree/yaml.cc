@@ -32,7 +32,8 @@ class Converter {
       case YAML::NodeType::Undefined:
       case YAML::NodeType::Null: return Value::null();
       case YAML::NodeType::Scalar: return scalar(node);
-      case YAML::NodeType::Sequence: return items(node, depth);
+      case YAML::NodeType::Sequence:
+        return array_of(node, [&](const YAML::Node& item) { return convert(item, depth + 1); });
       case YAML::NodeType::Map: return object(node, depth);
     }
     return at(node, "unsupported YAML element");
@@ -54,16 +55,6 @@ class Converter {
       }
     }
     return Value::object(std::move(members));
-  }
-
-  Result<Value> items(const YAML::Node& sequence, size_t depth) {
-    std::vector<Value> values;
-    for (const YAML::Node& node : sequence) {
-      Result<Value> value = convert(node, depth + 1);
-      if (!value) return value;
-      values.push_back(*std::move(value));
-    }
-    return Value::array(std::move(values));
   }
 
   const std::string& name_;
