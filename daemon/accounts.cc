@@ -32,15 +32,13 @@ Result<std::optional<Entry>> find(const std::string& name, Look look) {
 }  // namespace
 
 Result<std::optional<uid_t>> find_user(const std::string& name) {
-  const auto entry = find<passwd>(name, ::getpwnam_r);
-  if (!entry) return Failure(entry.error());
-  return *entry ? std::optional((*entry)->pw_uid) : std::nullopt;
+  const auto entry = TRY(find<passwd>(name, ::getpwnam_r));
+  return entry ? std::optional(entry->pw_uid) : std::nullopt;
 }
 
 Result<std::optional<gid_t>> find_group(const std::string& name) {
-  const auto entry = find<group>(name, ::getgrnam_r);
-  if (!entry) return Failure(entry.error());
-  return *entry ? std::optional((*entry)->gr_gid) : std::nullopt;
+  const auto entry = TRY(find<group>(name, ::getgrnam_r));
+  return entry ? std::optional(entry->gr_gid) : std::nullopt;
 }
 
 }  // namespace nrd::daemon

@@ -110,11 +110,9 @@ Result<void> run(const Options& options) {
   const ResolvedNode node = TRY(resolve_node(config).map_error(at_its_line));
 
   // Lock the store before touching the hardware, so that a second daemon fails first.
-  const Result<std::unique_ptr<store::Store>> store = store::Store::open(config.state_directory);
-  if (!store) return Failure(store.error());
-  const Result<store::Records> records = (*store)->load();  // from here on the engine owns the store
-  if (!records) return Failure(records.error());
-  const LaunchBackend::Stored stored = TRY(LaunchBackend::read(*records));
+  const std::unique_ptr<store::Store> store = TRY(store::Store::open(config.state_directory));
+  const store::Records records = TRY(store->load());  // from here on the engine owns the store
+  const LaunchBackend::Stored stored = TRY(LaunchBackend::read(records));
   const std::unique_ptr<Hardware> hardware = TRY(open_hardware(config.mount));
   const SystemClock clock;
   const std::unique_ptr<OwnerWatcher> owners = TRY(OwnerWatcher::start());
@@ -125,54 +123,54 @@ Result<void> run(const Options& options) {
   std::optional<DeclaredWorkloads> declared;  // the engine notifies it to its own end
   std::atomic<DeclaredWorkloads*> declared_now{nullptr};
   const auto changed_cpus = [&cpu_events] { return cpu_events ? cpu_events->take() : CpuSet{}; };
-  Result<std::unique_ptr<Engine>> engine = Engine::start(*hardware, **store, clock,
-                                                         {.node = node.engine.node,
-                                                          .drift_interval = node.engine.drift_interval,
-                                                          .tasks_interval = node.engine.tasks_interval,
-                                                          .usage_interval = node.engine.usage_interval,
-                                                          .changed_cpus = changed_cpus,
-                                                          .published = [&watchers, &declared_now] {
-                                                            watchers.notify();
-                                                            if (auto* files = declared_now.load()) files->note_change();
-                                                          }});
-  if (!engine) return Failure(at_its_line(engine.error()));
-  std::unique_ptr<LaunchBackend> launch = TRY(LaunchBackend::start(config, **engine, *owners, stored, clock));
+  const auto published = [&watchers, &declared_now] {
+    watchers.notify();
+    if (auto* files = declared_now.load()) files->note_change();
+  };
+  std::unique_ptr<Engine> engine = TRY(Engine::start(*hardware, *store, clock,
+                                                     {.node = node.engine.node,
+                                                      .drift_interval = node.engine.drift_interval,
+                                                      .tasks_interval = node.engine.tasks_interval,
+                                                      .usage_interval = node.engine.usage_interval,
+                                                      .changed_cpus = changed_cpus,
+                                                      .published = published})
+                                           .map_error(at_its_line));
+  std::unique_ptr<LaunchBackend> launch = TRY(LaunchBackend::start(config, *engine, *owners, stored, clock));
   const StopBefore stop_before{*owners, cpu_events.get()};  // its callbacks use objects that are destroyed after this
-  if (cpu_events) cpu_events->watch([&engine] { (*engine)->refresh_cpus(); });
-  end_with_owners(**engine, *owners);
-  const WorkloadService workloads(**engine, *owners, launch->launcher());
-  declared.emplace(config.workloads_directory, **engine, workloads);
+  if (cpu_events) cpu_events->watch([&engine] { engine->refresh_cpus(); });
+  end_with_owners(*engine, *owners);
+  const WorkloadService workloads(*engine, *owners, launch->launcher());
+  declared.emplace(config.workloads_directory, *engine, workloads);
   const StopDeclared stop_declared{*declared};  // its thread uses the engine
   declared_now = &*declared;
   declared->wait(kDeclaredDeadline);  // before the first client
   Reloader reloader(options.source, options.loaded, wake_main_thread);
-  Result<std::unique_ptr<HttpFrontend>> frontend =
-      HttpFrontend::open(config, {**engine, workloads, *owners, launch->services(), watchers, reloader, checks},
-                         [&declared] { return declared->problems(); });
-  if (!frontend) return Failure(frontend.error());
+  std::unique_ptr<HttpFrontend> frontend =
+      TRY(HttpFrontend::open(config, {*engine, workloads, *owners, launch->services(), watchers, reloader, checks},
+                             [&declared] { return declared->problems(); }));
 
-  const auto state = (*engine)->state();
+  const auto state = engine->state();
   for (const std::string& missing : state->facts.rdt.missing) log::warning("CAPABILITY_MISSING", missing);
   log_policies(node.policies);
   log_warnings(*state);
   const std::string status = std::to_string(state->workloads.size()) + " workloads";
   log::notice("READY", "ready, " + status, {{"VERSION", kVersion}});
   notify_ready(status);
-  serve(**engine, **frontend, *launch, *declared, reloader);
+  serve(*engine, *frontend, *launch, *declared, reloader);
 
   notify_stopping();
   log::notice("STOPPING", "stopping; workloads stay on the hardware");
   launch->end_watches();
   watchers.stop();
   reloader.stop();
-  (*frontend)->server().drain(kDrainDeadline);  // afterwards no request uses any of the following
+  frontend->server().drain(kDrainDeadline);  // afterwards no request uses any of the following
   owners->stop();
   if (cpu_events) cpu_events->stop();
   declared->stop();
-  launch.reset();   // stops between two steps; storing them still needs the engine
-  engine->reset();  // completes accepted changes; their responses still need the server
-  (*frontend)->server().drain(kLastAnswers);
-  frontend->reset();
+  launch.reset();  // stops between two steps; storing them still needs the engine
+  engine.reset();  // completes accepted changes; their responses still need the server
+  frontend->server().drain(kLastAnswers);
+  frontend.reset();
   return {};
 }
 

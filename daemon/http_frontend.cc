@@ -101,13 +101,12 @@ Result<std::unique_ptr<HttpFrontend>> HttpFrontend::open(const Config& config, r
   handler = routing::log_failures(std::move(handler));
   handler = routing::authorize(
       {.table = routing::route_table(), .rules = access_policy->rules(), .pam_client = current}, std::move(handler));
-  auto server =
-      http::Server::start(doors_of(config, std::move(local.places)), routing::counted(counters, std::move(handler)));
-  if (!server) return Failure(server.error());
-  certificate_expiry->store((*server)->certificate_expiry());
-  announce(config, **server);
+  std::unique_ptr<http::Server> server = TRY(
+      http::Server::start(doors_of(config, std::move(local.places)), routing::counted(counters, std::move(handler))));
+  certificate_expiry->store(server->certificate_expiry());
+  announce(config, *server);
   return std::unique_ptr<HttpFrontend>(new HttpFrontend(std::move(access_policy), std::move(pam_client), current,
-                                                        certificate_expiry, *std::move(server)));
+                                                        certificate_expiry, std::move(server)));
 }
 
 void HttpFrontend::reload_changed_files() {

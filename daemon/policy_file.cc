@@ -58,10 +58,9 @@ Result<MbaRequest> parse_mba(const Value& value, const std::string& field) {
     return fail_at(ErrorCode::BadRequest, field, "expected one of percentage and mbps");
   }
   constexpr uint32_t kWhole = 100;
-  const auto amount =
-      in_mbps ? parse_number(value, field, "mbps", 1, kMost) : parse_number(value, field, "percentage", 1, kWhole);
-  if (!amount) return Failure(amount.error());
-  return MbaRequest{.unit = in_mbps ? MbaRequest::Unit::Mbps : MbaRequest::Unit::Percentage, .value = *amount};
+  const uint32_t amount =
+      TRY(in_mbps ? parse_number(value, field, "mbps", 1, kMost) : parse_number(value, field, "percentage", 1, kWhole));
+  return MbaRequest{.unit = in_mbps ? MbaRequest::Unit::Mbps : MbaRequest::Unit::Percentage, .value = amount};
 }
 
 Result<Policy> parse_policy(const Value& value, const std::string& field) {
@@ -166,17 +165,13 @@ Result<CpuMap> parse_cpu_map(const Value& tree, const std::string& name) {
 
 Result<FoundPolicies> load_policies(const PolicyFiles& files, const Part& part) {
   const auto cpu_map = TRY(read_tree(files.cpu_map, kCpuMap));
-  const Result<CpuMap> map =
-      cpu_map ? parse_cpu_map(*cpu_map, files.cpu_map.empty() ? kCpuMap : files.cpu_map) : CpuMap{};
-  if (!map) return Failure(map.error());
+  const CpuMap map = TRY(cpu_map ? parse_cpu_map(*cpu_map, files.cpu_map.empty() ? kCpuMap : files.cpu_map) : CpuMap{});
   const auto tree = TRY(read_tree(files.policies, kPolicies));
   if (!tree) return FoundPolicies{};
-  Result<std::map<std::string, Policies>> sections =
-      parse_policies(*tree, files.policies.empty() ? kPolicies : files.policies);
-  if (!sections) return Failure(sections.error());
-  for (const std::string& section : {microarchitecture_of(part, *map), std::string(kDefault)}) {
-    const auto found = sections->find(section);
-    if (found != sections->end()) return FoundPolicies{std::make_shared<const Policies>(found->second), section};
+  const auto sections = TRY(parse_policies(*tree, files.policies.empty() ? kPolicies : files.policies));
+  for (const std::string& section : {microarchitecture_of(part, map), std::string(kDefault)}) {
+    const auto found = sections.find(section);
+    if (found != sections.end()) return FoundPolicies{std::make_shared<const Policies>(found->second), section};
   }
   return FoundPolicies{};
 }
