@@ -131,8 +131,6 @@ void Connection::check_hang_up() {
   if (is_in_progress() && stream_.has_hung_up(peer_->transport == Peer::Transport::Unix)) *hung_up_ = true;
 }
 
-void Connection::answer(std::string bytes, bool closes, Time now) { say(std::move(bytes), closes, now); }
-
 void Connection::refuse(int status, const std::string& line, Time now) {
   say(bytes_of(plain(status, line), {.has_body = !parser_.is_head(), .closes = true}), true, now);
 }

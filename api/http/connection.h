@@ -42,7 +42,7 @@ class Connection {
   std::shared_ptr<const std::atomic<bool>> hung_up() const { return hung_up_; }
   bool has_hung_up() const { return hung_up_->load(); }
   // In Working: queues the whole response. If `closes`, the connection closes after it.
-  void answer(std::string bytes, bool closes, Time now);
+  void say(std::string bytes, bool closes, Time now);
 
   // The deadline has passed: sends a 408 if a request has begun, otherwise closes.
   void expire(Time now);
@@ -70,7 +70,6 @@ class Connection {
   Step leave();
 
   void become(Phase phase, Time now, Time deadline);
-  void say(std::string bytes, bool closes, Time now);
   void refuse(int status, const std::string& line, Time now);
   void note_progress(Time now);
 

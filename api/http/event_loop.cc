@@ -44,12 +44,6 @@ constexpr auto kAcceptBackoff = 100ms;  // pause of a listener that cannot accep
 
 using Act = std::function<void()>;
 
-struct Answer {
-  uint64_t connection = 0;
-  std::string bytes;
-  bool closes = false;
-};
-
 // Runs `act` and logs any exception; false if it threw.
 template <typename Act>
 bool runs_without_exception(Act act) noexcept {
@@ -68,8 +62,10 @@ bool runs_without_exception(Act act) noexcept {
   return false;
 }
 
+}  // namespace
+
 // The reactor's handler. Private functions run on the event loop's thread only.
-class Loop final : public Pistache::Aio::Handler {
+class EventLoop::Loop final : public Pistache::Aio::Handler {
  public:
   Loop(std::vector<ListeningSocket> listeners, const TlsContext* tls, http::Handler handler)
       : listeners_(std::move(listeners)),
@@ -124,6 +120,12 @@ class Loop final : public Pistache::Aio::Handler {
   }
 
  private:
+  struct Answer {
+    uint64_t connection = 0;
+    std::string bytes;
+    bool closes = false;
+  };
+
   void watch(int fd, uint64_t tag) {
     // Edge-triggered: needs no re-arming, and a hang-up does not wake the loop repeatedly during a request.
     reactor()->registerFd(key(), fd, polling::NotifyOn::Read | polling::NotifyOn::Write, polling::Tag(tag),
@@ -175,7 +177,7 @@ class Loop final : public Pistache::Aio::Handler {
     for (Answer& answer : answers_->take()) {
       Connection* connection = connections_.find(answer.connection);
       if (connection == nullptr || connection->phase() != Connection::Phase::Working) continue;
-      connection->answer(std::move(answer.bytes), answer.closes, now_);
+      connection->say(std::move(answer.bytes), answer.closes, now_);
       serve(answer.connection, Next::Queued);
     }
   }
@@ -366,38 +368,23 @@ class Loop final : public Pistache::Aio::Handler {
   bool is_idle_ = false;
 };
 
-class ReactorWorker final : public EventLoop {
- public:
-  ReactorWorker(std::vector<ListeningSocket> listeners, const TlsContext* tls, Handler handler)
-      : reactor_(Pistache::Aio::Reactor::create()),
-        loop_(std::make_shared<Loop>(std::move(listeners), tls, std::move(handler))) {
-    reactor_->init(Pistache::Aio::SyncContext());
-    reactor_->addHandler(loop_);
-    loop_->watch_all();
-    thread_ = std::thread([reactor = reactor_] { reactor->run(); });
-  }
-
-  ~ReactorWorker() override {
-    loop_->close();
-    reactor_->shutdown();
-    thread_.join();
-  }
-
-  void drain(std::chrono::milliseconds deadline) override { loop_->drain(deadline); }
-  void ask_for_beat() override { loop_->ask_for_beat(); }
-  Time last_beat() const override { return loop_->last_beat(); }
-
- private:
-  const std::shared_ptr<Pistache::Aio::Reactor> reactor_;
-  const std::shared_ptr<Loop> loop_;
-  std::thread thread_;
-};
-
-}  // namespace
-
-std::unique_ptr<EventLoop> EventLoop::start(std::vector<ListeningSocket> listeners, const TlsContext* tls,
-                                            Handler handler) {
-  return std::make_unique<ReactorWorker>(std::move(listeners), tls, std::move(handler));
+EventLoop::EventLoop(std::vector<ListeningSocket> listeners, const TlsContext* tls, Handler handler)
+    : reactor_(Pistache::Aio::Reactor::create()),
+      loop_(std::make_shared<Loop>(std::move(listeners), tls, std::move(handler))) {
+  reactor_->init(Pistache::Aio::SyncContext());
+  reactor_->addHandler(loop_);
+  loop_->watch_all();
+  thread_ = std::thread([reactor = reactor_] { reactor->run(); });
 }
+
+EventLoop::~EventLoop() {
+  loop_->close();
+  reactor_->shutdown();
+  thread_.join();
+}
+
+void EventLoop::drain(std::chrono::milliseconds deadline) { loop_->drain(deadline); }
+void EventLoop::ask_for_beat() { loop_->ask_for_beat(); }
+Time EventLoop::last_beat() const { return loop_->last_beat(); }
 
 }  // namespace nrd::http

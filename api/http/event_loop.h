@@ -5,32 +5,41 @@
 // reach another client.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <memory>
-#include <string>
+#include <thread>
 #include <vector>
 
 #include "api/http/listening_socket.h"
 #include "api/http/message.h"
 #include "api/http/tls.h"
 
+namespace Pistache::Aio {
+class Reactor;
+}
+
 namespace nrd::http {
 
 class EventLoop {
  public:
   // `tls` may be null if no listener uses TLS; it must outlive the event loop.
-  static std::unique_ptr<EventLoop> start(std::vector<ListeningSocket> listeners, const TlsContext* tls,
-                                          Handler handler);
-  virtual ~EventLoop() = default;  // closes all connections
+  EventLoop(std::vector<ListeningSocket> listeners, const TlsContext* tls, Handler handler);
+  ~EventLoop();  // closes all connections
 
   // Answers new requests with 503 and closes their connections. Returns when all accepted requests are answered, or at
   // the deadline.
-  virtual void drain(std::chrono::milliseconds deadline) = 0;
+  void drain(std::chrono::milliseconds deadline);
 
   // Liveness: ask_for_beat() wakes the event loop, last_beat() is the end of its last turn. Any thread.
-  virtual void ask_for_beat() = 0;
-  virtual std::chrono::steady_clock::time_point last_beat() const = 0;
+  void ask_for_beat();
+  std::chrono::steady_clock::time_point last_beat() const;
+
+ private:
+  class Loop;
+
+  const std::shared_ptr<Pistache::Aio::Reactor> reactor_;
+  const std::shared_ptr<Loop> loop_;
+  std::thread thread_;
 };
 
 }  // namespace nrd::http

@@ -86,7 +86,7 @@ Server::Server(std::vector<ListeningSocket> listeners, std::vector<size_t> own, 
       tls_port_(port_of_kind(listeners, Peer::Transport::Tls)),
       own_(std::move(own)),
       tls_(std::move(tls)),
-      event_loop_(EventLoop::start(std::move(listeners), tls_.get(), std::move(handler))) {}
+      event_loop_(std::move(listeners), tls_.get(), std::move(handler)) {}
 
 void Server::use_tls(TlsContext::Prepared prepared) {
   if (tls_) tls_->use(std::move(prepared));

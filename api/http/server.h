@@ -36,7 +36,7 @@ class Server {
 
   // Answers new requests with 503; returns when all accepted requests are answered, or at the deadline. Afterwards no
   // handler and no deferred function runs, so the services they use may be destroyed. Responses are still sent.
-  void drain(std::chrono::milliseconds deadline) { event_loop_->drain(deadline); }
+  void drain(std::chrono::milliseconds deadline) { event_loop_.drain(deadline); }
 
   // 0 without such a listener.
   uint16_t plain_port() const { return plain_port_; }
@@ -54,8 +54,8 @@ class Server {
   int64_t certificate_expiry() const { return tls_ ? tls_->certificate_expiry() : 0; }
 
   // Liveness of the event loop; see EventLoop.
-  void ask_for_beat() { event_loop_->ask_for_beat(); }
-  std::chrono::steady_clock::time_point last_beat() const { return event_loop_->last_beat(); }
+  void ask_for_beat() { event_loop_.ask_for_beat(); }
+  std::chrono::steady_clock::time_point last_beat() const { return event_loop_.last_beat(); }
 
  private:
   // `own`: the indexes of the Unix sockets that nrd creates itself.
@@ -66,7 +66,7 @@ class Server {
   const uint16_t tls_port_;
   const std::vector<size_t> own_;
   const std::unique_ptr<TlsContext> tls_;
-  const std::unique_ptr<EventLoop> event_loop_;  // declared after what it uses
+  EventLoop event_loop_;  // declared after what it uses
 };
 
 }  // namespace nrd::http

@@ -64,7 +64,7 @@ TEST_CASE("reads in progress are evicted last and hung-up clients first") {
   REQUIRE(full.place().is_refused);
 
   Connection& reads = *full.connections.find(3);
-  reads.answer("HTTP/1.1 204 No Content\r\n\r\n", false, kNow);
+  reads.say("HTTP/1.1 204 No Content\r\n\r\n", false, kNow);
   while (!reads.advance(kNow)) {
   }
   full.ask(3, "GET");
@@ -82,7 +82,7 @@ TEST_CASE("idle connections are evicted before queued ones") {
   FullShare full;
   Connection& resting = *full.connections.find(7);
   resting.take();
-  resting.answer("HTTP/1.1 204 No Content\r\n\r\n", false, kNow);
+  resting.say("HTTP/1.1 204 No Content\r\n\r\n", false, kNow);
   while (!resting.advance(kNow)) {
   }
   CHECK(full.place().evicts == 7);
