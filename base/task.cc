@@ -11,6 +11,7 @@
 #include "base/directory.h"
 #include "base/errno_text.h"
 #include "base/number.h"
+#include "base/split.h"
 #include "base/unique_fd.h"
 
 namespace nrd {
@@ -50,15 +51,20 @@ Result<std::optional<TaskStat>> stat_in(const UniqueFd& directory, pid_t id) {
   return *stat;
 }
 
-// "Tgid:\t4711" of status. 0: the task is gone, or the line is missing.
-Result<pid_t> process_in(const UniqueFd& directory, pid_t id) {
-  constexpr std::string_view kName = "\nTgid:\t";
+// What follows `name` in its line of status, "\nTgid:\t4711". Empty: the task is gone, or the line is missing.
+Result<std::string> status_in(const UniqueFd& directory, pid_t id, std::string_view name) {
   const std::optional<std::string> text = TRY(read_in(directory, id, "status"));
-  const std::string_view status = text ? std::string_view(*text) : std::string_view();
-  const size_t at = status.find(kName);
-  if (at == std::string_view::npos) return 0;
-  const std::string_view rest = status.substr(at + kName.size());
-  return parse_number<pid_t>(rest.substr(0, rest.find('\n'))).value_or(0);
+  std::string_view status = text ? std::string_view(*text) : std::string_view();
+  const size_t at = status.find(name);
+  if (at == std::string_view::npos) return std::string();
+  status.remove_prefix(at + name.size());
+  return std::string(take_until(status, '\n'));
+}
+
+// 0: the task is gone.
+Result<pid_t> process_in(const UniqueFd& directory, pid_t id) {
+  const std::string process = TRY(status_in(directory, id, "\nTgid:\t"));
+  return parse_number<pid_t>(process).value_or(0);
 }
 
 // The numbers among the names in an open directory, in order. The errno on failure.
@@ -80,24 +86,15 @@ Result<std::vector<pid_t>> threads_in(const UniqueFd& directory, pid_t id) {
   return is_gone(threads.error()) ? Result<std::vector<pid_t>>(std::vector<pid_t>()) : unreadable(id, threads.error());
 }
 
-// "Uid:\t0\t0\t0\t0" of status: real, effective, saved and file system. False also if the task is gone.
+// "Uid:\t0\t0\t0\t0": real, effective, saved and file system. False also if the task is gone.
 Result<bool> runs_as(const UniqueFd& directory, pid_t id, const std::set<uid_t>& users) {
-  constexpr std::string_view kName = "\nUid:";
   constexpr size_t kIds = 4;
-  const std::optional<std::string> text = TRY(read_in(directory, id, "status"));
-  const std::string_view status = text ? std::string_view(*text) : std::string_view();
-  const size_t at = status.find(kName);
-  if (at == std::string_view::npos) return false;
-  std::string_view ids = status.substr(at + kName.size());
-  ids = ids.substr(0, ids.find('\n'));
-  size_t count = 0;
-  for (; ids.starts_with('\t'); ++count) {
-    ids.remove_prefix(1);
-    const auto user = parse_number<uid_t>(ids.substr(0, ids.find('\t')));
-    if (!user || !users.contains(*user)) return false;
-    ids.remove_prefix(std::min(ids.find('\t'), ids.size()));
-  }
-  return count == kIds;
+  const std::string line = TRY(status_in(directory, id, "\nUid:\t"));
+  const std::vector<std::string_view> ids = split(line, "\t");
+  return ids.size() == kIds && std::ranges::all_of(ids, [&users](std::string_view id_text) {
+           const auto user = parse_number<uid_t>(id_text);
+           return user && users.contains(*user);
+         });
 }
 
 // nullopt: it does not match, or is gone.
