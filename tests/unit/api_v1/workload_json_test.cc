@@ -26,6 +26,15 @@ struct Refusal {
   const char* message;
 };
 
+template <typename T>
+void check_refused(const Refusal& row, const Result<T>& parsed) {
+  CAPTURE(row.body);
+  REQUIRE_FALSE(parsed);
+  CHECK(parsed.error().code == row.code);
+  CHECK(parsed.error().field == row.field);
+  CHECK(parsed.error().message == row.message);
+}
+
 constexpr auto kBad = ErrorCode::BadRequest;
 constexpr auto kUnsupported = ErrorCode::Unsupported;
 
@@ -198,14 +207,7 @@ TEST_CASE("every error of a POST has a JSON pointer") {
       {R"({"core_ids": ["0"], "granted_bandwidth": {}})", kBad, "/granted_bandwidth",
        "read-only; the grant follows from mba"},
   };
-  for (const Refusal& row : rows) {
-    CAPTURE(row.body);
-    const auto spec = spec_of(row.body);
-    REQUIRE_FALSE(spec);
-    CHECK(spec.error().code == row.code);
-    CHECK(spec.error().field == row.field);
-    CHECK(spec.error().message == row.message);
-  }
+  for (const Refusal& row : rows) check_refused(row, spec_of(row.body));
 }
 
 TEST_CASE("1024 task_ids are accepted and one more is not") {
@@ -303,14 +305,7 @@ TEST_CASE("every error of a PATCH has a JSON pointer") {
        "expected the name of a policy, of at most 64 bytes, found an array"},
       {R"({"cahce": {}})", kBad, "/cahce", "unknown key \"cahce\"; did you mean \"cache\"?"},
   };
-  for (const Refusal& row : rows) {
-    CAPTURE(row.body);
-    const auto patch = patch_of(row.body);
-    REQUIRE_FALSE(patch);
-    CHECK(patch.error().code == row.code);
-    CHECK(patch.error().field == row.field);
-    CHECK(patch.error().message == row.message);
-  }
+  for (const Refusal& row : rows) check_refused(row, patch_of(row.body));
 }
 
 TEST_CASE("an answer has RMD's keys in RMD's order and then ours") {

@@ -7,6 +7,9 @@
 #include "tests/unit/daemon/parse_config.h"
 
 namespace nrd::cpu_quota_values_test {
+
+using daemon::problem_of;
+
 namespace {
 
 constexpr const char* kPools =
@@ -14,14 +17,6 @@ constexpr const char* kPools =
     "[[cpu.pools]]\nname = \"slow\"\ncpus = \"8-9\"\nkind = \"exclusive\"\n";
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-// As a start reads it: the file, then the rules that concern several keys.
-std::string problem_of(const std::string& text) {
-  daemon::LoadedConfig loaded;
-  Result<void> read = daemon::parse_onto(loaded, text, "nrd.toml");
-  if (read) read = daemon::check(loaded);
-  return read ? "" : read.error().message;
-}
 
 }  // namespace
 

@@ -7,16 +7,8 @@
 #include "tests/unit/daemon/parse_config.h"
 
 namespace nrd::reserve_values_test {
-namespace {
 
-std::string problem_of(const std::string& text) {
-  daemon::LoadedConfig loaded;
-  Result<void> read = daemon::parse_onto(loaded, text, "nrd.toml");
-  if (read) read = daemon::check(loaded);
-  return read ? "" : read.error().message;
-}
-
-}  // namespace
+using daemon::problem_of;
 
 TEST_CASE("a reserve has ways, allocations of Onload and CPUs by pool, each optional") {
   const auto config = daemon::parse_config(
