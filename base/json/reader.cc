@@ -7,6 +7,8 @@
 #include <set>
 #include <utility>
 
+#include "base/json/writer.h"
+
 namespace nrd::json {
 namespace {
 
@@ -62,7 +64,9 @@ class Builder {
   // The pointer of the next value.
   std::string here() const {
     std::string text;
-    for (const Open& open : open_) text = open.is_object ? pointer(text, open.key) : pointer(text, open.items.size());
+    for (const Open& open : open_) {
+      text = open.is_object ? pointer(text, open.key.substr(0, kQuoted)) : pointer(text, open.items.size());
+    }
     return text;
   }
 

@@ -146,8 +146,8 @@ Result<void> check_variables(const profiles::Environment& environment) {
   TRY(check_count(environment, "/env", kMostVariables));
   for (const auto& [name, text] : environment) {
     if (name.empty() || name.find('=') != std::string::npos || text.size() > kMostText) {
-      return fail_at(ErrorCode::BadRequest, json::pointer("/env", name), "is not a valid variable",
-                     "a name without \"=\" and a value of at most 4096 bytes");
+      return fail_at(ErrorCode::BadRequest, json::pointer("/env", name.substr(0, json::kQuoted)),
+                     "is not a valid variable", "a name without \"=\" and a value of at most 4096 bytes");
     }
   }
   return {};

@@ -211,4 +211,10 @@ TEST_CASE("If-Match is the number of a generation, with quotes or without, or an
   }
 }
 
+TEST_CASE("the error for a variable has the beginning of its name") {
+  const auto request = v1::parse_render(*json::parse(R"({"env": {")" + x(1000) + R"(=": "1"}})"), {});
+  REQUIRE_FALSE(request);
+  CHECK(request.error().field == "/env/" + x(json::kQuoted));
+}
+
 }  // namespace nrd::onload::onload_json_test

@@ -118,6 +118,13 @@ TEST_CASE("the error for a duplicate key has its pointer at any depth") {
   CHECK(parse(R"([{"a": 1}, {"a": 1}])"));
 }
 
+TEST_CASE("the error for a long duplicate key has the beginning of it") {
+  const std::string key(1000, 'k');
+  const auto parsed = parse("{\"" + key + "\": 1, \"" + key + "\": 2}");
+  REQUIRE_FALSE(parsed);
+  CHECK(parsed.error().field == "/" + key.substr(0, nrd::json::kQuoted));
+}
+
 TEST_CASE("strings that are not UTF-8 are refused") {
   for (const std::string bytes : {"\xff", "\xc0\xaf", "\xed\xa0\x80", "\xf5\x80\x80\x80", "\xc3"}) {
     CHECK(message_of("[\"" + bytes + "\"]").starts_with("invalid JSON: a string is not valid UTF-8"));
