@@ -85,16 +85,9 @@ class OnloadHost final : public Host {
     if (spec.state == State::Loaded) checks = examine_version(versions_, spec.version, running_kernel());
     const bool is_there = std::ranges::none_of(checks, [](const Check& check) { return check.refusal.has_value(); });
     if (!is_there) return checks;
-    if (spec.state == State::Loaded) {
-      const Result<Version> version = known_.read(spec.version);
-      const Result<onload::Target> target = version.and_then([&](const Version& found) {
-        return daemon::target_of(spec, found, running_kernel(), tree_of(spec.version), config_.parameters);
-      });
-      checks.push_back(checked("parameters", target.map([](const onload::Target&) {})));
-      if (target) checks.push_back(checked("default_route", check_driver(*target)));
-    } else {
-      checks.push_back(checked("default_route", check_driver(target_without_modules(spec))));
-    }
+    const Result<onload::Target> target = target_of(spec);
+    if (spec.state == State::Loaded) checks.push_back(checked("parameters", target.map([](const onload::Target&) {})));
+    if (target) checks.push_back(checked("default_route", check_driver(*target)));
     return checks;
   }
 
