@@ -154,10 +154,8 @@ class Node:
     def failure_to_start(self):
         """Starts the daemon, which refuses to serve: the line that says why."""
         self.spawn()
-        assert self.daemon.wait(DEADLINE) == 1
-        line = self.journal().splitlines()[-1]
-        self.daemon = None
-        return line
+        assert self.wait_dead() == 1
+        return self.journal().splitlines()[-1]
 
     def start(self):
         self.spawn()
