@@ -6,11 +6,12 @@ import http.client
 import json
 import os
 import re
-import signal
+import shutil
 import time
 
 import pytest
 from harness import DRIFT, Node, Refused, refusal, replace, use_all_cpus, wait_for
+from shared_node import emptied
 
 use_all_cpus()
 POLICY = "[default.gold.cache]\nmax = {0}\nmin = {0}\n"
@@ -18,6 +19,12 @@ POLICY = "[default.gold.cache]\nmax = {0}\nmin = {0}\n"
 
 class Configured(Node):
     """A node whose files a test changes."""
+
+    said_before = 0
+
+    def said(self):
+        """The journal of this test."""
+        return self.journal()[self.said_before:]
 
     def write(self, text, name=None):
         """nrd.toml, or a file of nrd.toml.d."""
@@ -40,10 +47,26 @@ class Configured(Node):
         return status, json.loads(text)
 
 
-@pytest.fixture
-def node():
+    def forget(self):
+        """What its files say."""
+        self.write("")
+        shutil.rmtree(self.config + ".d", ignore_errors=True)
+        if self.reload()["restart_required"]:
+            self.terminate()
+            self.start()
+
+
+@pytest.fixture(scope="module")
+def shared():
     with Configured() as node:
         yield node
+
+
+@pytest.fixture
+def node(shared):
+    shared.said_before = len(shared.journal())
+    yield from emptied(shared)
+    shared.forget()
 
 
 def keys(changes):
@@ -91,7 +114,7 @@ def test_a_bad_file_is_refused_with_its_line_and_the_old_configuration_stays_who
                                  "did you mean drift.interval_seconds?")
     assert refusal(node.create, "1", 0, 0)  # the limit that was in force
     assert node.settings()["log.level"]["value"] == "info"
-    assert "CONFIG_NOT_RELOADED" in node.journal()
+    assert "CONFIG_NOT_RELOADED" in node.said()
     os.unlink(f"{node.config}.d/1.toml")
     node.reload()
     node.create("1", 0, 0)
@@ -127,7 +150,7 @@ def test_a_dry_run_tells_and_changes_nothing(node):
                                                  {"key": "log.level", "from": "info", "to": "debug"}],
                     "restart_required": [{"key": "server.tls_port", "from": 8443, "to": 1}]}
     assert node.call("GET", "/v1/config") == before
-    assert "CONFIG_RELOADED" not in node.journal()
+    assert "CONFIG_RELOADED" not in node.said()
     assert node.reload() == {**told, "dry_run": False}
 
 
@@ -146,7 +169,7 @@ def test_a_key_that_needs_a_restart_is_named_and_taken_by_it(node):
         assert keys(told["restart_required"]) == ["server.tls_port", "onload.at_start"]
     assert told["changed"] == []
     assert node.settings()["server.tls_port"]["value"] == 8443
-    assert "RESTART=server.tls_port, onload.at_start" in node.journal()
+    assert "RESTART=server.tls_port, onload.at_start" in node.said()
     node.terminate()
     node.start()
     assert node.settings()["server.tls_port"]["value"] == 1234
@@ -177,7 +200,7 @@ def test_the_interval_of_the_drift_check_changes(node):
     node.write(DRIFT)
     node.reload()
     node.sim.run_inside(["sh", "-c", "echo 'L3:0=7ff' > /sys/fs/resctrl/COS2/schemata"])
-    wait_for(lambda: "DRIFT_REPAIRED" in node.journal(), "the repair")
+    wait_for(lambda: "DRIFT_REPAIRED" in node.said(), "the repair")
     node.assert_consistent([id])
 
 
@@ -273,14 +296,12 @@ def test_reserved_classes_change(node):
 
 def test_sighup_reloads_with_one_line_in_the_journal(node):
     node.write("[drift]\ninterval_seconds = 5\n[server]\ntls_port = 1\n")
-    node.daemon.send_signal(signal.SIGHUP)
-    wait_for(lambda: "CONFIG_RELOADED" in node.journal(), "the reload")
-    assert "configuration reloaded: 1 changed, 1 require a restart" in node.journal()
+    node.sighup("CONFIG_RELOADED")
+    assert "configuration reloaded: 1 changed, 1 require a restart" in node.said()
     assert node.settings()["drift.interval_seconds"]["value"] == 5
     node.write("[drift]\ninterval_seconds = x\n")
-    node.daemon.send_signal(signal.SIGHUP)
-    wait_for(lambda: "CONFIG_NOT_RELOADED" in node.journal(), "the refusal")
-    assert f"CONFIG_NOT_RELOADED: {node.config}:2: " in node.journal()
+    node.sighup("CONFIG_NOT_RELOADED")
+    assert f"CONFIG_NOT_RELOADED: {node.config}:2: " in node.said()
     assert node.settings()["drift.interval_seconds"]["value"] == 5
 
 
@@ -321,24 +342,26 @@ def test_reloads_and_workloads_at_once_leave_a_consistent_node(node):
     node.assert_consistent([])
 
 
-def test_a_start_after_a_crash_in_a_reload_takes_what_the_files_say():
+def test_a_start_after_a_crash_in_a_reload_takes_what_the_files_say(node):
     deaths = 0
     for position in range(1, 40):
-        with Configured() as node:
-            kept = node.create("8", 2, 2)
-            node.write("[cache_pools]\ninfra = 1\nguarantee = 4\n[infra]\ncpus = \"2\"\n[os]\ncpus = \"3\"\n")
-            node.sim.control("reset")
-            node.sim.control(f"fault write {position} kill-after")
-            try:
-                node.reload()
-                break  # it has no more writes
-            except (OSError, http.client.HTTPException):
-                assert node.wait_dead() == -9
-            deaths += 1
-            node.start()
-            assert node.hardware()["COS1"]["cpus"] == "2"
-            assert [workload["id"] for workload in node.list()] == [kept["id"]]
-            node.write("")
+        kept = node.create("8", 2, 2)
+        node.write("[cache_pools]\ninfra = 1\nguarantee = 4\n[infra]\ncpus = \"2\"\n[os]\ncpus = \"3\"\n")
+        node.sim.control("reset")
+        node.sim.control(f"fault write {position} kill-after")
+        try:
             node.reload()
-            node.assert_consistent([kept["id"]])
+            break  # it has no more writes
+        except (OSError, http.client.HTTPException):
+            assert node.wait_dead() == -9
+        deaths += 1
+        node.start()
+        assert node.hardware()["COS1"]["cpus"] == "2"
+        assert [workload["id"] for workload in node.list()] == [kept["id"]]
+        node.write("")
+        node.reload()
+        node.assert_consistent([kept["id"]])
+        node.delete(kept["id"])
+    node.sim.control("reset")
+    node.forget()
     assert deaths > 3
