@@ -8,6 +8,7 @@ import tempfile
 import pytest
 
 from harness import wait_for
+from shared_node import emptied
 from fixtures import CLIENT, Accounts, Authority, Service, ask, basic, name, shadowed
 from test_access import always, for_admin, for_user, freeze, judge, send
 
@@ -25,11 +26,27 @@ class Lists:
         return f'[access]\nadmin_certificates = "{self.admin}"\nuser_certificates = "{self.user}"\n'
 
 
-@pytest.fixture
-def lists():
+@pytest.fixture(scope="module")
+def shared():
     lists = Lists()
-    yield lists
+    with Service(more=lists.config()) as service:
+        service.lists = lists
+        yield service
     shutil.rmtree(lists.folder)
+
+
+@pytest.fixture
+def service(shared):
+    """After each test its lists are empty."""
+    yield from emptied(shared)
+    for folder in (shared.lists.admin, shared.lists.user):
+        shutil.rmtree(folder, ignore_errors=True)
+        os.mkdir(folder, 0o755)
+
+
+@pytest.fixture
+def lists(service):
+    return service.lists
 
 
 def put(certificate, folder):
@@ -46,100 +63,95 @@ def code(service, certificate):
     return ask(service.tls(certificate), "GET", "/v1/node")[0]
 
 
-def test_matrix_of_listed_certificates(lists):
-    with Service(more=lists.config()) as service:
-        freeze(service)
-        sign = service.authority.sign
-        signed = {who: sign(f"{who}.pem", subject, CLIENT) for who, subject in
-                  {"promoted": name("Bo", "User"), "demoted": name("Cy", "Admin"), "twin": name("Bo", "User"),
-                   "removed": name("Di", "Admin")}.items()}
-        put(signed["promoted"], lists.admin)
-        put(signed["demoted"], lists.user)
-        os.remove(put(signed["removed"], lists.admin))
-        foreign = Authority(tempfile.mkdtemp(dir=service.pki), "Foreign").sign("foreign.pem", name("Alice", "Admin"), CLIENT)
-        put(foreign, lists.admin)
-        reload(service)
+def test_matrix_of_listed_certificates(service, lists):
+    freeze(service)
+    sign = service.authority.sign
+    signed = {who: sign(f"{who}.pem", subject, CLIENT) for who, subject in
+              {"promoted": name("Bo", "User"), "demoted": name("Cy", "Admin"), "twin": name("Bo", "User"),
+               "removed": name("Di", "Admin")}.items()}
+    put(signed["promoted"], lists.admin)
+    put(signed["demoted"], lists.user)
+    os.remove(put(signed["removed"], lists.admin))
+    foreign = Authority(tempfile.mkdtemp(dir=service.pki), "Foreign").sign("foreign.pem", name("Alice", "Admin"), CLIENT)
+    put(foreign, lists.admin)
+    reload(service)
 
-        def by(certificate):
-            return lambda method, path: send(service.tls(certificate), method, path)
-        assert judge(service, {
-            "listed as admin": (by(signed["promoted"]), for_admin), "listed as user": (by(signed["demoted"]), for_user),
-            "same subject, not listed": (by(signed["twin"]), always(401)), "removed": (by(signed["removed"]), always(401)),
-            "OU=Admin, not listed": (by(service.admin), always(401)), "OU=User, not listed": (by(service.user), always(401)),
-            "listed, of an unknown CA": (by(foreign), always("no connection"))}) == []
-        assert ask(service.tls(service.admin), "GET", "/v1/node")[:2] == (401, "Alice is not authorized\n")
-        assert ask(service.tls(signed["demoted"]), "DELETE", "/v1/workloads/1")[:2] == (
-            403, 'User "Cert Client User" is not authorized to access this resource\n')
-
-
-def test_removal_from_the_allowlist_affects_open_connections(lists):
-    with Service(more=lists.config()) as service:
-        file = put(service.admin, lists.admin)
-        wait_for(lambda: code(service, service.admin) == 200, "the look at the folder, which nobody asked for")
-        with contextlib.closing(service.tls(service.admin)) as connection:
-            def answers():
-                connection.request("GET", "/v1/node")
-                answer = connection.getresponse()
-                answer.read()
-                return answer.status
-            assert answers() == 200
-            os.remove(file)
-            wait_for(lambda: answers() == 401, "the next look")
+    def by(certificate):
+        return lambda method, path: send(service.tls(certificate), method, path)
+    assert judge(service, {
+        "listed as admin": (by(signed["promoted"]), for_admin), "listed as user": (by(signed["demoted"]), for_user),
+        "same subject, not listed": (by(signed["twin"]), always(401)), "removed": (by(signed["removed"]), always(401)),
+        "OU=Admin, not listed": (by(service.admin), always(401)), "OU=User, not listed": (by(service.user), always(401)),
+        "listed, of an unknown CA": (by(foreign), always("no connection"))}) == []
+    assert ask(service.tls(service.admin), "GET", "/v1/node")[:2] == (401, "Alice is not authorized\n")
+    assert ask(service.tls(signed["demoted"]), "DELETE", "/v1/workloads/1")[:2] == (
+        403, 'User "Cert Client User" is not authorized to access this resource\n')
 
 
-def test_no_connection_makes_a_change_after_its_certificate_was_removed_from_the_list(lists):
-    with Service(more=lists.config()) as service:
-        file = put(service.admin, lists.admin)
-        reload(service)
-        kept = [service.tls(service.admin) for _ in range(20)]
-        for connection in kept:
+def test_removal_from_the_allowlist_affects_open_connections(service, lists):
+    file = put(service.admin, lists.admin)
+    wait_for(lambda: code(service, service.admin) == 200, "the look at the folder, which nobody asked for")
+    with contextlib.closing(service.tls(service.admin)) as connection:
+        def answers():
             connection.request("GET", "/v1/node")
-            assert connection.getresponse().read()
+            answer = connection.getresponse()
+            answer.read()
+            return answer.status
+        assert answers() == 200
         os.remove(file)
-        reload(service)
-        body = '{"core_ids":["4"],"cache":{"max":2,"min":2}}'
-        codes = [ask(connection, "POST", "/v1/workloads", body, {"Content-Type": "application/json"})[0] for connection in kept]
-        assert codes == [401] * 20 and service.list() == []
+        wait_for(lambda: answers() == 401, "the next look")
 
 
-def test_a_file_that_grants_nothing_is_reported_and_revokes_its_certificates(lists):
-    with Service(more=lists.config()) as service:
-        listed = put(service.admin, lists.admin)
-        put(service.user, lists.user)
-        foreign = os.path.join(lists.user, "foreign.pem")
-        shutil.copy(service.admin, foreign)
-        os.chown(foreign, 65534, 65534)
-        writable = os.path.join(lists.user, "writable.pem")
-        shutil.copy(service.admin, writable)
-        os.chmod(writable, 0o666)
-        os.symlink(service.admin, os.path.join(lists.user, "link.pem"))
-        with open(os.path.join(lists.user, "rubbish.pem"), "w") as file:
-            file.write("-----BEGIN CERTIFICATE-----\nrubbish\n-----END CERTIFICATE-----\n")
-        os.mkfifo(os.path.join(lists.user, "pipe.pem"))
-        os.remove(listed)
-        reload(service)
-        assert code(service, service.user) == 200
-        assert code(service, service.admin) == 401
-        said = service.journal()
-        for bad, why in (("foreign", "must be owned by root"), ("writable", "must not be writable by group or others"),
-                         ("link", "is a symbolic link"), ("rubbish", "not certificates in PEM form"),
-                         ("pipe", "not a regular file")):
-            assert f"{bad}.pem: {why}" in said
+def test_no_connection_makes_a_change_after_its_certificate_was_removed_from_the_list(service, lists):
+    file = put(service.admin, lists.admin)
+    reload(service)
+    kept = [service.tls(service.admin) for _ in range(20)]
+    for connection in kept:
+        connection.request("GET", "/v1/node")
+        assert connection.getresponse().read()
+    os.remove(file)
+    reload(service)
+    body = '{"core_ids":["4"],"cache":{"max":2,"min":2}}'
+    codes = [ask(connection, "POST", "/v1/workloads", body, {"Content-Type": "application/json"})[0] for connection in kept]
+    assert codes == [401] * 20 and service.list() == []
+
+
+def test_a_file_that_grants_nothing_is_reported_and_revokes_its_certificates(service, lists):
+    listed = put(service.admin, lists.admin)
+    put(service.user, lists.user)
+    foreign = os.path.join(lists.user, "foreign.pem")
+    shutil.copy(service.admin, foreign)
+    os.chown(foreign, 65534, 65534)
+    writable = os.path.join(lists.user, "writable.pem")
+    shutil.copy(service.admin, writable)
+    os.chmod(writable, 0o666)
+    os.symlink(service.admin, os.path.join(lists.user, "link.pem"))
+    with open(os.path.join(lists.user, "rubbish.pem"), "w") as file:
+        file.write("-----BEGIN CERTIFICATE-----\nrubbish\n-----END CERTIFICATE-----\n")
+    os.mkfifo(os.path.join(lists.user, "pipe.pem"))
+    os.remove(listed)
+    reload(service)
+    assert code(service, service.user) == 200
+    assert code(service, service.admin) == 401
+    said = service.journal()
+    for bad, why in (("foreign", "must be owned by root"), ("writable", "must not be writable by group or others"),
+                     ("link", "is a symbolic link"), ("rubbish", "not certificates in PEM form"),
+                     ("pipe", "not a regular file")):
+        assert f"{bad}.pem: {why}" in said
 
 
 @pytest.mark.parametrize("spoil", [lambda folder: os.chmod(folder, 0o777), lambda folder: os.chown(folder, 65534, 65534),
                                    shutil.rmtree, lambda folder: [open(f"{folder}/{i}.pem", "w").close() for i in range(257)]],
                          ids=["writable", "foreign", "gone", "full"])
-def test_a_list_folder_that_root_does_not_own_is_ignored(lists, spoil):
-    with Service(more=lists.config()) as service:
-        put(service.admin, lists.admin)
-        reload(service)
-        assert code(service, service.admin) == 200
-        spoil(lists.admin)
-        reload(service)
-        assert code(service, service.admin) == 401
-        assert "CERTIFICATE_NOT_LISTED" in service.journal()
-        os.makedirs(lists.admin, exist_ok=True)
+def test_a_list_folder_that_root_does_not_own_is_ignored(service, lists, spoil):
+    put(service.admin, lists.admin)
+    reload(service)
+    assert code(service, service.admin) == 200
+    before = len(service.journal())
+    spoil(lists.admin)
+    reload(service)
+    assert code(service, service.admin) == 401
+    assert "CERTIFICATE_NOT_LISTED" in service.journal()[before:]
 
 
 @pytest.fixture

@@ -12,13 +12,25 @@ import threading
 import pytest
 
 from harness import NRD, replace, wait_for
+from shared_node import emptied
 from fixtures import CLIENT, DAY, NOW, SERVER, Authority, Service, ask, name
 
 
 @pytest.fixture(scope="module")
-def service():
+def shared():
     with Service() as service:
         yield service
+
+
+@pytest.fixture
+def service(shared):
+    """After each test it has its own files again."""
+    files = {path: read(path) for path in (shared.server, shared.authority.path)}
+    yield from emptied(shared)
+    if any(read(path) != content for path, content in files.items()):
+        for path, content in files.items():
+            replace(path, content)
+        shared.sighup("TLS_RELOADED")
 
 
 def s_client(service, *options, certificate=True):
@@ -70,42 +82,40 @@ def test_sessions_are_resumed(service):
                 session = client.session
 
 
-def test_a_session_lasts_five_minutes_and_none_outlives_a_reload():
+def test_a_session_lasts_five_minutes_and_none_outlives_a_reload(service):
     """A ticket says for how long it is good; one that was made by resuming has the time of the first handshake."""
-    with Service() as service:
-        context = ssl.create_default_context(cafile=service.authority.path)
-        context.load_cert_chain(service.admin)
-        context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context = ssl.create_default_context(cafile=service.authority.path)
+    context.load_cert_chain(service.admin)
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
 
-        def visit(session):
-            with socket.create_connection(("127.0.0.1", service.tls_port), timeout=10) as plain:
-                with context.wrap_socket(plain, server_hostname="localhost", session=session) as client:
-                    client.sendall(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-                    assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
-                    return client.session, client.session_reused
+    def visit(session):
+        with socket.create_connection(("127.0.0.1", service.tls_port), timeout=10) as plain:
+            with context.wrap_socket(plain, server_hostname="localhost", session=session) as client:
+                client.sendall(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
+                return client.session, client.session_reused
 
-        first, _ = visit(None)
-        second, is_resumed = visit(first)
-        assert is_resumed and (first.ticket_lifetime_hint, second.time) == (300, first.time)
-        service.sighup("TLS_RELOADED")
-        for session in (first, second):
-            assert not visit(session)[1]
+    first, _ = visit(None)
+    second, is_resumed = visit(first)
+    assert is_resumed and (first.ticket_lifetime_hint, second.time) == (300, first.time)
+    service.sighup("TLS_RELOADED")
+    for session in (first, second):
+        assert not visit(session)[1]
 
 
-def test_a_long_poll_that_waits_is_answered_after_a_reload_and_the_next_request_refused():
-    with Service() as service:
-        connection = service.tls(service.user)
-        connection.request("GET", f"/v1/workloads?since={service.health()['revision']}&wait=30")
-        service.health()  # the one thread that reads requests has read the other before this one
-        other = Authority(service.pki, "Other")
-        replace(service.authority.path, read(other.path))
-        service.sighup("TLS_RELOADED")
-        id = service.create("4", 1, 1)["id"]
-        answer = connection.getresponse()
-        assert answer.status == 200 and f'"id":"{id}"'.encode() in answer.read()
-        connection.request("GET", "/v1/workloads")
-        answer = connection.getresponse()
-        assert (answer.status, answer.headers["Connection"]) == (401, "close")
+def test_a_long_poll_that_waits_is_answered_after_a_reload_and_the_next_request_refused(service):
+    connection = service.tls(service.user)
+    connection.request("GET", f"/v1/workloads?since={service.health()['revision']}&wait=30")
+    service.health()  # the one thread that reads requests has read the other before this one
+    other = Authority(service.pki, "Other")
+    replace(service.authority.path, read(other.path))
+    service.sighup("TLS_RELOADED")
+    id = service.create("4", 1, 1)["id"]
+    answer = connection.getresponse()
+    assert answer.status == 200 and f'"id":"{id}"'.encode() in answer.read()
+    connection.request("GET", "/v1/workloads")
+    answer = connection.getresponse()
+    assert (answer.status, answer.headers["Connection"]) == (401, "close")
 
 
 def shown_subject(service):
@@ -125,101 +135,96 @@ def read(path):
         return file.read()
 
 
-def test_new_files_are_used_when_they_change_and_on_sighup_and_broken_ones_are_not():
-    with Service() as service:
-        first = read(service.server)
-        assert shown_subject(service) == "CN = server"
-        kept = service.tls(service.admin)
-        kept.connect()
-        second = read(service.authority.sign("second.pem", name("second"), SERVER, hosts=["127.0.0.1"]))
+def test_new_files_are_used_when_they_change_and_on_sighup_and_broken_ones_are_not(service):
+    first = read(service.server)
+    assert shown_subject(service) == "CN = server"
+    kept = service.tls(service.admin)
+    kept.connect()
+    second = read(service.authority.sign("second.pem", name("second"), SERVER, hosts=["127.0.0.1"]))
 
-        replace(service.server, second)
-        service.daemon.send_signal(signal.SIGHUP)
-        wait_for(lambda: shown_subject(service) == "CN = second", "the new certificate")
+    replace(service.server, second)
+    service.daemon.send_signal(signal.SIGHUP)
+    wait_for(lambda: shown_subject(service) == "CN = second", "the new certificate")
 
-        replace(service.server, b"no certificate")
-        service.daemon.send_signal(signal.SIGHUP)
-        wait_for(lambda: "TLS_NOT_RELOADED" in service.journal(), "the refusal")
-        assert shown_subject(service) == "CN = second"
+    replace(service.server, b"no certificate")
+    service.sighup("TLS_NOT_RELOADED")
+    assert shown_subject(service) == "CN = second"
 
-        # Without a word: it is seen within some seconds.
-        replace(service.server, first)
-        wait_for(lambda: shown_subject(service) == "CN = server", "the first certificate")
+    # Without a word: it is seen within some seconds.
+    replace(service.server, first)
+    wait_for(lambda: shown_subject(service) == "CN = server", "the first certificate")
 
+    kept.request("GET", "/v1/health")
+    answer = kept.getresponse()
+    assert answer.status == 200 and answer.headers["Connection"] == "close", "a connection from before all this"
+
+
+def test_an_expired_certificate_is_refused_on_every_connection(service):
+    end = datetime.datetime.utcnow() + datetime.timedelta(seconds=4)
+    short = service.authority.sign("short.pem", name("Shorty", "Admin"), CLIENT, last=end)
+    kept = service.tls(short)
+    context = ssl.create_default_context(cafile=service.authority.path)
+    context.load_cert_chain(short)
+
+    def visit(session):
+        with socket.create_connection(("127.0.0.1", service.tls_port), timeout=10) as plain:
+            with context.wrap_socket(plain, server_hostname="localhost", session=session) as client:
+                client.sendall(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                return client.recv(4096).split()[1], client.session, client.session_reused
+
+    def status():
         kept.request("GET", "/v1/health")
         answer = kept.getresponse()
-        assert answer.status == 200 and answer.headers["Connection"] == "close", "a connection from before all this"
+        return answer.status, answer.read()
+
+    code, session, _ = visit(None)
+    code, session, is_resumed = visit(session)
+    assert code == b"200" and is_resumed and status()[0] == 200
+    wait_for(lambda: datetime.datetime.utcnow() > end + datetime.timedelta(seconds=1), "the end of the certificate")
+    assert status() == (401, b"The certificate has expired.\n")
+    with pytest.raises((ssl.SSLError, ConnectionError, IndexError)):
+        visit(session)
+        visit(None)
 
 
-def test_an_expired_certificate_is_refused_on_every_connection():
-    with Service() as service:
-        end = datetime.datetime.utcnow() + datetime.timedelta(seconds=4)
-        short = service.authority.sign("short.pem", name("Shorty", "Admin"), CLIENT, last=end)
-        kept = service.tls(short)
-        context = ssl.create_default_context(cafile=service.authority.path)
-        context.load_cert_chain(short)
-
-        def visit(session):
-            with socket.create_connection(("127.0.0.1", service.tls_port), timeout=10) as plain:
-                with context.wrap_socket(plain, server_hostname="localhost", session=session) as client:
-                    client.sendall(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
-                    return client.recv(4096).split()[1], client.session, client.session_reused
-
-        def status():
-            kept.request("GET", "/v1/health")
-            answer = kept.getresponse()
-            return answer.status, answer.read()
-
-        code, session, _ = visit(None)
-        code, session, is_resumed = visit(session)
-        assert code == b"200" and is_resumed and status()[0] == 200
-        wait_for(lambda: datetime.datetime.utcnow() > end + datetime.timedelta(seconds=1), "the end of the certificate")
-        assert status() == (401, b"The certificate has expired.\n")
-        with pytest.raises((ssl.SSLError, ConnectionError, IndexError)):
-            visit(session)
-            visit(None)
+def test_a_new_authority_holds_for_new_connections(service):
+    other = Authority(service.pki, "Other")
+    newcomer = other.sign("newcomer.pem", name("Zoe", "Admin"), CLIENT)
+    replace(service.authority.path, read(service.authority.path) + read(other.path))
+    service.sighup("TLS_RELOADED")
+    assert ask(service.tls(newcomer), "GET", "/v1/health")[0] == 200
+    assert ask(service.tls(service.admin), "GET", "/v1/health")[0] == 200
 
 
-def test_a_new_authority_holds_for_new_connections():
-    with Service() as service:
-        other = Authority(service.pki, "Other")
-        newcomer = other.sign("newcomer.pem", name("Zoe", "Admin"), CLIENT)
-        replace(service.authority.path, read(service.authority.path) + read(other.path))
+def test_a_reload_under_load_loses_no_request(service):
+    certificates = [read(service.server), read(service.authority.sign("b.pem", name("b"), SERVER, hosts=["127.0.0.1"]))]
+    end, done, failures = threading.Event(), [], []
+
+    def load(keeps):
+        connection = service.tls(service.admin)
+        while not end.is_set():
+            try:
+                connection.request("GET", "/v1/health")
+                answer = connection.getresponse()
+                answer.read()
+                done.append(answer.status)
+            except OSError as error:
+                failures.append(repr(error))
+            if not keeps:
+                connection.close()
+
+    clients = [threading.Thread(target=load, args=(keeps,)) for keeps in (True, True, False, False)]
+    for client in clients:
+        client.start()
+    for i in range(20):
+        replace(service.server, certificates[i % 2])
+        answered = len(done) + 10
         service.sighup("TLS_RELOADED")
-        assert ask(service.tls(newcomer), "GET", "/v1/health")[0] == 200
-        assert ask(service.tls(service.admin), "GET", "/v1/health")[0] == 200
-
-
-def test_a_reload_under_load_loses_no_request():
-    with Service() as service:
-        certificates = [read(service.server), read(service.authority.sign("b.pem", name("b"), SERVER, hosts=["127.0.0.1"]))]
-        end, done, failures = threading.Event(), [], []
-
-        def load(keeps):
-            connection = service.tls(service.admin)
-            while not end.is_set():
-                try:
-                    connection.request("GET", "/v1/health")
-                    answer = connection.getresponse()
-                    answer.read()
-                    done.append(answer.status)
-                except OSError as error:
-                    failures.append(repr(error))
-                if not keeps:
-                    connection.close()
-
-        clients = [threading.Thread(target=load, args=(keeps,)) for keeps in (True, True, False, False)]
-        for client in clients:
-            client.start()
-        for i in range(20):
-            replace(service.server, certificates[i % 2])
-            service.daemon.send_signal(signal.SIGHUP)
-            reloaded, answered = i + 1, len(done) + 10
-            wait_for(lambda: service.journal().count("TLS_RELOADED") >= reloaded and len(done) >= answered, "the reload and answers")
-        end.set()
-        for client in clients:
-            client.join()
-        assert failures == [] and len(done) >= 200 and set(done) == {200}
+        wait_for(lambda: len(done) >= answered, "the answers")
+    end.set()
+    for client in clients:
+        client.join()
+    assert failures == [] and len(done) >= 200 and set(done) == {200}
 
 
 @pytest.mark.parametrize("file, content, said", [
@@ -260,9 +265,7 @@ def test_an_expired_server_certificate_is_refused(service):
     assert refused.returncode == 1 and "has expired" in refused.stderr
 
 
-def test_the_metrics_have_the_end_of_the_certificate_in_force():
-    def expiry(service):
-        text = ask(service.unix(), "GET", "/metrics")[1]
-        return float(re.search(r"^nrd_tls_certificate_expiry_timestamp_seconds (\S+)$", text, re.M)[1])
-    with Service() as service:
-        assert abs(expiry(service) - (NOW + 30 * DAY).replace(tzinfo=datetime.timezone.utc).timestamp()) < 2
+def test_the_metrics_have_the_end_of_the_certificate_in_force(service):
+    text = ask(service.unix(), "GET", "/metrics")[1]
+    expiry = float(re.search(r"^nrd_tls_certificate_expiry_timestamp_seconds (\S+)$", text, re.M)[1])
+    assert abs(expiry - (NOW + 30 * DAY).replace(tzinfo=datetime.timezone.utc).timestamp()) < 2
