@@ -1,15 +1,13 @@
 #include "cli/documents.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 
-#include "base/file.h"
 #include "base/json/fields.h"
+#include "cli/user_file.h"
 
 namespace nrd::cli {
 namespace {
@@ -22,17 +20,8 @@ constexpr std::array<std::string_view, 12> kRequested = {"id",   "core_ids", "po
 constexpr std::array<std::string_view, 2> kOfOwner = {"cgroup", "within_seconds"};
 constexpr std::array<std::string_view, 4> kOfOnload = {"profile", "profiles", "env", "force"};
 
-std::string standard_input() {
-  std::string text;
-  std::array<char, 4096> block{};
-  for (ssize_t got = 0; text.size() < kLongestFile && (got = ::read(STDIN_FILENO, block.data(), block.size())) > 0;) {
-    text.append(block.data(), static_cast<size_t>(got));
-  }
-  return text;
-}
-
 Outcome<std::vector<tree::Document>> read_one(const std::string& path) {
-  const std::optional<std::string> text = TRY(or_stop(read_file(path, kLongestFile), kUsage));
+  const std::optional<std::string> text = TRY(or_stop(read_user_file(path, kLongestFile), kUsage));
   if (!text) return stop(kUsage, path + ": file not found");
   return or_stop(tree::read_documents(*text, path), kUsage);
 }
@@ -70,7 +59,10 @@ void collect(const json::Value* before, const json::Value* after, const std::str
 }  // namespace
 
 Outcome<std::vector<tree::Document>> read_documents_at(const std::string& path) {
-  if (path == "-") return or_stop(tree::read_documents(standard_input(), "standard input.yaml"), kUsage);
+  if (path == "-") {
+    const std::string text = TRY(or_stop(read_standard_input(kLongestFile), kUsage));
+    return or_stop(tree::read_documents(text, "standard input.yaml"), kUsage);
+  }
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return read_one(path);
   std::vector<std::string> files;

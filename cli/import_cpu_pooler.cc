@@ -7,8 +7,8 @@
 #include "api/tree/tree.h"
 #include "base/ascii.h"
 #include "base/cpu_set.h"
-#include "base/file.h"
 #include "cli/new_files.h"
+#include "cli/user_file.h"
 
 namespace nrd::cli {
 namespace {
@@ -155,7 +155,7 @@ Outcome<> import_cpu_pooler(const ImportCpuPooler& wanted) {
     return stop(kUsage, "each file is for other nodes: with several, --output names a folder");
   std::vector<NewFile> files;
   for (const std::string& file : wanted.files) {
-    const std::optional<std::string> text = TRY(or_stop(read_file(file, kLongestPoolerFile)));
+    const std::optional<std::string> text = TRY(or_stop(read_user_file(file, kLongestPoolerFile)));
     if (!text) return stop(kNoSuch, file + ": no such file");
     const Value config = TRY(or_stop(tree::of_yaml(*text, file, tree::KeyCase::AsWritten)));
     ImportedPools imported = imported_pools(config);

@@ -4,11 +4,11 @@
 #include <cstdio>
 
 #include "base/control.h"
-#include "base/file.h"
 #include "base/json/object.h"
 #include "base/json/reader.h"
 #include "cli/answer.h"
 #include "cli/documents.h"
+#include "cli/user_file.h"
 
 namespace nrd::cli {
 namespace {
@@ -118,10 +118,9 @@ Result<std::vector<DumpedWorkload>> workloads_of_dump(const std::string& text) {
 }
 
 Outcome<> import_workloads(const Client& client, const std::string& path) {
-  const Result<std::optional<std::string>> text = read_file(path, kDumpBytes);
-  if (!text) return stop(kRefused, path + ": cannot read file: " + text.error().detail);
-  if (!*text) return stop(kRefused, path + ": file not found");
-  const Result<std::vector<DumpedWorkload>> workloads = workloads_of_dump(**text);
+  const std::optional<std::string> text = TRY(or_stop(read_user_file(path, kDumpBytes)));
+  if (!text) return stop(kRefused, path + ": file not found");
+  const Result<std::vector<DumpedWorkload>> workloads = workloads_of_dump(*text);
   if (!workloads) return stop(kRefused, path + ": " + workloads.error().message);
   size_t created = 0;
   for (const DumpedWorkload& workload : *workloads) {

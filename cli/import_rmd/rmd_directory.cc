@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "api/tree/tree.h"
-#include "base/file.h"
+#include "cli/user_file.h"
 
 namespace nrd::cli {
 namespace {
@@ -30,10 +30,7 @@ std::string RmdDirectory::place_of(const std::string& named) const {
 }
 
 Result<std::optional<std::string>> RmdDirectory::read(const std::string& named) const {
-  const std::string path = place_of(named);
-  Result<std::optional<std::string>> text = read_file(path, kFileBytes);
-  if (!text) return fail(ErrorCode::BadRequest, path + ": cannot read file: " + text.error().detail);
-  return text;
+  return read_user_file(place_of(named), kFileBytes);
 }
 
 Result<std::optional<json::Value>> RmdDirectory::read_tree(const std::string& named) const {

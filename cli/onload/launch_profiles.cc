@@ -9,9 +9,9 @@
 #include <system_error>
 #include <variant>
 
-#include "base/file.h"
 #include "base/json/reader.h"
 #include "cli/answer.h"
+#include "cli/user_file.h"
 #include "hw/onload/profile_files.h"
 #include "hw/onload/profiles/evaluate.h"
 #include "hw/onload/profiles/profile_text.h"
@@ -59,9 +59,7 @@ std::optional<std::string> own_folder(const Environment& caller) {
 // A file in a folder that the user may not search does not exist for them, as for a shell's `[ -f`.
 Result<std::optional<profiles::ProfileFile>> read_profile(const std::string& path) {
   if (::access(path.c_str(), F_OK) != 0) return std::optional<profiles::ProfileFile>();
-  std::optional<std::string> text = TRY(read_file(path, profiles::kTextLimit).map_error([](const Error& error) {
-    return Error{.code = error.code, .message = "cannot read " + error.detail};
-  }));
+  std::optional<std::string> text = TRY(read_user_file(path, profiles::kTextLimit));
   return text ? std::optional(profiles::ProfileFile{*std::move(text)}) : std::nullopt;
 }
 

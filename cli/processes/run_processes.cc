@@ -10,6 +10,7 @@
 #include "cli/owner.h"
 #include "cli/processes/process_list.h"
 #include "cli/processes/supervise.h"
+#include "cli/user_file.h"
 
 namespace nrd::cli {
 namespace {
@@ -68,7 +69,7 @@ Outcome<std::string> annotated_list() {
 
 Outcome<> run_processes(const Client& client, RunProcesses wanted) {
   Environment environment = own_environment();
-  const std::optional<std::string> text = TRY(or_stop(read_file(wanted.file, kLongestList), kUsage));
+  const std::optional<std::string> text = TRY(or_stop(read_user_file(wanted.file, kLongestList), kUsage));
   if (!text) return stop(kUsage, wanted.file + ": no such file");
   if (wanted.container.empty()) wanted.container = value_in(environment, "CONTAINER_NAME");
   const std::vector<ListedProcess> processes = TRY(or_stop(parse_processes(*text, wanted.container), kUsage));

@@ -140,6 +140,16 @@ def test_documents_applied_twice_change_nothing(node):
     assert nrdctl(node, "apply", "-f", "-", text=changed) == "workload a changed\n"
 
 
+def test_documents_that_are_too_long_are_refused_and_none_of_them_is_created(node, tmp_path):
+    first, second = ('- {"id": "%s", "core_ids": ["%s"], "cache": {"max": 1, "min": 1}}\n' % what for what in (("a", 4), ("b", 5)))
+    text = "workloads:\n" + first + ("#" * 79 + "\n") * (2**24 // 80 + 100) + second
+    path = tmp_path / "long.yaml"
+    path.write_text(text)
+    assert nrdctl(node, "apply", "-f", "-", text=text, exit=2) == "nrdctl: cannot read standard input: File too large\n"
+    assert nrdctl(node, "apply", "-f", str(path), exit=2) == f"nrdctl: cannot read {path}: File too large\n"
+    assert node.list() == []
+
+
 def test_a_refused_document_blocks_no_other(node):
     node.create("4", 1, 1, name="feed")
     out = nrdctl(node, "apply", "-f", "-", text=document({"id": "a", "core_ids": ["4"]}, {"id": "b", "core_ids": ["5"]}), exit=1)

@@ -230,7 +230,7 @@ def test_nothing_is_overwritten_without_force(node):
     ("rmd.toml", "[default\n", "rmd.toml:1: "),
     ("policy.toml", "[a]\nb = 1\nb = 2\n", "policy.toml:3: "),
     ("cpu_map.toml", "x", "cpu_map.toml:1: "),
-    ("acl/url/policy.csv", "x" * (257 << 10), "policy.csv: cannot read"),
+    ("acl/url/policy.csv", "x" * (257 << 10), "policy.csv: File too large"),
 ], ids=lambda value: value[:20])
 def test_a_file_that_cannot_be_read_is_named_and_nothing_is_written(node, name, content, complaint):
     layout = Layout(node.folder)
