@@ -1,7 +1,6 @@
 #include "cli/answer.h"
 
 #include <array>
-#include <vector>
 
 #include "base/ascii.h"
 #include "base/control.h"
@@ -162,9 +161,7 @@ std::string text_of(const json::Value& object, std::string_view key) {
 }
 
 std::string texts_of(const json::Value& array) {
-  std::vector<std::string> texts;
-  for (const json::Value& item : array.items()) texts.push_back(text_in(item));
-  return texts.empty() ? "-" : joined(texts, ",");
+  return array.items().empty() ? "-" : joined(array.items(), ",", text_in);
 }
 
 bool is_true(const json::Value& object, std::string_view key) { return part(object, key).as_bool().value_or(false); }

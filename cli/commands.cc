@@ -7,6 +7,7 @@
 #include <span>
 #include <thread>
 
+#include "base/joined.h"
 #include "base/json/fields.h"
 #include "base/json/reader.h"
 #include "cli/answer.h"
@@ -30,12 +31,9 @@ std::string column_of_whom(const json::Value& workload) {
 
 // "0:30 1:600": the mask on each cache.
 std::string masks(const json::Value& workload) {
-  std::string text;
-  if (const json::Value* granted = workload.find("granted_ways")) {
-    for (const json::Member& cache : granted->members()) {
-      text += (text.empty() ? "" : " ") + cache.key + ":" + text_of(cache.value, "mask");
-    }
-  }
+  const std::string text = joined(part(workload, "granted_ways").members(), " ", [](const json::Member& cache) {
+    return cache.key + ":" + text_of(cache.value, "mask");
+  });
   return text.empty() ? "-" : text;
 }
 
@@ -337,16 +335,14 @@ Outcome<> show_cpus(const Client& client, Output output) {
 }
 
 Outcome<> show_cpu_pool(const Client& client, Output output, const std::string& name) {
-  const json::Value pool = TRY(value_to_draw(client.get("/v1/cpus/pools/" + encoded(name)), output));
-  print(draw_pool(pool));
+  print(draw_pool(TRY(value_to_draw(client.get("/v1/cpus/pools/" + encoded(name)), output))));
   return {};
 }
 
 Outcome<> check_cpu_pools(const Client& client, Output output, const std::string& name) {
   const auto path_of = [](const std::string& pool) { return "/v1/cpus/pools/" + encoded(pool) + "/check"; };
   if (!name.empty()) {
-    const json::Value check = TRY(value_to_draw(client.get(path_of(name)), output));
-    print(draw_check(check));
+    print(draw_check(TRY(value_to_draw(client.get(path_of(name)), output))));
     return {};
   }
   const json::Value pools = TRY(value_of(client.get("/v1/cpus/pools")));
@@ -356,8 +352,7 @@ Outcome<> check_cpu_pools(const Client& client, Output output, const std::string
     if (output.json) {
       all += (all.empty() ? "" : ",") + check;
     } else {
-      const json::Value drawn = TRY(parsed(check));
-      print(draw_check(drawn));
+      print(draw_check(TRY(parsed(check))));
     }
   }
   if (output.json) print_json("[" + all + "]");

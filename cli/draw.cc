@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "base/joined.h"
 #include "base/number.h"
 #include "base/way_mask.h"
 #include "cli/answer.h"
@@ -115,11 +116,11 @@ std::string legend(const json::Value& workloads, const std::map<std::string, cha
 std::string whom(const json::Value& workload) {
   const json::Value& cpu = part(workload, "cpu");
   const std::string cpus = cpu.is_object() ? text_of(cpu, "cpus") : texts_of(part(workload, "core_ids"));
-  std::string pools;
-  for (const json::Value& each : cpu.items())
-    pools += (pools.empty() ? "CPUs " : ", ") + text_of(each, "cpus") + " of pool " + text_of(each, "pool");
+  const std::string pools = joined(cpu.items(), ", ", [](const json::Value& each) {
+    return text_of(each, "cpus") + " of pool " + text_of(each, "pool");
+  });
   const std::string tasks = texts_of(part(workload, "task_ids"));
-  std::string text = !pools.empty() ? pools : cpus == "-" ? "" : "CPUs " + cpus;
+  std::string text = !pools.empty() ? "CPUs " + pools : cpus == "-" ? "" : "CPUs " + cpus;
   if (cpu.is_object()) text += " of pool " + text_of(cpu, "pool");
   if (tasks != "-") text += (text.empty() ? "tasks " : ", tasks ") + tasks;
   for (const char* group : {"unit", "cgroup"}) {
@@ -130,10 +131,9 @@ std::string whom(const json::Value& workload) {
 }
 
 std::string labels_of(const json::Value& workload) {
-  std::string text;
-  for (const json::Member& label : part(workload, "labels").members())
-    text += (text.empty() ? "" : ",") + text_in(json::Value::string(label.key)) + "=" + text_in(label.value);
-  return text;
+  return joined(part(workload, "labels").members(), ",", [](const json::Member& label) {
+    return text_in(json::Value::string(label.key)) + "=" + text_in(label.value);
+  });
 }
 
 std::string ratios_of(const json::Value& workload) {

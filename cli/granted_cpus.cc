@@ -5,6 +5,8 @@
 #include <memory>
 #include <utility>
 
+#include "base/joined.h"
+
 namespace nrd::cli {
 namespace {
 
@@ -20,9 +22,7 @@ Outcome<GrantedCpus::OfPool> of_pool(const json::Value& cpu) {
 }
 
 std::string listed(const CpuSet& cpus) {
-  std::string list;
-  for (const CpuId cpu : cpus.members()) list += (list.empty() ? "" : ",") + std::to_string(cpu.value);
-  return list;
+  return joined(cpus.members(), ",", [](CpuId cpu) { return std::to_string(cpu.value); });
 }
 
 }  // namespace
@@ -58,10 +58,9 @@ void set_variables(Environment& environment, const GrantedCpus& granted) {
   environment["NRD_CPUS_SHARED"] = shared.to_string();
   environment["EXCLUSIVE_CPUS"] = listed(exclusive);
   environment["SHARED_CPUS"] = listed(shared);
-  std::string pools;
-  for (const GrantedCpus::OfPool& each : granted.by_pool)
-    pools += (pools.empty() ? "" : ";") + each.pool + "=" + (each.exclusive | each.shared).to_string();
-  environment["NRD_POOLS"] = pools;
+  environment["NRD_POOLS"] = joined(granted.by_pool, ";", [](const GrantedCpus::OfPool& each) {
+    return each.pool + "=" + (each.exclusive | each.shared).to_string();
+  });
   environment["CPU_POOLS"] = exclusive.empty() ? "shared" : shared.empty() ? "exclusive" : "exclusive&shared";
 }
 

@@ -7,6 +7,7 @@
 #include "api/tree/tree.h"
 #include "base/ascii.h"
 #include "base/cpu_set.h"
+#include "base/split.h"
 #include "cli/new_files.h"
 #include "cli/user_file.h"
 
@@ -113,11 +114,7 @@ void read_selector(const Value& selector, Report& report) {
 
 std::string commented(const std::string& text) {
   std::string lines;
-  for (std::string_view rest = text; !rest.empty();) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    lines += "# " + std::string(rest.substr(0, end)) + "\n";
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
+  for (const std::string_view line : split(text, "\n")) lines += "# " + std::string(line) + "\n";
   return lines;
 }
 

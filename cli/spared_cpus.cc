@@ -7,6 +7,7 @@
 #include "base/ascii.h"
 #include "base/file.h"
 #include "base/joined.h"
+#include "base/split.h"
 #include "cli/printer.h"
 #include "engine/model/core_ids.h"
 
@@ -90,9 +91,7 @@ std::string irqbalance_line(const CpuSet& cpus) {
 
 std::string cgroup_in(const std::string& text) {
   std::string unified;
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+  for (const std::string_view line : split(text, "\n")) {
     for (const std::string_view hierarchy : {":name=systemd:", "0::"}) {
       const size_t at = line.find(hierarchy);
       if (at == std::string_view::npos) continue;
@@ -113,9 +112,7 @@ std::string tuned_text(const TunedProfile& profile) {
   }
   text += "[main]\nsummary=Keep other processes off the CPUs of nrd's workloads\n\n[scheduler]\nisolated_cores=" +
           profile.cpus.to_string() + "\n";
-  std::vector<std::string> expressions;
-  for (const std::string& cgroup : profile.cgroups) expressions.push_back(expression_of(cgroup));
-  if (!expressions.empty()) text += "cgroup_ps_blacklist=" + joined(expressions, ";") + "\n";
+  if (!profile.cgroups.empty()) text += "cgroup_ps_blacklist=" + joined(profile.cgroups, ";", expression_of) + "\n";
   return text;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/joined.h"
+#include "base/split.h"
 #include "cli/certificates.h"
 
 namespace nrd::cli {
@@ -117,11 +118,7 @@ Result<void> move_certificates(RmdImport& moving, const RmdDirectory& rmd, const
   return {};
 }
 
-std::string list_of(const std::vector<std::string>& parts) {
-  std::vector<std::string> literals;
-  for (const std::string& part : parts) literals.push_back(literal_of(part));
-  return "[" + joined(literals, ", ") + "]";
-}
+std::string list_of(const std::vector<std::string>& parts) { return "[" + joined(parts, ", ", literal_of) + "]"; }
 
 void set_roles(RmdImport& moving, const NamedRoles& roles) {
   moving.set("roles", "admin", list_of(roles.admins));
@@ -209,12 +206,9 @@ std::string with_account_lines(const std::string& stack) {
   std::string whole = stack;
   if (!whole.empty() && !whole.ends_with('\n')) whole += '\n';
   std::string accounts;
-  for (size_t begin = 0; begin < whole.size();) {
-    const size_t end = whole.find('\n', begin);
-    const std::string_view line = trimmed(std::string_view(whole).substr(begin, end - begin));
-    if (is_about_accounts(line)) return stack;
-    if (const std::string account = account_line_of(line); !account.empty()) accounts += account + "\n";
-    begin = end + 1;
+  for (const std::string_view line : split(whole, "\n")) {
+    if (is_about_accounts(trimmed(line))) return stack;
+    if (const std::string account = account_line_of(trimmed(line)); !account.empty()) accounts += account + "\n";
   }
   return whole + accounts;
 }
@@ -222,15 +216,13 @@ std::string with_account_lines(const std::string& stack) {
 NamedRoles named_roles_of(const std::string& access_list) {
   const auto is_role = [](const std::string& word) { return word == "admin" || word == "root" || word == "user"; };
   NamedRoles roles;
-  for (size_t begin = 0; begin < access_list.size();) {
-    const size_t end = std::min(access_list.find('\n', begin), access_list.size());
+  for (const std::string_view line : split(access_list, "\n")) {
     std::vector<std::string> fields;
-    for (size_t from = begin; from <= end;) {
-      const size_t comma = std::min(access_list.find(',', from), end);
-      fields.emplace_back(trimmed(std::string_view(access_list).substr(from, comma - from)));
+    for (size_t from = 0; from <= line.size();) {
+      const size_t comma = std::min(line.find(',', from), line.size());
+      fields.emplace_back(trimmed(line.substr(from, comma - from)));
       from = comma + 1;
     }
-    begin = end + 1;
     if (fields.size() != 3 || fields[0] != "g" || fields[1].empty() || is_role(fields[1]) || !is_role(fields[2]))
       continue;
     (fields[2] == "user" ? roles.users : roles.admins).push_back("CN=" + fields[1]);

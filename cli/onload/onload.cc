@@ -7,7 +7,9 @@
 #include <thread>
 
 #include "base/control.h"
+#include "base/joined.h"
 #include "base/json/object.h"
+#include "base/split.h"
 #include "cli/answer.h"
 #include "cli/onload/steps.h"
 
@@ -112,13 +114,8 @@ Outcome<std::string> load_request(const OnloadArguments& a) {
 }  // namespace
 
 std::vector<std::string> words_of(const std::string& text, char separator) {
-  std::vector<std::string> words;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find(separator, at), text.size());
-    if (end > at) words.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return words;
+  const std::vector<std::string_view> words = split(text, {&separator, 1});
+  return {words.begin(), words.end()};
 }
 
 Outcome<> show_onload(const Client& client, Output output, const OnloadArguments& /*a*/) {
@@ -143,10 +140,8 @@ Outcome<> show_onload_versions(const Client& client, Output output, const Onload
   print_format("%-24s %-28s %s\n", "VERSION", "KERNEL", "MODULES");
   for (const json::Value& version : versions.items()) {
     for (const json::Member& kernel : part(version, "kernels").members()) {
-      std::string modules;
-      for (const json::Value& module : kernel.value.items()) {
-        modules += (modules.empty() ? "" : ",") + text_of(module, "name");
-      }
+      const std::string modules =
+          joined(kernel.value.items(), ",", [](const json::Value& module) { return text_of(module, "name"); });
       print_format("%-24s %-28s %s\n", text_of(version, "name").c_str(), without_controls(kernel.key).c_str(),
                    modules.c_str());
     }

@@ -5,7 +5,9 @@
 #include <optional>
 #include <utility>
 
+#include "base/joined.h"
 #include "base/json/reader.h"
+#include "base/split.h"
 
 namespace nrd::cli {
 namespace {
@@ -32,9 +34,7 @@ Result<void> check_keys(const Value& object, const std::string& at, std::initial
   if (!object.is_object()) return refused(at, "is no object", "an object");
   for (const auto& [key, value] : object.members()) {
     if (std::ranges::find(known, key) != known.end()) continue;
-    std::string names;
-    for (const std::string_view name : known) names += (names.empty() ? "" : ", ") + std::string(name);
-    return refused(at + "/" + key, "unknown member", names);
+    return refused(at + "/" + key, "unknown member", joined(known, ", "));
   }
   return {};
 }
@@ -85,9 +85,9 @@ const GrantedCpus::OfPool* find(const GrantedCpus& granted, const std::string& p
 }
 
 Result<CpuSet> cpus_in(const Environment& environment, const char* name) {
-  const auto found = environment.find(name);
-  if (found == environment.end() || found->second.empty()) return CpuSet();
-  return CpuSet::parse(found->second).map_error([&](Error error) {
+  const std::string list = value_in(environment, name);
+  if (list.empty()) return CpuSet();
+  return CpuSet::parse(list).map_error([&](Error error) {
     error.message = std::string(name) + ": " + error.message;
     return error;
   });
@@ -97,17 +97,16 @@ Result<CpuSet> cpus_in(const Environment& environment, const char* name) {
 Result<GrantedCpus> cpus_by_pool(std::string_view text, const CpuSet& exclusive, const CpuSet& shared) {
   GrantedCpus granted;
   while (!text.empty()) {
-    const std::string_view item = text.substr(0, text.find(';'));
-    text.remove_prefix(std::min(item.size() + 1, text.size()));
-    const size_t end = item.find('=');
-    const std::string_view list = end == std::string_view::npos ? std::string_view() : item.substr(end + 1);
+    const std::string_view item = take_until(text, ';');
+    std::string_view list = item;
+    std::string pool(take_until(list, '='));
     const Result<CpuSet> cpus = CpuSet::parse(list);
-    if (end == 0 || !cpus || !cpus->intersects(exclusive | shared)) {
+    if (pool.empty() || !cpus || !cpus->intersects(exclusive | shared)) {
       return fail(ErrorCode::BadRequest,
                   "NRD_POOLS: \"" + std::string(item) +
                       "\" is no pool with CPUs of EXCLUSIVE_CPUS or SHARED_CPUS; expected \"fast=4-5\"");
     }
-    granted.by_pool.push_back({std::string(item.substr(0, end)), *cpus & exclusive, *cpus & shared});
+    granted.by_pool.push_back({std::move(pool), *cpus & exclusive, *cpus & shared});
   }
   return granted;
 }
@@ -176,8 +175,8 @@ std::vector<std::string> pool_requests(const std::vector<ListedProcess>& process
 Result<GrantedCpus> cpus_of_container(const Environment& environment, const std::vector<ListedProcess>& processes) {
   const CpuSet exclusive = TRY(cpus_in(environment, "EXCLUSIVE_CPUS"));
   const CpuSet shared = TRY(cpus_in(environment, "SHARED_CPUS"));
-  if (const auto pools = environment.find("NRD_POOLS"); pools != environment.end() && !pools->second.empty())
-    return cpus_by_pool(pools->second, exclusive, shared);
+  if (const std::string pools = value_in(environment, "NRD_POOLS"); !pools.empty())
+    return cpus_by_pool(pools, exclusive, shared);
   GrantedCpus granted;
   std::string name_of_exclusive;
   for (const ListedProcess& process : processes) {

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/json/reader.h"
+#include "base/split.h"
 #include "cli/granted_cpus.h"
 #include "cli/owner.h"
 #include "cli/processes/process_list.h"
@@ -54,9 +55,7 @@ Outcome<std::vector<Started>> on_their_cpus(const std::vector<ListedProcess>& pr
 Outcome<std::string> annotated_list() {
   const Result<std::optional<std::string>> text = read_file(kAnnotations, 2 * kLongestList);
   if (!text || !*text) return std::string();
-  for (std::string_view rest = **text; !rest.empty();) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+  for (const std::string_view line : split(**text, "\n")) {
     if (!line.starts_with(kAnnotation)) continue;
     const json::Value value = TRY(or_stop(json::parse(std::string(line.substr(kAnnotation.size()))), kUsage));
     if (value.as_string()) return *value.as_string();
