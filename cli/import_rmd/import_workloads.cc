@@ -19,8 +19,7 @@ constexpr size_t kDumpBytes = size_t{4} << 20;
 constexpr long kNotSupported = 422;
 
 std::string word(const Value& workload, std::string_view key) {
-  const Value* value = workload.find(key);
-  const std::string* text = value != nullptr ? value->as_string() : nullptr;
+  const std::string* text = part(workload, key).as_string();
   return text != nullptr ? *text : std::string();
 }
 

@@ -5,6 +5,7 @@
 #include "base/ascii.h"
 #include "base/control.h"
 #include "base/json/writer.h"
+#include "cli/answer.h"
 
 namespace nrd::cli {
 namespace {
@@ -16,11 +17,6 @@ constexpr const char* kHead =
 // In the order of etc/nrd.toml.
 constexpr const char* kSections[] = {"server",      "tls",    "roles", "access", "rdt",
                                      "cache_pools", "policy", "tasks", "log"};
-
-const json::Value& nothing() {
-  static const json::Value kNothing = json::Value::null();
-  return kNothing;
-}
 
 }  // namespace
 
@@ -37,9 +33,7 @@ const json::Value& RmdImport::value(const std::string& key) {
   const std::string lower = lower_case(key);
   known_.insert(lower);
   const size_t dot = lower.find('.');
-  const json::Value* section = config_.find(lower.substr(0, dot));
-  const json::Value* found = section != nullptr ? section->find(lower.substr(dot + 1)) : nullptr;
-  return found != nullptr ? *found : nothing();
+  return part(part(config_, lower.substr(0, dot)), lower.substr(dot + 1));
 }
 
 std::string RmdImport::text(const std::string& key, const std::string& otherwise) {

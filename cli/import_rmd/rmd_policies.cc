@@ -1,8 +1,10 @@
 #include "cli/import_rmd/rmd_policies.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "base/ascii.h"
+#include "cli/answer.h"
 
 namespace nrd::cli {
 namespace {
@@ -20,19 +22,12 @@ std::string line(const Member& member) {
   return member.key + " = " + (text != nullptr ? literal_of(*text) : shown(member.value)) + "\n";
 }
 
-bool has_only(const Value& table, std::initializer_list<const char*> keys) {
-  for (const Member& member : table.members()) {
-    bool is_known = false;
-    for (const char* key : keys) is_known |= member.key == key;
-    if (!is_known) return false;
-  }
-  return table.is_object();
+bool has_only(const Value& table, std::initializer_list<std::string_view> keys) {
+  const auto is_known = [keys](const Member& member) { return std::ranges::find(keys, member.key) != keys.end(); };
+  return table.is_object() && std::ranges::all_of(table.members(), is_known);
 }
 
-std::optional<uint64_t> number(const Value& table, const char* key) {
-  const Value* value = table.find(key);
-  return value != nullptr ? value->as_unsigned() : std::nullopt;
-}
+std::optional<uint64_t> number(const Value& table, const char* key) { return part(table, key).as_unsigned(); }
 
 // Why nrd would refuse it; empty: valid.
 std::string problem_of_cache(const Value& cache) {
@@ -57,9 +52,8 @@ std::string problem_of_pstate(const Value& pstate) {
   if (!has_only(pstate, {"ratio", "monitoring"}) || ratio == nullptr) return "expected ratio and monitoring";
   const std::optional<double> value = ratio->as_double();
   if (!value || *value <= 0) return "ratio must be above 0";
-  const Value* monitoring = pstate.find("monitoring");
-  const std::string* word = monitoring != nullptr ? monitoring->as_string() : nullptr;
-  const bool is_known = monitoring == nullptr || (word != nullptr && (*word == "on" || *word == "off"));
+  const std::string* word = part(pstate, "monitoring").as_string();
+  const bool is_known = !pstate.find("monitoring") || (word != nullptr && (*word == "on" || *word == "off"));
   return is_known ? "" : "monitoring must be on or off";
 }
 
