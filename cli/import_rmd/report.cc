@@ -7,22 +7,6 @@
 
 namespace nrd::cli {
 
-void Report::taken(std::string what, std::string became) {
-  notes_.push_back({Note::Kind::Taken, std::move(what), std::move(became)});
-}
-
-void Report::changed(std::string what, std::string became) {
-  notes_.push_back({Note::Kind::Changed, std::move(what), std::move(became)});
-}
-
-void Report::left_out(std::string what, std::string why) {
-  notes_.push_back({Note::Kind::LeftOut, std::move(what), std::move(why)});
-}
-
-void Report::rejected(std::string what, std::string why) {
-  notes_.push_back({Note::Kind::Rejected, std::move(what), std::move(why)});
-}
-
 bool Report::has_rejected() const {
   return std::ranges::find(notes_, Note::Kind::Rejected, &Note::kind) != notes_.end();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace nrd::cli {
@@ -16,17 +17,20 @@ struct Note {
 
 class Report {
  public:
-  void taken(std::string what, std::string became);
-  void changed(std::string what, std::string became);
-  void left_out(std::string what, std::string why);
+  void taken(std::string what, std::string became) { add(Note::Kind::Taken, std::move(what), std::move(became)); }
+  void changed(std::string what, std::string became) { add(Note::Kind::Changed, std::move(what), std::move(became)); }
+  void left_out(std::string what, std::string why) { add(Note::Kind::LeftOut, std::move(what), std::move(why)); }
   // The other program's file is wrong there.
-  void rejected(std::string what, std::string why);
+  void rejected(std::string what, std::string why) { add(Note::Kind::Rejected, std::move(what), std::move(why)); }
   bool has_rejected() const;
   const std::vector<Note>& notes() const { return notes_; }
   // One line each, converted settings first.
   std::string text() const;
 
  private:
+  void add(Note::Kind kind, std::string what, std::string text) {
+    notes_.push_back({kind, std::move(what), std::move(text)});
+  }
   std::vector<Note> notes_;
 };
 
