@@ -28,32 +28,31 @@ std::string id_of(const std::string& file) {
   return file.ends_with(kExtension) ? file.substr(0, file.size() - kExtension.size()) : file;
 }
 
-Result<json::Value> answer_of(const Client& client, const std::string& path, long& status) {
+// Nullopt: it does not exist.
+Result<std::optional<json::Value>> answer_of(const Client& client, const std::string& path) {
   const Answer answer = TRY(client.get(path));
-  status = answer.status;
-  if (status == kNotFound) return json::Value::null();
-  if (status != kOk) return fail(ErrorCode::BadRequest, refusal_of(answer).error);
+  if (answer.status == kNotFound) return std::nullopt;
+  if (answer.status != kOk) return fail(ErrorCode::BadRequest, refusal_of(answer).error);
   return json::parse(answer.body);
 }
 
 // Treat a profile as data unless nrd marks it as root's and the endpoint is trusted.
 Result<std::optional<profiles::ProfileFile>> profile_of_daemon(const Client& client, const std::string& id) {
   using profiles::Origin;
-  long status = 0;
-  const json::Value answer = TRY(answer_of(client, "/v1/onload/profiles/" + id, status));
-  if (status == kNotFound) return std::optional<profiles::ProfileFile>();
-  const json::Value* text = answer.find("text");
-  if (text == nullptr || text->as_string() == nullptr)
-    return fail(ErrorCode::BadRequest, "unexpected response; check that the endpoint is nrd");
-  const json::Value* own = answer.find("own");
-  const bool is_of_root = own != nullptr && own->as_bool() == false && (client.is_local() || client.is_encrypted());
-  return profiles::ProfileFile{*text->as_string(), is_of_root ? Origin::File : Origin::Api};
+  const std::optional<json::Value> answer = TRY(answer_of(client, "/v1/onload/profiles/" + id));
+  if (!answer) return std::optional<profiles::ProfileFile>();
+  const std::string* text = part(*answer, "text").as_string();
+  if (text == nullptr) return fail(ErrorCode::BadRequest, "unexpected response; check that the endpoint is nrd");
+  const bool is_of_root = part(*answer, "own").as_bool() == false && (client.is_local() || client.is_encrypted());
+  return profiles::ProfileFile{*text, is_of_root ? Origin::File : Origin::Api};
 }
 
-std::optional<std::string> own_folder(const Environment& caller) {
-  const auto home = caller.find("HOME");
-  if (home == caller.end() || !home->second.starts_with('/')) return std::nullopt;
-  return home->second + "/.openonload/profiles";
+// That of the caller first.
+std::vector<std::string> folders_of(const ProfileSource& source, const Environment& caller) {
+  std::vector<std::string> folders = source.folders;
+  const std::string home = value_in(caller, "HOME");
+  if (home.starts_with('/')) folders.insert(folders.begin(), home + "/.openonload/profiles");
+  return folders;
 }
 
 // A file in a folder that the user may not search does not exist for them, as for a shell's `[ -f`.
@@ -64,9 +63,7 @@ Result<std::optional<profiles::ProfileFile>> read_profile(const std::string& pat
 }
 
 profiles::Library library_of(const ProfileSource& source, const Environment& caller) {
-  profiles::Library library{.directories = {}, .paths = profiles::Paths::Accepted, .read = {}};
-  if (const auto own = own_folder(caller)) library.directories.push_back(*own);
-  library.directories.insert(library.directories.end(), source.folders.begin(), source.folders.end());
+  profiles::Library library{.directories = folders_of(source, caller), .paths = profiles::Paths::Accepted, .read = {}};
   if (source.client != nullptr) library.directories.emplace_back(kOfDaemon);
   library.read = [client = source.client](const std::string& path) -> Result<std::optional<profiles::ProfileFile>> {
     const size_t slash = path.rfind('/');
@@ -86,16 +83,14 @@ class Copies {
     std::string name = (std::filesystem::temp_directory_path() / "nrd-profiles-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) return fail(ErrorCode::BadRequest, "cannot create a directory at " + name);
     Copies copies(name);
-    long status = 0;
-    const json::Value list = TRY(answer_of(client, "/v1/onload/profiles", status));
+    const json::Value list = TRY(answer_of(client, "/v1/onload/profiles")).value_or(json::Value::null());
     for (const json::Value& item : list.items()) {
-      const json::Value* id = item.find("id");
-      const std::string* text = id == nullptr ? nullptr : id->as_string();
+      const std::string* id = part(item, "id").as_string();
       // Names come from a remote server: reject any that would leave this folder.
-      if (text == nullptr || !onload::is_profile_file(file_of(*text))) {
+      if (id == nullptr || !onload::is_profile_file(file_of(*id))) {
         return fail(ErrorCode::BadRequest, "nrd listed a profile with an invalid name");
       }
-      TRY(copies.add(client, *text));
+      TRY(copies.add(client, *id));
     }
     return copies;
   }
@@ -128,12 +123,10 @@ class Copies {
 
 Result<ProfileResult> run_in_shell(const ProfileSource& source, const ProfileRequest& request) {
   ShellRun run{.names = request.names,
-               .folders = {},
+               .folders = folders_of(source, request.caller),
                .caller = request.caller,
                .force = request.force,
                .application = request.application};
-  if (const auto own = own_folder(request.caller)) run.folders.push_back(*own);
-  run.folders.insert(run.folders.end(), source.folders.begin(), source.folders.end());
   std::optional<Copies> copies;
   if (source.client != nullptr) {
     Copies made = TRY(Copies::make(*source.client));

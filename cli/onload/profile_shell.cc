@@ -237,15 +237,13 @@ Result<ShellResult> changes(const ShellRun& run, const std::string& dump, std::s
 }  // namespace
 
 Result<ShellResult> run_profiles(const ShellRun& run) {
-  Result<Pipe> result_pipe = make_pipe();
-  Result<Pipe> output_pipe = make_pipe();
-  if (!result_pipe) return Failure(result_pipe.error());
-  if (!output_pipe) return Failure(output_pipe.error());
-  const pid_t pid = TRY(spawn(run, *result_pipe, *output_pipe));
-  result_pipe->in = UniqueFd();
-  output_pipe->in = UniqueFd();
-  Reader result(std::move(result_pipe->out), kResultLimit);
-  Reader output(std::move(output_pipe->out), kOutputLimit);
+  Pipe result_pipe = TRY(make_pipe());
+  Pipe output_pipe = TRY(make_pipe());
+  const pid_t pid = TRY(spawn(run, result_pipe, output_pipe));
+  result_pipe.in = UniqueFd();
+  output_pipe.in = UniqueFd();
+  Reader result(std::move(result_pipe.out), kResultLimit);
+  Reader output(std::move(output_pipe.out), kOutputLimit);
   std::string problem = read_both(result, output, run.deadline);
   // Kill remaining descendants: a background process could hold the application's output open forever.
   ::kill(-pid, SIGKILL);
