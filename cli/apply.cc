@@ -61,13 +61,14 @@ Outcome<std::vector<Planned>> plan(const Apply& wanted) {
   return planned;
 }
 
-// The ids of the set that no document names.
-std::vector<std::string> outdated(const Known& known, const std::vector<Planned>& planned, const std::string& set) {
+// The ids of the set that no document names, if these are to be deleted.
+std::vector<std::string> to_prune(const Known& known, const std::vector<Planned>& planned, const Apply& wanted) {
   std::vector<std::string> ids;
+  if (!wanted.prune) return ids;
   for (const auto& [id, workload] : known) {
     const bool is_named =
         std::ranges::any_of(planned, [&known_id = id](const Planned& each) { return each.document.id == known_id; });
-    if (!is_named && text_or_nothing(part(workload, "labels"), kSetLabel) == set) ids.push_back(id);
+    if (!is_named && text_or_nothing(part(workload, "labels"), kSetLabel) == wanted.set) ids.push_back(id);
   }
   return ids;
 }
@@ -114,7 +115,7 @@ Outcome<> apply(const Client& client, const Apply& wanted) {
   const Known known = TRY(known_workloads(client));
   int exit = kDone;
   // First, because it frees resources.
-  for (const std::string& id : wanted.prune ? outdated(known, planned, wanted.set) : std::vector<std::string>()) {
+  for (const std::string& id : to_prune(known, planned, wanted)) {
     if (!wanted.is_dry) TRY(body_of(client.remove("/v1/workloads/" + encoded(id))));
     print_line(id, wanted.is_dry ? "would be deleted" : "deleted");
   }
@@ -140,7 +141,7 @@ Outcome<> show_differences(const Client& client, const Apply& wanted) {
     for (const std::string& change : *changes) print(each.document.id + " " + change + "\n");
     has_changes |= !changes->empty();
   }
-  for (const std::string& id : wanted.prune ? outdated(known, planned, wanted.set) : std::vector<std::string>()) {
+  for (const std::string& id : to_prune(known, planned, wanted)) {
     print_line(id, "would be deleted");
     has_changes = true;
   }
