@@ -14,6 +14,7 @@ import threading
 
 import pytest
 
+from frequencies import window
 from harness import Node, refusal, wait_for
 from masks import cpus_of
 
@@ -101,10 +102,6 @@ class HotplugNode(Node):
         """A value that grows with each look that changed something."""
         return self.journal().count("CPUS_CHANGED")
 
-    def window(self, cpu):
-        freq = self.sim.freq()[str(cpu)]
-        return {key: freq[key] for key in ("min", "max")}
-
 
 @pytest.fixture
 def node():
@@ -114,13 +111,13 @@ def node():
 
 def test_a_returning_cpu_gets_class_and_frequency_window_with_its_event(node):
     made = node.call("POST", "/v1/workloads", BOTH)
-    granted = node.window(5)
+    granted = window(node, 5)
     assert granted != DEFAULT_CPUFREQ
     node.set(5, "offline")
     wait_for(lambda: 5 not in node.online(), "the event that CPU 5 went")
     node.set(5, "online")
     wait_for(lambda: cpus_of(node.plain()[made["cos_name"]][1]) == {4, 5}, "the class of CPU 5")
-    wait_for(lambda: node.window(5) == granted, "the window of CPU 5")
+    wait_for(lambda: window(node, 5) == granted, "the window of CPU 5")
     wait_for(lambda: 5 in node.online(), "the state to say so")
     assert node.list()[0]["status"] == "Successful" and node.health()["drift_repairs"] == 0
 

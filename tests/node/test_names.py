@@ -5,7 +5,6 @@ import http.client
 import json
 import re
 import socket
-import sqlite3
 
 import pytest
 
@@ -34,21 +33,20 @@ def refused(node, method, path, body, headers=None):
     return answer[0], json.loads(answer[1])
 
 
-def rows(node):
-    with sqlite3.connect(f"file:{node.state}/nrd.db?mode=ro", uri=True) as db:
-        return db.execute("SELECT revision FROM node").fetchone()[0]
+def revision(node):
+    return node.rows("SELECT revision FROM node")
 
 
 def test_put_creates_replaces_and_repeats(node):
     status, text = put(node, {**CACHE, "name": "feed-a", "labels": {"team": "trading"}})
     made = json.loads(text)
     assert status == 201 and made["id"] == "feed" and made["granted_ways"]["0"]["ways"] == 2
-    written = rows(node)
+    written = revision(node)
     status, text = put(node, {**CACHE, "name": "feed-a", "labels": {"team": "trading"}})
     assert status == 200 and json.loads(text) == made
-    assert rows(node) == written, "the same request wrote to the store"
+    assert revision(node) == written, "the same request wrote to the store"
     status, text = put(node, made)  # an answer sent back
-    assert status == 200 and json.loads(text) == made and rows(node) == written
+    assert status == 200 and json.loads(text) == made and revision(node) == written
     status, text = put(node, {"core_ids": ["4"], "cache": {"max": 3, "min": 3}})
     changed = json.loads(text)
     assert status == 200 and changed["granted_ways"]["0"]["ways"] == 3 and changed["core_ids"] == ["4"]
