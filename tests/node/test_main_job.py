@@ -90,18 +90,17 @@ def test_a_patch_of_cpus_moves_the_workload(node):
 
 
 @pytest.mark.parametrize("slash", ["", "/"])
-def test_each_path_is_served_with_and_without_a_slash_at_its_end(slash):
-    with Node() as node:
-        status, text, headers = node.request("POST", "/v1/workloads" + slash,
-                                             {"core_ids": ["4"], "cache": {"max": 2, "min": 2}})
-        assert status == 201 and headers["Location"] == "/v1/workloads/1"
-        created = json.loads(text)
-        assert node.call("GET", "/v1/workloads" + slash) == [created]
-        assert node.call("GET", "/v1/workloads/1" + slash) == created
-        assert node.call("PATCH", "/v1/workloads/1" + slash, {"cache": {"max": 3, "min": 3}})["cache"]["max"] == 3
-        assert node.request("DELETE", "/v1/workloads/1" + slash)[:2] == (200, "")
-        assert node.request("DELETE", "/v1/workloads/1" + slash)[0] == 404
-        assert node.call("GET", "/v1/workloads" + slash) == []
+def test_each_path_is_served_with_and_without_a_slash_at_its_end(node, slash):
+    status, text, headers = node.request("POST", "/v1/workloads" + slash, {"core_ids": ["4"], "cache": {"max": 2, "min": 2}})
+    created = json.loads(text)
+    path = "/v1/workloads/" + created["id"]
+    assert status == 201 and headers["Location"] == path
+    assert node.call("GET", "/v1/workloads" + slash) == [created]
+    assert node.call("GET", path + slash) == created
+    assert node.call("PATCH", path + slash, {"cache": {"max": 3, "min": 3}})["cache"]["max"] == 3
+    assert node.request("DELETE", path + slash)[:2] == (200, "")
+    assert node.request("DELETE", path + slash)[0] == 404
+    assert node.call("GET", "/v1/workloads" + slash) == []
 
 
 def test_best_effort_shrinks_for_new_workloads_and_grows_back():
