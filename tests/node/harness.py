@@ -183,6 +183,12 @@ class Node:
             return file.read()
         return ""
 
+    said_before = 0
+
+    def said(self):
+        """The journal since the present test began (shared_node.py)."""
+        return self.journal()[self.said_before:]
+
     def kill9(self):
         if self.daemon and self.daemon.poll() is None:
             self.daemon.kill()

@@ -19,17 +19,16 @@ def emptied(node):
     """It runs before each test, and has no workload after it."""
     if node.daemon is None or node.daemon.poll() is not None:
         node.start()  # the test before it has failed
-    before = len(node.journal())
+    node.said_before = len(node.journal())
     yield node
-    said = node.journal()[before:]
-    print(said)
+    print(node.said())
     for workload in node.list():
         try:
             node.delete(workload["id"])
         except Refused as refused:
             assert refused.status == 404, refused  # gone with its owner
     node.assert_consistent(set())
-    assert BUGS.findall(said) == []
+    assert BUGS.findall(node.said()) == []
 
 
 @pytest.fixture

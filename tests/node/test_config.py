@@ -20,12 +20,6 @@ POLICY = "[default.gold.cache]\nmax = {0}\nmin = {0}\n"
 class Configured(Node):
     """A node whose files a test changes."""
 
-    said_before = 0
-
-    def said(self):
-        """The journal of this test."""
-        return self.journal()[self.said_before:]
-
     def write(self, text, name=None):
         """nrd.toml, or a file of nrd.toml.d."""
         path = self.config
@@ -64,7 +58,6 @@ def shared():
 
 @pytest.fixture
 def node(shared):
-    shared.said_before = len(shared.journal())
     yield from emptied(shared)
     shared.forget()
 

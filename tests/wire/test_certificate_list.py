@@ -133,7 +133,7 @@ def test_a_file_that_grants_nothing_is_reported_and_revokes_its_certificates(ser
     reload(service)
     assert code(service, service.user) == 200
     assert code(service, service.admin) == 401
-    said = service.journal()
+    said = service.said()
     for bad, why in (("foreign", "must be owned by root"), ("writable", "must not be writable by group or others"),
                      ("link", "is a symbolic link"), ("rubbish", "not certificates in PEM form"),
                      ("pipe", "not a regular file")):

@@ -59,8 +59,8 @@ def test_only_administrators_see_and_reload_the_configuration(service):
         assert code(service.tls(service.admin), method, path) == 200
         assert code(service.tls(service.user), method, path) == 403
         assert code(service.unix(), method, path) == 200
-    wait_for(lambda: "AUDIT_CHANGE: Alice" in service.journal(), "the audit line")
-    assert "POST /v1/config/reload: 200" in service.journal() and "POST /v1/config/reload: 403" in service.journal()
+    wait_for(lambda: "AUDIT_CHANGE: Alice" in service.said(), "the audit line")
+    assert "POST /v1/config/reload: 200" in service.said() and "POST /v1/config/reload: 403" in service.said()
 
 
 def test_roles_of_subjects_change_for_open_connections(service):
