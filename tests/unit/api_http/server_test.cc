@@ -1,12 +1,8 @@
 // The server on a real socket, with a client that sends and receives raw bytes.
 #include "api/http/server.h"
 
-#include <arpa/inet.h>
 #include <doctest/doctest.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -25,7 +21,7 @@
 
 #include "api/http/limits.h"
 #include "api/http/request_reader.h"
-#include "base/unique_fd.h"
+#include "tests/wire/tcp_client.h"
 
 namespace nrd::server_test {
 
@@ -60,23 +56,9 @@ struct Heard {
   bool has(const std::string& line) const { return head.find("\r\n" + line + "\r\n") != std::string::npos; }
 };
 
-class HttpClient {
+class HttpClient : public wire::TcpClient {
  public:
-  explicit HttpClient(uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_port = htons(port);
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    REQUIRE(::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0);
-  }
-
-  void say(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (sent <= 0) return;  // closed by the other side, as capture() will find
-      bytes.remove_prefix(static_cast<size_t>(sent));
-    }
-  }
+  explicit HttpClient(uint16_t port) : TcpClient(port) { REQUIRE(is_open()); }
 
   // One answer; nullopt if the connection ends instead.
   std::optional<Heard> capture() {
@@ -97,7 +79,6 @@ class HttpClient {
     return heard;
   }
 
-  void say_no_more() { ::shutdown(socket_.get(), SHUT_WR); }
   bool is_closed() { return input_.empty() && !read_more(); }
 
   // All that comes until the connection ends.
@@ -116,15 +97,13 @@ class HttpClient {
 
  private:
   bool read_more() {
-    pollfd wait{socket_.get(), POLLIN, 0};
+    pollfd wait{fd(), POLLIN, 0};
     REQUIRE(::poll(&wait, 1, 10'000) == 1);
-    char buffer[65536];
-    const ssize_t got = ::recv(socket_.get(), buffer, sizeof buffer, 0);
-    if (got > 0) input_.append(buffer, static_cast<size_t>(got));
-    return got > 0;
+    const std::string bytes = hear(0);
+    input_ += bytes;
+    return !bytes.empty();
   }
 
-  UniqueFd socket_;
   std::string input_;
 };
 
