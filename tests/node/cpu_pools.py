@@ -2,6 +2,11 @@
 
 import os
 
+import pytest
+
+from harness import Node
+from shared_node import emptied
+
 POOLS = """
 [drift]
 interval_seconds = 1
@@ -23,6 +28,19 @@ name = "common"
 cpus = "8-9"
 kind = "shared"
 """
+
+
+@pytest.fixture(scope="module")
+def large_node():
+    with Node(LARGE) as node:
+        yield node
+
+
+@pytest.fixture
+def large(large_node):
+    """One node with LARGE for all tests of a module. After each it has no workload, and these pools."""
+    yield from emptied(large_node)
+    reload(large_node, LARGE)
 
 
 def post(node, workload):

@@ -5,18 +5,12 @@ import json
 import pytest
 
 from cpu_host import FEED, PATHS, POOLS, ask, host  # noqa: F401
-from cpu_pools import LARGE, patch, post
+from cpu_pools import LARGE, large, large_node, patch, post  # noqa: F401
 from harness import Node, wait_for
 from masks import cpus_of
 from nrdctl import start_run
 
 NODES = ("2-7", "10-15")  # of pool fast, by NUMA node
-
-
-@pytest.fixture
-def large():
-    with Node(LARGE) as node:
-        yield node
 
 
 def fast(count, **more):

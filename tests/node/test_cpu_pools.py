@@ -11,28 +11,16 @@ import subprocess
 
 import pytest
 
-from cpu_pools import LARGE, POOLS, patch, post, put
+from cpu_pools import LARGE, POOLS, large, large_node, patch, post, put  # noqa: F401
 from harness import DRIFT, Node, refusal, wait_for
 from masks import cpus_of
 from nrdctl import comm_of, nrdctl, run, start_run
-from shared_node import emptied
 
 
 @pytest.fixture
 def node():
     with Node(POOLS, sockets=1, cpus=2) as node:
         yield node
-
-
-@pytest.fixture(scope="module")
-def shared():
-    with Node(LARGE) as node:
-        yield node
-
-
-@pytest.fixture
-def large(shared):
-    yield from emptied(shared)
 
 
 def allowed(pid):

@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from harness import DEADLINE, Node, Refused
+from harness import DEADLINE, Node, Refused, wait_for
+from shared_node import node  # noqa: F401
 
 CONFIG = """
 [drift]
@@ -30,8 +31,8 @@ default_pool = "common"
 """
 
 
-@pytest.fixture
-def node():
+@pytest.fixture(scope="module")
+def shared():
     with Node(CONFIG) as node:
         yield node
 
@@ -72,6 +73,8 @@ def test_a_long_poll_of_the_node_ends_when_the_capacity_changes_and_not_before(n
     assert answers[1] == answers[0] and time.monotonic() - begun >= 1
     with pytest.raises(Refused, match="requires since"):
         node.call("GET", "/v1/node?wait=1")
+    node.sim.control("online 6")
+    wait_for(lambda: node.call("GET", "/v1/node")["cpus"]["online"] == "0-15", "the CPU to be known again")
 
 
 def test_the_revision_of_the_capacity_grows_over_a_restart(node):
