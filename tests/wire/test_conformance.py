@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from harness import NRDCTL
+from nrdctl import run_nrdctl
 from fixtures import Service, ask, routes
 
 BODY = {"core_ids": ["4-7"], "cache": {"max": 2, "min": 2}}
@@ -184,13 +184,13 @@ def test_requests_of_gos_http_client_are_accepted(service):
 
 
 def test_nrdctl_by_the_socket_and_by_tls(service):
-    by_socket = subprocess.run([NRDCTL, "--socket", service.socket, "--json", "node"], capture_output=True, text=True)
-    by_tls = subprocess.run([NRDCTL, "--url", f"https://localhost:{service.tls_port}", "--cacert", service.authority.path, "--cert",
-                             service.user, "--key", service.user, "--json", "node"], capture_output=True, text=True)
+    as_user = ["--url", f"https://localhost:{service.tls_port}", "--cacert", service.authority.path, "--cert", service.user,
+               "--key", service.user]
+    by_socket = run_nrdctl("--socket", service.socket, "--json", "node")
+    by_tls = run_nrdctl(*as_user, "--json", "node")
     assert by_socket.returncode == by_tls.returncode == 0, (by_socket, by_tls)
     assert json.loads(by_socket.stdout)["caches"] == json.loads(by_tls.stdout)["caches"]
-    refused = subprocess.run([NRDCTL, "--url", f"https://localhost:{service.tls_port}", "--cacert", service.authority.path, "--cert",
-                              service.user, "--key", service.user, "workload", "create", "--cpus", "1", "--ways", "1"], capture_output=True, text=True)
+    refused = run_nrdctl(*as_user, "workload", "create", "--cpus", "1", "--ways", "1")
     assert refused.returncode == 77 and "read-only access" in refused.stderr
 
 
@@ -198,7 +198,7 @@ def test_nrdctl_tls_init_is_all_that_a_daemon_needs():
     """Certificates as the command makes them, RSA keys for clients among them: some clients take no others."""
     with Service() as service:
         folder = os.path.join(service.pki, "made")
-        done = subprocess.run([NRDCTL, "tls", "init", "--dir", folder], capture_output=True, text=True)
+        done = run_nrdctl("tls", "init", "--dir", folder)
         assert done.returncode == 0, done
         service.terminate()
         with open(service.config, "a") as config:

@@ -16,6 +16,7 @@ import time
 import pytest
 
 from harness import NRDCTL, wait_for
+from nrdctl import run_nrdctl
 from rmd_layout import Layout
 from fixtures import Accounts, Service, ask, basic, shadowed
 
@@ -211,8 +212,8 @@ def test_users_of_rmd_log_in_with_imported_accounts():
 # nrdctl
 
 def nrdctl(service, *flags, **options):
-    return subprocess.run([os.path.abspath(NRDCTL), "--url", f"https://127.0.0.1:{service.tls_port}", "--cacert", service.authority.path, *flags,
-                           "workload", "list"], text=True, capture_output=True, timeout=60, **options)
+    return run_nrdctl("--url", f"https://127.0.0.1:{service.tls_port}", "--cacert", service.authority.path, *flags, "workload", "list",
+                      **options)
 
 
 @pytest.fixture
@@ -257,8 +258,7 @@ def test_nrdctl_asks_at_the_terminal_without_an_echo(service):
 
 
 def test_nrdctl_refuses_passwords_over_plain_http_beside_a_certificate_and_without_terminal(service):
-    plain = subprocess.run([NRDCTL, "--url", f"http://127.0.0.1:{service.port}", "--user", "alice", "workload", "list"],
-                           text=True, capture_output=True)
+    plain = run_nrdctl("--url", f"http://127.0.0.1:{service.port}", "--user", "alice", "workload", "list")
     assert plain.returncode != 0 and "https" in plain.stderr
     both = nrdctl(service, "--cert", service.admin, "--user", "alice", "--password-fd", "0", input="x")
     assert both.returncode != 0 and "--cert" in both.stderr
