@@ -84,6 +84,14 @@ void add_values(const Client& client, const CLI::Option& option, std::vector<std
   if (option.check_lname("for")) found.insert(found.end(), {"deleted", "successful"});
 }
 
+std::vector<std::string> commands_of(const CLI::App& level) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : level.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  return names;
+}
+
 std::vector<std::string> options_of(const CLI::App& app, const CLI::App& level) {
   std::vector<std::string> names;
   for (const CLI::App* each : {&level, &app}) {
@@ -105,9 +113,8 @@ std::vector<std::string> completions(const CLI::App& app, const Client& client, 
   } else if (last.starts_with('-')) {
     found = options_of(app, *place.level);
   } else {
-    for (const CLI::App* each : place.level->get_subcommands([](const CLI::App*) { return true; })) {
-      if (!each->get_name().starts_with('_')) found.push_back(each->get_name());
-    }
+    found = commands_of(*place.level);
+    std::erase_if(found, [](const std::string& name) { return name.starts_with('_'); });
     add_source(client, place.command, found);
   }
   std::erase_if(found, [&last](const std::string& text) { return text.empty() || !text.starts_with(last); });
@@ -142,14 +149,6 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
     if (begin < word.size() && begin < each.size() && each[begin] == word[begin]) alike.push_back(each);
   }
   return alike.empty() ? "" : "did you mean " + std::string(closest(word, alike)) + "?";
-}
-
-std::vector<std::string> commands_of(const CLI::App& level) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : level.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(command->get_name());
-  }
-  return names;
 }
 
 }  // namespace
