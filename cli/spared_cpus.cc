@@ -7,14 +7,13 @@
 #include "base/ascii.h"
 #include "base/file.h"
 #include "base/joined.h"
+#include "base/number.h"
 #include "base/split.h"
 #include "cli/printer.h"
 #include "engine/model/core_ids.h"
 
 namespace nrd::cli {
 namespace {
-
-bool is_number(const std::string& text) { return !text.empty() && text.find_first_not_of("0123456789") == text.npos; }
 
 // Its CPUs of one pool.
 CpuSet exclusive_in(const json::Value& cpu) {
@@ -65,7 +64,7 @@ std::set<std::string> cgroups_of(const json::Value& workload) {
   std::set<std::string> cgroups;
   if (const std::string own = text_or_nothing(workload, "cgroup"); !own.empty()) cgroups.insert(own);
   for (const std::string& process : processes_of(workload)) {
-    if (!is_number(process)) continue;
+    if (!parse_number<uint32_t>(process)) continue;
     const auto text = read_file("/proc/" + process + "/cgroup");
     if (!text || !*text) continue;
     if (const std::string cgroup = cgroup_in(**text); !cgroup.empty()) cgroups.insert(cgroup);

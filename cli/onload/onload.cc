@@ -9,6 +9,7 @@
 #include "base/control.h"
 #include "base/joined.h"
 #include "base/json/object.h"
+#include "base/number.h"
 #include "base/split.h"
 #include "cli/answer.h"
 #include "cli/onload/steps.h"
@@ -214,9 +215,7 @@ Outcome<> undrain_onload(const Client& client, Output output, const OnloadArgume
 
 Outcome<> cancel_onload(const Client& client, Output output, const OnloadArguments& a) {
   const std::string& id = a.operation;
-  if (id.find_first_not_of("0123456789") != std::string::npos) {
-    return stop(kUsage, id + " is not an operation number");
-  }
+  if (!parse_number<uint64_t>(id)) return stop(kUsage, "\"" + id + "\" is not an operation number");
   const std::string body = TRY(body_of(client.post("/v1/onload/operations/" + id + "/cancel", "{}")));
   output.json ? print_json(body) : print("operation " + id + " is being rolled back\n");
   return {};
