@@ -9,8 +9,6 @@
 
 namespace nrd::onload::conditions_test {
 
-using namespace nrd::onload::testing;
-
 namespace {
 
 const Time kNow{std::chrono::milliseconds(5000)};

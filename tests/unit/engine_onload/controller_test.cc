@@ -19,7 +19,6 @@
 namespace nrd::onload::controller_test {
 
 using namespace nrd::testing;
-using namespace nrd::onload::testing;
 
 namespace {
 

@@ -13,7 +13,7 @@
 #include "engine/onload/interface_spec.h"
 #include "engine/onload/operation_runner.h"
 
-namespace nrd::onload::testing {
+namespace nrd::onload {
 
 // Modules of release `number`, as those of 8.1 and later: sfc_char needs sfc_resource, onload needs both.
 inline Target a_release(const std::string& name, Sfc sfc = Sfc::External) {
@@ -214,4 +214,4 @@ class FakeNode final : public Host {
   }
 };
 
-}  // namespace nrd::onload::testing
+}  // namespace nrd::onload

@@ -8,8 +8,6 @@
 
 namespace nrd::onload::next_step_test {
 
-using namespace nrd::onload::testing;
-
 namespace {
 
 using Names = std::vector<std::string>;

@@ -9,8 +9,6 @@
 
 namespace nrd::onload::operation_runner_test {
 
-using namespace nrd::onload::testing;
-
 namespace {
 
 using Names = std::vector<std::string>;
