@@ -335,14 +335,16 @@ Outcome<> show_cpus(const Client& client, Output output) {
 }
 
 Outcome<> show_cpu_pool(const Client& client, Output output, const std::string& name) {
-  print(draw_pool(TRY(value_to_draw(client.get("/v1/cpus/pools/" + encoded(name)), output))));
+  const json::Value pool = TRY(value_to_draw(client.get("/v1/cpus/pools/" + encoded(name)), output));
+  print(draw_pool(pool));
   return {};
 }
 
 Outcome<> check_cpu_pools(const Client& client, Output output, const std::string& name) {
   const auto path_of = [](const std::string& pool) { return "/v1/cpus/pools/" + encoded(pool) + "/check"; };
   if (!name.empty()) {
-    print(draw_check(TRY(value_to_draw(client.get(path_of(name)), output))));
+    const json::Value check = TRY(value_to_draw(client.get(path_of(name)), output));
+    print(draw_check(check));
     return {};
   }
   const json::Value pools = TRY(value_of(client.get("/v1/cpus/pools")));
@@ -352,7 +354,8 @@ Outcome<> check_cpu_pools(const Client& client, Output output, const std::string
     if (output.json) {
       all += (all.empty() ? "" : ",") + check;
     } else {
-      print(draw_check(TRY(parsed(check))));
+      const json::Value drawn = TRY(parsed(check));
+      print(draw_check(drawn));
     }
   }
   if (output.json) print_json("[" + all + "]");
