@@ -4,6 +4,8 @@ import subprocess
 
 import pytest
 
+from fixtures import Service
+
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory):
@@ -14,3 +16,10 @@ def certificate(tmp_path_factory):
                     "-subj", "/CN=node", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "1",
                     "-out", files[0], "-keyout", files[1]], check=True, capture_output=True)
     return files
+
+
+@pytest.fixture(scope="module")
+def shared():
+    """One service for all tests of a module."""
+    with Service() as service:
+        yield service

@@ -90,7 +90,7 @@ def test_matrix_of_listed_certificates(service, lists):
 
 def test_removal_from_the_allowlist_affects_open_connections(service, lists):
     file = put(service.admin, lists.admin)
-    wait_for(lambda: code(service, service.admin) == 200, "the look at the folder, which nobody asked for")
+    wait_for(lambda: code(service, service.admin) == 200, "nrd to read the folder without a request")
     with contextlib.closing(service.tls(service.admin)) as connection:
         def answers():
             connection.request("GET", "/v1/node")

@@ -33,12 +33,6 @@ def reload(service):
     return status, json.loads(text)
 
 
-@pytest.fixture(scope="module")
-def shared():
-    with Service() as service:
-        yield service
-
-
 @pytest.fixture
 def service(shared):
     """After each test it has the files of the start again."""

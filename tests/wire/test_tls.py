@@ -13,13 +13,7 @@ import pytest
 
 from harness import NRD, replace, wait_for
 from shared_node import emptied
-from fixtures import CLIENT, DAY, NOW, SERVER, Authority, Service, ask, name
-
-
-@pytest.fixture(scope="module")
-def shared():
-    with Service() as service:
-        yield service
+from fixtures import CLIENT, DAY, NOW, SERVER, Authority, ask, name
 
 
 @pytest.fixture
