@@ -68,9 +68,9 @@ std::string program_of(std::string exe) {
 }
 
 Result<std::vector<pid_t>> read_server_pids(const std::string& root) {
-  return TRY(read_parsed(root + "/proc/driver/onload/cp_server_pids", kFileLimit,
-                         "Onload's list of control plane servers", parse_pids))
-      .value_or(std::vector<pid_t>{});
+  const std::optional<std::vector<pid_t>> pids = TRY(read_parsed(
+      root + "/proc/driver/onload/cp_server_pids", kFileLimit, "Onload's list of control plane servers", parse_pids));
+  return pids.value_or(std::vector<pid_t>{});
 }
 
 Result<std::vector<ControlPlaneServer>> read_servers(const std::string& root) {
