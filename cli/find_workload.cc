@@ -11,7 +11,7 @@ std::string encoded(const std::string& id) {
   std::string path;
   for (const char c : id) {
     const auto byte = static_cast<unsigned char>(c);
-    const bool is_plain = is_alphanumeric(c) || std::string_view("-_.~:@+").find(c) != std::string_view::npos;
+    const bool is_plain = is_made_of({&c, 1}, "-_.~:@+");
     path += is_plain ? std::string(1, c) : std::string{'%', kHex[byte >> 4], kHex[byte & 0xf]};
   }
   return path;

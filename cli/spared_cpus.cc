@@ -44,7 +44,7 @@ CpuSet isolated_by_kernel(const std::string& file) {
 std::string expression_of(const std::string& cgroup) {
   std::string text = ":";
   for (const char c : cgroup) {
-    const bool is_plain = is_alphanumeric(c) || std::string_view("/_-:@,").find(c) != std::string_view::npos;
+    const bool is_plain = is_made_of({&c, 1}, "/_-:@,");
     text += (is_plain ? "" : "\\") + std::string(1, c);
   }
   return text + "(?![^/,])";

@@ -25,8 +25,6 @@ Failure unsupported(const std::string& key, std::string message) {
   return fail_at(ErrorCode::Unsupported, key.empty() ? "/pstate" : "/pstate/" + key, std::move(message));
 }
 
-std::string of_cpu(CpuId cpu) { return "CPU " + std::to_string(cpu.value); }
-
 bool is_ratio(const FrequencyRequest& request) { return request.unit == FrequencyRequest::Unit::Ratio; }
 
 // In the client's unit.
@@ -71,7 +69,7 @@ Result<KHz> checked_bound(const char* bound, uint32_t value, const FrequencyRequ
     return on_step(cpu, KHz{static_cast<uint32_t>(khz)});
   }
   return refuse(key_of(bound, request),
-                of_cpu(id) + " does not support this frequency" + (limit < cpu.max ? " while turbo is off" : ""),
+                text_of(id) + " does not support this frequency" + (limit < cpu.max ? " while turbo is off" : ""),
                 text_of(rounded_up(cpu.min), request) + " to " + text_of(highest_asked(cpu, limit), request));
 }
 
@@ -101,11 +99,11 @@ Result<Window> asked_window(const FrequencyRequest& request, CpuId id, const pst
 Result<Window> window_of(const FrequencyRequest& request, CpuId id, const pstate::Cpu& cpu, Window before, KHz limit) {
   Result<Window> window = asked_window(request, id, cpu, before, limit);
   if (!window || request.turbo) return window;
-  if (!cpu.base) return unsupported("turbo", of_cpu(id) + " does not report its base frequency");
+  if (!cpu.base) return unsupported("turbo", text_of(id) + " does not report its base frequency");
   if ((request.min || request.max) && window->min > *cpu.base) {
     return refuse(
         "turbo",
-        "false, but " + key_of(request.min ? "min" : "max", request) + " is above the base frequency of " + of_cpu(id),
+        "false, but " + key_of(request.min ? "min" : "max", request) + " is above the base frequency of " + text_of(id),
         "at most " + text_of(*cpu.base, request));
   }
   window->max = std::min(window->max, on_step(cpu, *cpu.base));
@@ -117,8 +115,8 @@ Result<Window> window_of(const FrequencyRequest& request, CpuId id, const pstate
 Result<void> check_choice(const std::string& key, const std::string& wanted, const std::vector<std::string>& offered,
                           CpuId cpu) {
   if (wanted.empty() || std::ranges::find(offered, wanted) != offered.end()) return {};
-  if (offered.empty()) return unsupported(key, of_cpu(cpu) + " does not support this setting");
-  return refuse(key, of_cpu(cpu) + " does not know \"" + wanted + "\"", joined(offered, ", "));
+  if (offered.empty()) return unsupported(key, text_of(cpu) + " does not support this setting");
+  return refuse(key, text_of(cpu) + " does not know \"" + wanted + "\"", joined(offered, ", "));
 }
 
 // The kernel accepts one preference only under the governor "performance".
@@ -127,7 +125,7 @@ Result<void> check_preference(const FrequencyRequest& request, CpuId id, const p
   const std::string& governor = request.governor.empty() ? before.governor : request.governor;
   if (request.epp.empty() || request.epp == kPerformance) return {};
   if (governor == kPerformance) {
-    return refuse("epp", "under the governor \"performance\" of " + of_cpu(id) + " no other preference can be set",
+    return refuse("epp", "under the governor \"performance\" of " + text_of(id) + " no other preference can be set",
                   "\"performance\", or another governor");
   }
   // Some drivers list no other preference under that governor; reading back decides then.
@@ -143,7 +141,7 @@ bool keeps_threshold_only(const FrequencyRequest& request) {
 Result<void> check_way(const pstate::Cpu& cpu, CpuId id, const Window& window, bool is_adaptive) {
   if (takes_window(cpu.way) || window.min == window.max || is_adaptive) return {};
   return unsupported(
-      "", of_cpu(id) + " has neither a cpufreq driver nor HWP and supports a single ratio only, not a window");
+      "", text_of(id) + " has neither a cpufreq driver nor HWP and supports a single ratio only, not a window");
 }
 
 // What monitoring requires besides a window.
@@ -163,7 +161,7 @@ Result<void> check_domain(const NodeState& state, const Workload& workload, CpuI
   if (others.empty()) return {};
   if (spec.frequency->shared_domain == FrequencyRequest::SharedDomain::Refuse) {
     return refuse("",
-                  of_cpu(id) + " shares its frequency with CPU " + others.to_string() + ", which is not in core_ids",
+                  text_of(id) + " shares its frequency with CPU " + others.to_string() + ", which is not in core_ids",
                   "core_ids with all of " + domain.to_string() + ", or \"shared_domain\": \"allow\"");
   }
   for (const auto& [other_id, other] : state.workloads) {
@@ -173,8 +171,8 @@ Result<void> check_domain(const NodeState& state, const Workload& workload, CpuI
       const bool is_adaptive = spec.frequency->threshold || other.spec.frequency->threshold;
       if (!others.contains(cpu) || (granted == wanted && !is_adaptive)) continue;
       return refuse("",
-                    of_cpu(id) + " shares its frequency with CPU " + std::to_string(cpu.value) +
-                        ", for which workload " + id_text(other) + " requests a different frequency",
+                    text_of(id) + " shares its frequency with " + text_of(cpu) + ", for which workload " +
+                        id_text(other) + " requests a different frequency",
                     "the same request as that workload");
     }
   }
@@ -194,7 +192,7 @@ Result<std::map<CpuId, pstate::FrequencySetting>> plan_frequencies(const NodeSta
     if (!found) {
       if (keeps_threshold_only(request)) continue;
       const auto& missing = state.facts.pstate.missing;
-      return unsupported("", "the frequency of " + of_cpu(id) + " cannot be set here" +
+      return unsupported("", "the frequency of " + text_of(id) + " cannot be set here" +
                                  (missing.empty() ? std::string() : ": " + missing.front()));
     }
     const pstate::Cpu& cpu = *found;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/control.h"
 #include "hw/onload/profiles/variable.h"
 
 namespace nrd::profiles {
@@ -11,9 +12,8 @@ Parsed<void> check_whole(std::string_view text, const std::string& file) {
   if (text.size() > kTextLimit) return wrong({file, 1}, "larger than 64 KiB");
   Place place{file, 1};
   for (const char c : text) {
-    const bool is_control = static_cast<unsigned char>(c) < ' ' || c == '\x7f';
     if (c == '\r') return wrong(place, "carriage return; lines must end with a line feed only");
-    if (is_control && c != '\t' && c != '\n') return wrong(place, "control character");
+    if (is_control(c) && c != '\t' && c != '\n') return wrong(place, "control character");
     if (place.line > kLinesLimit) return wrong(place, "more than 2000 lines");
     if (c == '\n') ++place.line;
   }
