@@ -37,10 +37,13 @@ func runNode(ctx context.Context, arguments []string) error {
 const (
 	defaultBase      = "nokia.k8s.io"
 	defaultResources = "ways,onload,pools"
+	// defaultSocket has a folder of its own, because deploy/ mounts the folder: beside the administrators' socket, root in
+	// the container would be an administrator of nrd.
+	defaultSocket = "/run/nrd/kubernetes/nrd.sock"
 )
 
 func nodeSockets(flags *flag.FlagSet, nrd, nri, kubelet *string) {
-	flags.StringVar(nrd, "nrd-socket", "/run/nrd/kubernetes.sock", "`SOCKET` of nrd for this client")
+	flags.StringVar(nrd, "nrd-socket", defaultSocket, "`SOCKET` of nrd for this client")
 	flags.StringVar(nri, "nri-socket", "/var/run/nri/nri.sock", "`SOCKET` of the container runtime's NRI")
 	flags.StringVar(kubelet, "kubelet-dir", "/var/lib/kubelet", "`FOLDER` of kubelet")
 }

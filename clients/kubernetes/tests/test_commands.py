@@ -7,7 +7,7 @@ from test_ways import WAYS
 
 
 def check(worker, *options):
-    words = ["--nrd-socket", f"{worker.folder}/kubernetes.sock", "--nri-socket", f"{worker.folder}/nri/nri.sock", *options]
+    words = ["--nrd-socket", worker.socket_of_client, "--nri-socket", f"{worker.folder}/nri/nri.sock", *options]
     return subprocess.run([NRD_KUBE, "check", *words], capture_output=True, text=True, check=False)
 
 

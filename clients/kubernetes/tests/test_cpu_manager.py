@@ -39,7 +39,7 @@ def restart_client(worker):
     """Its first comparison deletes a grant without a container before it looks at CPUs."""
     worker.client.kill9()
     stray = {"cgroup": "/stray", "owner": {"cgroup": True, "within_seconds": 300}, "cpu": {"pool": "common", "enforce": "runtime"}}
-    status, text = worker.place.request(f"{worker.folder}/kubernetes.sock", "PUT", "/v1/workloads/k8s.stray.main", json.dumps(stray))
+    status, text = worker.place.request(worker.socket_of_client, "PUT", "/v1/workloads/k8s.stray.main", json.dumps(stray))
     assert status < 300, text
     worker.client.start()
     wait_for(lambda: "k8s.stray.main" not in [each["id"] for each in worker.workloads()], "the comparison")

@@ -33,7 +33,7 @@ def deployed(cluster, worker, image):
     cluster.deploy("daemonset")
     cluster.kubectl("patch", "-n", "nrd-system", "daemonset", "nrd-node", "--patch", json.dumps({"spec": {"template": {"spec": {
         "hostNetwork": True, "nodeSelector": {"kubernetes.io/hostname": worker.name},
-        "volumes": [{"name": "nrd", "hostPath": {"path": worker.folder}}, {"name": "nri", "hostPath": {"path": f"{worker.folder}/nri"}}],
+        "volumes": [{"name": "nrd", "hostPath": {"path": f"{worker.folder}/kube"}}, {"name": "nri", "hostPath": {"path": f"{worker.folder}/nri"}}],
         "containers": [{"name": "node", "env": SERVER}]}}}}))
     yield worker
     cluster.undeploy("daemonset")

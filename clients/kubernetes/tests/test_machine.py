@@ -56,7 +56,7 @@ def foreign(cluster, kinds, worker):
     worker.client.kill9()
     become(worker, OTHER)
     for name, body in STRAYS.items():
-        status, text = worker.place.request(f"{worker.folder}/kubernetes.sock", "PUT", f"/v1/workloads/{name}", json.dumps(body))
+        status, text = worker.place.request(worker.socket_of_client, "PUT", f"/v1/workloads/{name}", json.dumps(body))
         assert status < 300, text
     cluster.api.delete("RmdWorkload", NAME)
     cluster.api.delete("RmdNodeState", f"rmd-node-state-{worker.name}")

@@ -27,7 +27,7 @@ ways = 5
 path = "{folder}/nrd.sock"
 admin = ["root"]
 [[server.sockets]]
-path = "{folder}/kubernetes.sock"
+path = "{folder}/kube/nrd.sock"
 origin = "kubernetes"
 allow = ["workloads", "node", "onload.read", "onload.allocations"]
 """
@@ -39,6 +39,7 @@ allow = ["workloads", "node", "onload.read", "onload.allocations"]
         self.config = config
         self.kubeconfig = f"{cluster.folder}/{name}.kubeconfig"  # of nrd-kube
         self.socket = f"{self.folder}/nrd.sock"
+        self.socket_of_client = f"{self.folder}/kube/nrd.sock"
         self.runtime = f"{self.folder}/containerd.sock"
         self.nrd = self.containerd = self.kubelet = self.client = None
 
@@ -231,7 +232,7 @@ state = "{self.folder}/run"
     # nrd-kube
 
     def make_client(self, *options, program=NRD_KUBE):
-        command = [program, "node", "--node", self.name, "--kubeconfig", self.kubeconfig, "--nrd-socket", f"{self.folder}/kubernetes.sock",
+        command = [program, "node", "--node", self.name, "--kubeconfig", self.kubeconfig, "--nrd-socket", self.socket_of_client,
                    "--nri-socket", f"{self.folder}/nri/nri.sock", "--health", "", *options]
         if not self.has_kubelet:  # not that of another worker
             command += ["--kubelet-dir", f"{self.folder}/kubelet"]
