@@ -171,10 +171,9 @@ func (c *Controller) apply(ctx context.Context, each wanted, allCPUs string) err
 	var granted nrd.Workload
 	if err == nil {
 		request.Labels = map[string]string{"namespace": each.object.GetNamespace()}
-		granted, err = c.client.Put(ctx, each.id(), request)
-	}
-	if err != nil && errors.Is(err, nrd.ErrUnreachable) {
-		return err // the next comparison tells; the status of before stays true as far as is known
+		if granted, err = c.client.Put(ctx, each.id(), request); err != nil && !nrd.IsRefusal(err) {
+			return err // the next comparison tells; grant and status of before stay as they are
+		}
 	}
 	if err != nil {
 		// What is there under this id is an earlier version of the CR, and no longer wanted.
