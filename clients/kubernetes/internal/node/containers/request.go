@@ -66,18 +66,20 @@ func (a asked) request(pools map[string]pool, base string) (nrd.Request, error) 
 }
 
 func (a asked) rdt() *nrd.RDT {
-	ways := int64(len(a.devices[devices.WaysName]))
-	if ways == 0 {
-		return nil // nrd refuses bandwidth without ways, with its own words
-	}
-	rdt := &nrd.RDT{Cache: &nrd.Cache{Max: ways, Min: ways}}
-	if a.wanted.CacheMin != nil {
-		rdt.Cache.Min = *a.wanted.CacheMin
+	var rdt nrd.RDT
+	if ways := int64(len(a.devices[devices.WaysName])); ways > 0 {
+		rdt.Cache = &nrd.Cache{Max: ways, Min: ways}
+		if a.wanted.CacheMin != nil {
+			rdt.Cache.Min = *a.wanted.CacheMin
+		}
 	}
 	if a.wanted.MBA != (nrd.MBA{}) {
-		rdt.MBA = &a.wanted.MBA
+		rdt.MBA = &a.wanted.MBA // nrd refuses it without ways, with its own words
 	}
-	return rdt
+	if rdt == (nrd.RDT{}) {
+		return nil
+	}
+	return &rdt
 }
 
 // cpus asks each pool for what kubelet chose: of an exclusive pool the ids are CPUs, of a shared one only their number

@@ -3,6 +3,7 @@ package containers
 import (
 	"testing"
 
+	"nrd.internal/kubernetes/internal/annotations"
 	"nrd.internal/kubernetes/internal/node/devices"
 	"nrd.internal/kubernetes/internal/nrd"
 )
@@ -50,6 +51,19 @@ func TestDevicesOfAllResourcesAreOneRequest(t *testing.T) {
 	given.devices = map[string][]string{"nokia.k8s.io/gone": {"1"}}
 	if _, err := given.request(pools, "nokia.k8s.io"); err == nil {
 		t.Error("a pool that is gone: want an error")
+	}
+}
+
+func TestBandwidthWithoutWaysReachesNRD(t *testing.T) {
+	pools := map[string]pool{"common": {Pool: nrd.Pool{Name: "common", Kind: "shared"}}}
+	given := asked{cgroup: "/x", devices: map[string][]string{"nokia.k8s.io/common": {"1"}}, wanted: annotations.RMD{MBA: nrd.MBA{Percentage: 50}}}
+	request, err := given.request(pools, "nokia.k8s.io")
+	if err != nil || request.RDT == nil || request.RDT.Cache != nil || request.RDT.MBA == nil || request.RDT.MBA.Percentage != 50 {
+		t.Errorf("%+v, %v, want the bandwidth alone, which nrd refuses", request.RDT, err)
+	}
+	given.wanted = annotations.RMD{}
+	if request, err = given.request(pools, "nokia.k8s.io"); err != nil || request.RDT != nil {
+		t.Errorf("%+v, %v, want nothing of RDT", request.RDT, err)
 	}
 }
 
