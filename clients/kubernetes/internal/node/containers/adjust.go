@@ -3,6 +3,7 @@ package containers
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/containerd/nri/pkg/api"
@@ -22,6 +23,7 @@ func adjustment(container *api.Container, granted nrd.Workload, asksForPools boo
 		if err := addVariables(change, granted.CPU); err != nil {
 			return nil, err
 		}
+		emptyOthers(change, container.GetEnv())
 	}
 	if len(granted.CPU) > 0 || len(granted.Ways) > 0 || granted.Onload != nil {
 		change.AddEnv("NRD_WORKLOAD", granted.ID)
@@ -88,6 +90,20 @@ func addVariables(change *api.ContainerAdjustment, grants nrd.CPUGrants) error {
 		change.AddEnv("CPU_POOLS", strings.Join(kinds, "&"))
 	}
 	return nil
+}
+
+// ofPools are the variables of containers with CPUs of pools.
+var ofPools = []string{"NRD_POOLS", "NRD_CPUS", "EXCLUSIVE_CPUS", "NRD_CPUS_SHARED", "SHARED_CPUS", "CPU_POOLS"}
+
+// emptyOthers empties those that the pod's author set and that do not apply: a container with shared CPUs alone has no
+// EXCLUSIVE_CPUS. NRI forgets a removal before it reaches the runtime.
+func emptyOthers(change *api.ContainerAdjustment, environment []string) {
+	for _, name := range ofPools {
+		isSet := slices.ContainsFunc(change.GetEnv(), func(each *api.KeyValue) bool { return each.Key == name })
+		if !isSet && variable(environment, name) != "" {
+			change.AddEnv(name, "")
+		}
+	}
 }
 
 // adjustOnload adds variables, devices and files of Onload. Without devices applications would run without Onload
