@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/containerd/nri/pkg/api"
 
 	"nrd.internal/kubernetes/internal/node/cpulist"
 	"nrd.internal/kubernetes/internal/nrd"
 )
+
+// updateDeadline of a change of one container, for which no event of the runtime waits.
+const updateDeadline = 30 * time.Second
 
 // cpusOf are those of the container's cpuset; empty: it has none of its own.
 func cpusOf(container *api.Container) string {
@@ -93,6 +97,9 @@ func (p *Plugin) update(container, cpus string) error {
 	}
 	update := &api.ContainerUpdate{ContainerId: container}
 	update.SetLinuxCPUSetCPUs(cpus)
+	// The library's call has no deadline: only the end of the connection, which is made again, ends it.
+	late := time.AfterFunc(updateDeadline, (*connection).Stop)
+	defer late.Stop()
 	_, err := (*connection).UpdateContainers([]*api.ContainerUpdate{update})
 	return err
 }

@@ -5,10 +5,12 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/containerd/nri/pkg/api"
 	"github.com/containerd/nri/pkg/stub"
 
+	"nrd.internal/kubernetes/internal/health"
 	"nrd.internal/kubernetes/internal/nrd"
 	"nrd.internal/kubernetes/internal/testservers"
 )
@@ -26,6 +28,31 @@ func (r *fakeRuntime) UpdateContainers(updates []*api.ContainerUpdate) ([]*api.C
 	}
 	return nil, r.err
 }
+
+func TestARuntimeThatDoesNotAnswerAnUpdateIsDisconnected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPlugin(nil, nil, thisMachine{}, nil, "nokia.k8s.io", true, &health.Metrics{})
+		var connection stub.Stub = silentRuntime{disconnected: make(chan struct{})}
+		p.connection.Store(&connection)
+		p.book.confined["1"] = ""
+		if err := p.move(t.Context(), map[string]string{"1": "2-3"}); !errors.Is(err, stub.ErrNoService) || p.book.confined["1"] != "" {
+			t.Errorf("%v, CPUs %q, want a failure", err, p.book.confined["1"])
+		}
+	})
+}
+
+// silentRuntime does not answer before it is disconnected.
+type silentRuntime struct {
+	stub.Stub
+	disconnected chan struct{}
+}
+
+func (r silentRuntime) UpdateContainers([]*api.ContainerUpdate) ([]*api.ContainerUpdate, error) {
+	<-r.disconnected
+	return nil, stub.ErrNoService
+}
+
+func (r silentRuntime) Stop() { close(r.disconnected) }
 
 func connectTo(p *Plugin, runtime *fakeRuntime) {
 	var connection stub.Stub = runtime
