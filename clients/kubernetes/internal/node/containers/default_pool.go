@@ -124,10 +124,8 @@ func (p *Plugin) notePause(ctx context.Context, pod *api.PodSandbox) {
 	p.Compare()
 }
 
-func (p *Plugin) forgetPause(ctx context.Context, pod *api.PodSandbox) {
-	if p.enter(ctx) != nil {
-		return
-	}
+func (p *Plugin) forgetPause(pod *api.PodSandbox) {
+	p.await()
 	defer p.leave()
 	if _, isThere := p.book.pauses[pod.Id]; isThere {
 		delete(p.book.pauses, pod.Id)

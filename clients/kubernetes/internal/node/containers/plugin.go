@@ -75,7 +75,7 @@ func (p *Plugin) Connected() bool { return p.connected.Load() }
 
 // InUse has the devices of one resource that containers have.
 func (p *Plugin) InUse(resource string) map[string]bool {
-	p.turn <- struct{}{}
+	p.await()
 	defer p.leave()
 	return p.book.inUse(resource)
 }
@@ -112,6 +112,10 @@ func (p *Plugin) enter(ctx context.Context) error {
 		return fmt.Errorf("nrd's client on this node is busy: %w", ctx.Err())
 	}
 }
+
+// await the turn, however long it takes: the end of a container that is not noted would keep its grant, which each comparison
+// would grant again. Who holds the turn has a deadline; a runtime that does not wait for it connects anew, with all containers.
+func (p *Plugin) await() { p.turn <- struct{}{} }
 
 func (p *Plugin) leave() { <-p.turn }
 
@@ -242,22 +246,18 @@ func (p *Plugin) RunPodSandbox(ctx context.Context, pod *api.PodSandbox) error {
 }
 
 // StopPodSandbox comes when it has ended.
-func (p *Plugin) StopPodSandbox(ctx context.Context, pod *api.PodSandbox) error {
-	p.forgetPause(ctx, pod)
+func (p *Plugin) StopPodSandbox(_ context.Context, pod *api.PodSandbox) error {
+	p.forgetPause(pod)
 	return nil
 }
 
 // RemovePodSandbox ends what is left of a sandbox. After a restart of the pod kubelet removes the former sandbox while
 // containers run in the newer one.
 func (p *Plugin) RemovePodSandbox(ctx context.Context, pod *api.PodSandbox) error {
-	ctx, cancel := context.WithTimeout(ctx, eventDeadline)
-	defer cancel()
-	if p.enter(ctx) != nil {
-		return nil // the comparison finds it
-	}
+	p.await()
 	left := p.book.of(pod.Id)
 	p.leave()
-	p.forgetPause(ctx, pod)
+	p.forgetPause(pod)
 	for _, container := range left {
 		p.release(ctx, container)
 	}
@@ -268,9 +268,7 @@ func (p *Plugin) RemovePodSandbox(ctx context.Context, pod *api.PodSandbox) erro
 func (p *Plugin) release(ctx context.Context, container string) {
 	ctx, cancel := context.WithTimeout(ctx, eventDeadline)
 	defer cancel()
-	if p.enter(ctx) != nil {
-		return
-	}
+	p.await()
 	defer p.leave()
 	delete(p.book.confined, container)
 	workload, ends := p.book.end(container)

@@ -1,9 +1,12 @@
 package containers
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/containerd/nri/pkg/api"
 
@@ -26,6 +29,27 @@ func TestTheEndOfAFormerSandboxKeepsTheGrantsOfTheNewerOne(t *testing.T) {
 	if started.Granted("k8s.pod.c") == nil || started.Granted("k8s.pod.d") != nil {
 		t.Error("want k8s.pod.c alone to be left")
 	}
+}
+
+func TestTheEndOfAContainerIsNotedHoweverLongTheTurnTakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := connectedPlugin(nrd.New("/nowhere"))
+		p.book.put(entryFor("pod", "1", "/1"))
+		p.book.pauses["sandbox"] = entry{identity: identity{podUID: "pod"}, container: "sandbox"}
+		p.await()
+		go func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // the runtime's
+			defer cancel()
+			_, _ = p.StopContainer(ctx, nil, &api.Container{Id: "1"})
+			_ = p.RemovePodSandbox(ctx, &api.PodSandbox{Id: "sandbox"})
+		}()
+		time.Sleep(10 * time.Second)
+		p.leave()
+		synctest.Wait()
+		if len(p.book.entries)+len(p.book.pauses) > 0 {
+			t.Errorf("%+v, %+v, want none", p.book.entries, p.book.pauses)
+		}
+	})
 }
 
 // waysContainer of pod "pod" was given one way by kubelet.
