@@ -40,6 +40,7 @@ type book struct {
 	// pauses has the pods' own containers, by the runtime's id of the pod. They are wanted while there is a default pool.
 	pauses      map[string]entry
 	defaultPool string
+	isTold      bool // by the runtime: otherwise it may have containers that are not here
 }
 
 // isAt tells whether a workload is of this container, not of the one before a restart.

@@ -99,6 +99,7 @@ func (p *Plugin) bookOf(ctx context.Context, pods []*api.PodSandbox, containers 
 		byID[pod.Id] = pod
 	}
 	next := newBook()
+	next.isTold = true
 	if pool, err := p.defaultPool(ctx); err == nil { // otherwise the comparison finds it
 		next.defaultPool = pool.name
 	}

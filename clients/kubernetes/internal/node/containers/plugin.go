@@ -12,6 +12,7 @@ package containers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -87,11 +88,14 @@ type Container struct {
 	IsStatic                     bool   // from a file of the node
 }
 
-// Containers of the node. Of two pods of one name they are those of the newer one: the former was deleted with force, and
-// its containers have not ended.
-func (p *Plugin) Containers() []Container {
-	p.turn <- struct{}{}
+// Containers of the node; an error before the runtime has told them. Of two pods of one name they are those of the newer one:
+// the former was deleted with force, and its containers have not ended.
+func (p *Plugin) Containers() ([]Container, error) {
+	p.await()
 	defer p.leave()
+	if !p.book.isTold {
+		return nil, errors.New("the container runtime has not told its containers yet")
+	}
 	var list []Container
 	newest := p.book.newestPods()
 	for _, e := range p.book.entries {
@@ -100,7 +104,7 @@ func (p *Plugin) Containers() []Container {
 				Workload: e.workloadID(), IsStatic: e.isStatic})
 		}
 	}
-	return list
+	return list, nil
 }
 
 // enter waits for the turn, at most until the deadline of the event.

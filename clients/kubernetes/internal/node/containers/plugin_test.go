@@ -52,6 +52,19 @@ func TestTheEndOfAContainerIsNotedHoweverLongTheTurnTakes(t *testing.T) {
 	})
 }
 
+func TestContainersAreUnknownBeforeTheRuntimeHasToldThem(t *testing.T) {
+	p := connectedPlugin(nrd.New("/nowhere"))
+	p.book = newBook()
+	if list, err := p.Containers(); err == nil {
+		t.Errorf("%v, want an error", list)
+	}
+	pods := []*api.PodSandbox{{Id: "sandbox", Uid: "pod"}}
+	p.book = p.bookOf(t.Context(), pods, []*api.Container{waysContainer("1", api.ContainerState_CONTAINER_RUNNING, 1)})
+	if list, err := p.Containers(); err != nil || len(list) != 1 {
+		t.Errorf("%v, %v, want one", list, err)
+	}
+}
+
 // waysContainer of pod "pod" was given one way by kubelet.
 func waysContainer(id string, state api.ContainerState, created int64) *api.Container {
 	return &api.Container{Id: id, PodSandboxId: "sandbox", Name: "c", State: state, CreatedAt: created,
@@ -170,18 +183,18 @@ func TestOfTwoPodsOfOneNameTheNewerOneIsListed(t *testing.T) {
 	}
 	p := connectedPlugin(nrd.New("/nowhere"))
 	p.book.put(entryOf("former", 1))
-	if list := p.Containers(); len(list) != 1 || list[0].PodUID != "former" {
+	if list, err := p.Containers(); err != nil || len(list) != 1 || list[0].PodUID != "former" {
 		t.Errorf("%+v, want the container of the only pod", list)
 	}
 	if err := p.RunPodSandbox(t.Context(), &api.PodSandbox{Id: "sandbox", Uid: "newer", Namespace: "default", Name: "feed",
 		Linux: &api.LinuxPodSandbox{CgroupsPath: "/newer"}}); err != nil {
 		t.Fatal(err)
 	}
-	if list := p.Containers(); len(list) != 0 {
+	if list, err := p.Containers(); err != nil || len(list) != 0 {
 		t.Errorf("%+v, want no container of the former pod", list)
 	}
 	p.book.put(entryOf("newer", 2))
-	if list := p.Containers(); len(list) != 1 || list[0].PodUID != "newer" || list[0].Workload != "k8s.newer.c" {
+	if list, err := p.Containers(); err != nil || len(list) != 1 || list[0].PodUID != "newer" || list[0].Workload != "k8s.newer.c" {
 		t.Errorf("%+v, want the container of the newer pod", list)
 	}
 }

@@ -63,6 +63,7 @@ func (otherMachine) Mismatch() error { return errors.New("nrd's machine id is 2,
 func connectedPlugin(client *nrd.Client) *Plugin {
 	p := NewPlugin(client, &Kubelet{lister: noContainers{}}, thisMachine{}, kube.NewEvents(nil, "node-a"), "nokia.k8s.io", true, &health.Metrics{})
 	p.connected.Store(true)
+	p.book.isTold = true
 	connectTo(p, &fakeRuntime{cpus: map[string]string{}})
 	return p
 }

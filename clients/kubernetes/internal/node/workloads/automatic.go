@@ -37,7 +37,7 @@ type Automatic struct {
 	client     *nrd.Client
 	api        dynamic.Interface
 	node       string
-	containers func() []containers.Container
+	containers func() ([]containers.Container, error)
 	pods       func(context.Context) (map[string]bool, error) // that kubelet has, "default/feed"
 	creations  map[string]creations                           // by key of the object
 	wake       kube.Signal
@@ -46,7 +46,7 @@ type Automatic struct {
 
 // NewAutomatic watches from Run on; list tells the containers of the node that asked for something, and pods the pods that
 // kubelet has, by namespace and name.
-func NewAutomatic(client *nrd.Client, api dynamic.Interface, node string, list func() []containers.Container,
+func NewAutomatic(client *nrd.Client, api dynamic.Interface, node string, list func() ([]containers.Container, error),
 	pods func(context.Context) (map[string]bool, error)) *Automatic {
 	a := &Automatic{client: client, api: api, node: node, containers: list, pods: pods, creations: map[string]creations{}, wake: kube.NewSignal()}
 	a.shown = kube.NewInformer(api, kube.Selection{Resource: intel.Workloads, Labels: intel.AutomaticLabel + "=" + node})
@@ -123,12 +123,16 @@ type grantObject struct {
 
 // objectsOf has an object, with its status, for each container that nrd has a workload of.
 func (a *Automatic) objectsOf(granted []nrd.Workload) (map[string]grantObject, error) {
+	list, err := a.containers()
+	if err != nil {
+		return nil, err
+	}
 	byID := map[string]nrd.Workload{}
 	for _, workload := range granted {
 		byID[workload.ID] = workload
 	}
 	objects := map[string]grantObject{}
-	for _, container := range a.containers() {
+	for _, container := range list {
 		workload, isGranted := byID[container.Workload]
 		if !isGranted {
 			continue

@@ -53,7 +53,7 @@ func automaticOf(t *testing.T, pods map[string]bool, failure error) (*Automatic,
 	t.Helper()
 	api, _ := testservers.Client(t)
 	container := containers.Container{Namespace: "default", Pod: "shown", PodUID: "uid", Name: "main", Workload: "k8s.uid.main", IsStatic: true}
-	a := NewAutomatic(nil, api, "node-automatic", func() []containers.Container { return []containers.Container{container} },
+	a := NewAutomatic(nil, api, "node-automatic", func() ([]containers.Container, error) { return []containers.Container{container}, nil },
 		func(context.Context) (map[string]bool, error) { return pods, failure })
 	wanted, err := a.objectsOf([]nrd.Workload{{ID: "k8s.uid.main"}})
 	if err != nil || len(wanted) != 1 {
