@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -47,13 +46,13 @@ func (r Rules) Mutate(pod *corev1.Pod, pools annotations.Pools) (Patch, error) {
 	starts := starter{rules: r, patch: &patch, pod: pod}
 	for i := range targets {
 		each := &targets[i]
-		if _, err := readRMD(each, pod.Annotations, r.Base); err != nil {
-			return nil, err
-		}
 		if part, isListed := annotations.Find(listed, each.Name); isListed {
 			if err := r.start(&starts, each, part, pools); err != nil {
 				return nil, err
 			}
+		}
+		if err := each.checkRMD(pod.Annotations); err != nil {
+			return nil, err
 		}
 		if err := r.limit(&patch, &starts, each, pools); err != nil {
 			return nil, err
@@ -100,14 +99,14 @@ func (r Rules) listed(pod *corev1.Pod, targets []target) ([]annotations.Containe
 	return listed, annotations.CheckContainers(listed, names)
 }
 
-// readRMD refuses annotations of the RMD operator as the node role would, of containers that ask nrd for something.
-func readRMD(each *target, all map[string]string, base string) (annotations.RMD, error) {
-	for name := range each.Resources.Limits {
-		if text := string(name); text == devices.WaysName || text == devices.OnloadName || strings.HasPrefix(text, base+"/") {
-			return annotations.ReadRMD(each.Name, all)
-		}
+// checkRMD refuses annotations of the RMD operator as the node role would, of containers that ask nrd for something.
+func (t *target) checkRMD(all map[string]string) error {
+	ways, onload := t.Resources.Limits[devices.WaysName], t.Resources.Limits[devices.OnloadName]
+	if len(t.requested) == 0 && ways.IsZero() && onload.IsZero() {
+		return nil
 	}
-	return annotations.RMD{}, nil
+	_, err := annotations.ReadRMD(t.Name, all)
+	return err
 }
 
 // start makes a container that the annotation lists start its processes. In the contract of CPU Pooler 0.1 the

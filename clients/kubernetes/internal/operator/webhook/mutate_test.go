@@ -211,6 +211,29 @@ func TestPodsThatAskForWhatCannotBeAreRefusedWithThePlace(t *testing.T) {
 	}
 }
 
+func TestRMDsAnnotationsAreReadOfContainersThatAskForSomething(t *testing.T) {
+	listed := `[{"container": "main", "processes": [{"process": "/a", "pool": "cpupool1", "cpus": 1}]}]`
+	for _, row := range []struct {
+		name, cpus, limits string
+		isRefused          bool
+	}{
+		{"ways", "", `"intel.com/l3_cache_ways": "1"`, true},
+		{"no ways", "", `"intel.com/l3_cache_ways": "0"`, false},
+		{"CPUs of a pool", "", `"nokia.k8s.io/cpupool1": "1"`, true},
+		{"CPUs by the old contract", listed, "", true},
+		{"nothing", "", "", false},
+	} {
+		all := map[string]string{"main_cache_min": "1.5"}
+		if row.cpus != "" {
+			all["nokia.k8s.io/cpus"] = row.cpus
+		}
+		_, err := rules.Mutate(podOf(t, all, `{"containers": [{"name": "main", "resources": {"limits": {`+row.limits+`}}}]}`), pools)
+		if (err != nil) != row.isRefused || err != nil && !strings.HasPrefix(err.Error(), "annotation main_cache_min: ") {
+			t.Errorf("%s: %v, want a refusal: %v", row.name, err, row.isRefused)
+		}
+	}
+}
+
 func TestTheAnnotationsOfResourcesAreFilledAsCRIResourceManagerDid(t *testing.T) {
 	all := map[string]string{"intel.com/resources": "", "noderesource.dev/resources": "{}"}
 	patch, err := rules.Mutate(podOf(t, all, `{"initContainers": [{"name": "first", "resources": {"requests": {"cpu": "1"}}}],
