@@ -21,30 +21,34 @@ type RMD struct {
 	MBA        nrd.MBA
 }
 
-// mostValue bounds an annotation's value; the longest legal one is a policy's name.
-const mostValue = 64
+const (
+	mostValue = 64  // characters of an annotation's value; the longest legal one is a policy's name
+	mostRatio = 1e6 // more than any
+)
 
 // ReadRMD reads the annotations of one container. An error names the annotation and what is allowed.
 func ReadRMD(container string, annotations map[string]string) (RMD, error) {
 	var found RMD
-	readers := map[string]func(string) error{
-		"_policy":            func(text string) error { found.Policy = text; return nil },
-		"_cache_min":         func(text string) error { value, err := wholeNumber(text); found.CacheMin = &value; return err },
-		"_pstate_ratio":      func(text string) (err error) { found.Ratio, err = positive(text); return err },
-		"_pstate_monitoring": func(text string) (err error) { found.Monitoring, err = onOff(text); return err },
-		"_mba_percentage":    func(text string) (err error) { found.MBA.Percentage, err = wholeNumber(text); return err },
-		"_mba_mbps":          func(text string) (err error) { found.MBA.Mbps, err = wholeNumber(text); return err },
-	}
-	for suffix, read := range readers {
-		text, isSet := annotations[container+suffix]
+	for _, each := range []struct {
+		suffix string
+		read   func(text string) error
+	}{
+		{"_policy", func(text string) error { found.Policy = text; return nil }},
+		{"_cache_min", func(text string) error { value, err := wholeNumber(text); found.CacheMin = &value; return err }},
+		{"_pstate_ratio", func(text string) (err error) { found.Ratio, err = Ratio(text); return err }},
+		{"_pstate_monitoring", func(text string) (err error) { found.Monitoring, err = onOff(text); return err }},
+		{"_mba_percentage", func(text string) (err error) { found.MBA.Percentage, err = wholeNumber(text); return err }},
+		{"_mba_mbps", func(text string) (err error) { found.MBA.Mbps, err = wholeNumber(text); return err }},
+	} {
+		text, isSet := annotations[container+each.suffix]
 		if !isSet {
 			continue
 		}
 		if len(text) > mostValue {
-			return RMD{}, fmt.Errorf("annotation %s%s: longer than %d characters", container, suffix, mostValue)
+			return RMD{}, fmt.Errorf("annotation %s%s: longer than %d characters", container, each.suffix, mostValue)
 		}
-		if err := read(strings.TrimSpace(text)); err != nil {
-			return RMD{}, fmt.Errorf("annotation %s%s: %w", container, suffix, err)
+		if err := each.read(strings.TrimSpace(text)); err != nil {
+			return RMD{}, fmt.Errorf("annotation %s%s: %w", container, each.suffix, err)
 		}
 	}
 	return found, nil
@@ -58,9 +62,10 @@ func wholeNumber(text string) (int64, error) {
 	return int64(value), nil
 }
 
-func positive(text string) (float64, error) {
+// Ratio reads a number as the CRD of RmdWorkloads allows it: "3" or "3.0", and no other form that Go knows.
+func Ratio(text string) (float64, error) {
 	value, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(value > 0) || math.IsInf(value, 0) {
+	if err != nil || strings.Trim(text, "0123456789.") != "" || value <= 0 || value >= mostRatio {
 		return 0, fmt.Errorf("%q is not a positive number such as 3.0", text)
 	}
 	return value, nil

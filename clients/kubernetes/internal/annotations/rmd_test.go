@@ -31,12 +31,25 @@ func TestAnAnnotationThatCannotBeReadIsRefusedByName(t *testing.T) {
 		{"c_pstate_ratio", "0", "not a positive number"},
 		{"c_pstate_ratio", "NaN", "not a positive number"},
 		{"c_pstate_ratio", "Inf", "not a positive number"},
+		{"c_pstate_ratio", "0x1p3", "not a positive number"},
+		{"c_pstate_ratio", "3e0", "not a positive number"},
+		{"c_pstate_ratio", "1_0.0", "not a positive number"},
+		{"c_pstate_ratio", "1000000", "not a positive number"},
 		{"c_pstate_monitoring", "yes", "neither on nor off"},
 		{"c_policy", strings.Repeat("x", 65), "longer than 64"},
 	} {
 		_, err := ReadRMD("c", map[string]string{row.key: row.text})
 		if err == nil || !strings.Contains(err.Error(), row.part) || !strings.Contains(err.Error(), row.key) {
 			t.Errorf("%s=%s: %v, want %q", row.key, row.text, err, row.part)
+		}
+	}
+}
+
+func TestOfSeveralMistakesTheSameIsToldEachTime(t *testing.T) {
+	for range 20 {
+		_, err := ReadRMD("c", map[string]string{"c_mba_mbps": "x", "c_mba_percentage": "x", "c_pstate_ratio": "x", "c_cache_min": "x"})
+		if err == nil || !strings.Contains(err.Error(), "c_cache_min") {
+			t.Fatalf("%v, want the first one", err)
 		}
 	}
 }

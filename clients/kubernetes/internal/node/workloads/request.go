@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"nrd.internal/kubernetes/api/intel"
+	"nrd.internal/kubernetes/internal/annotations"
 	"nrd.internal/kubernetes/internal/nrd"
 )
 
@@ -46,11 +47,14 @@ func requestOf(spec intel.WorkloadSpec, allCPUs string) (nrd.Request, error) {
 		pstate = spec.Plugins.PState
 	}
 	if pstate != nil && *pstate != (intel.PState{}) {
-		ratio, err := ratioOf(pstate.Ratio)
-		if err != nil {
-			return nrd.Request{}, err
+		asked := &nrd.PState{Monitoring: pstate.Monitoring}
+		if pstate.Ratio != "" {
+			var err error
+			if asked.Ratio, err = annotations.Ratio(pstate.Ratio); err != nil {
+				return nrd.Request{}, fmt.Errorf("/spec/plugins/pstate/ratio: %w", err)
+			}
 		}
-		request.Plugins = &nrd.Plugins{PState: &nrd.PState{Ratio: ratio, Monitoring: pstate.Monitoring}}
+		request.Plugins = &nrd.Plugins{PState: asked}
 	}
 	return request, nil
 }
@@ -80,17 +84,6 @@ func allWithout(all string, reserved []string) []string {
 		}
 	}
 	return list
-}
-
-func ratioOf(text string) (float64, error) {
-	if text == "" {
-		return 0, nil
-	}
-	ratio, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(ratio > 0 && ratio < 1e6) {
-		return 0, fmt.Errorf("/spec/plugins/pstate/ratio: %q is not a positive number such as 3.0", text)
-	}
-	return ratio, nil
 }
 
 // stateOf is what the CR's status says about this node.
