@@ -156,17 +156,27 @@ func difference(found *unstructured.Unstructured, wanted map[string]string) (map
 			}
 		}
 	}
-	for key, value := range wanted {
-		if has, isThere := selector[key]; !isThere || has != value {
-			changes[key] = value
+	ours := map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(wanted)) {
+		_, isOurs := before[key]
+		has, isThere := selector[key]
+		if isThere && !isOurs && has == wanted[key] {
+			continue // it stays when the RmdConfig goes
+		}
+		if isThere && !isOurs {
+			return nil, fmt.Errorf("label %s is %q in the RmdConfig and %q in the DaemonSet's own node selector; expected it in one of the two", key, wanted[key], has)
+		}
+		ours[key] = wanted[key]
+		if has != wanted[key] || !isThere {
+			changes[key] = wanted[key]
 		}
 	}
-	if len(changes) == 0 && maps.Equal(before, wanted) {
+	if len(changes) == 0 && maps.Equal(before, ours) {
 		return nil, nil
 	}
 	var note any // null: none
-	if len(wanted) > 0 {
-		text, err := json.Marshal(wanted)
+	if len(ours) > 0 {
+		text, err := json.Marshal(ours)
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package rmdconfig
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,6 +20,9 @@ func TestOnlyTheLabelsOfTheRmdConfigChange(t *testing.T) {
 		{"changed by another", `{"kubernetes.io/os": "linux", "rdt": "no"}`, `{"rdt":"true"}`, map[string]string{"rdt": "true"}, `[{"rdt":"true"},"{\"rdt\":\"true\"}"]`},
 		{"another label", `{"kubernetes.io/os": "linux", "rdt": "true"}`, `{"rdt":"true"}`, map[string]string{"rack": "1"}, `[{"rack":"1","rdt":null},"{\"rack\":\"1\"}"]`},
 		{"gone", `{"kubernetes.io/os": "linux", "rdt": "true"}`, `{"rdt":"true"}`, nil, `[{"rdt":null},null]`},
+		{"a label of the DaemonSet, too", `{"kubernetes.io/os": "linux"}`, ``, map[string]string{"kubernetes.io/os": "linux"}, ``},
+		{"one of the DaemonSet and another", `{"kubernetes.io/os": "linux"}`, ``, map[string]string{"kubernetes.io/os": "linux", "rdt": "true"},
+			`[{"rdt":"true"},"{\"rdt\":\"true\"}"]`},
 		{"gone, and the label too", `{"kubernetes.io/os": "linux"}`, `{"rdt":"true"}`, nil, `[{},null]`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -48,6 +52,15 @@ func TestOnlyTheLabelsOfTheRmdConfigChange(t *testing.T) {
 				t.Errorf("%s of version %s, want %s", text, version, row.patch)
 			}
 		})
+	}
+}
+
+func TestALabelOfTheDaemonSetIsNotReplaced(t *testing.T) {
+	found := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+		"nodeSelector": map[string]any{"kubernetes.io/os": "linux"}}}}}}
+	patch, err := difference(found, map[string]string{"kubernetes.io/os": "other", "rdt": "true"})
+	if want := `label kubernetes.io/os is "other" in the RmdConfig and "linux" in the DaemonSet's own`; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v, %v, want %s", patch, err, want)
 	}
 }
 
