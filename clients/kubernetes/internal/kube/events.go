@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -75,7 +76,7 @@ func (e *Events) Run(ctx context.Context) error {
 func (e *Events) event(about Object, kind, reason, action, note string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "events.k8s.io/v1", "kind": "Event",
-		"metadata":  map[string]any{"namespace": about.Namespace, "generateName": shortened(about.Name, mostNameBase) + "-"},
+		"metadata":  map[string]any{"namespace": about.Namespace, "generateName": strings.TrimRight(shortened(about.Name, mostNameBase), "-.") + "-"},
 		"eventTime": time.Now().UTC().Format(metav1.RFC3339Micro),
 		"regarding": map[string]any{
 			"apiVersion": about.APIVersion, "kind": about.Kind, "namespace": about.Namespace, "name": about.Name, "uid": about.UID,
@@ -85,4 +86,7 @@ func (e *Events) event(about Object, kind, reason, action, note string) *unstruc
 	}}
 }
 
-func shortened(text string, most int) string { return text[:min(len(text), most)] }
+// shortened leaves out a character that would be cut: JSON has three bytes for each byte of its rest.
+func shortened(text string, most int) string {
+	return strings.ToValidUTF8(text[:min(len(text), most)], "")
+}
