@@ -150,7 +150,7 @@ func (m *Mirror) states() dynamic.ResourceInterface {
 }
 
 func (m *Mirror) options() metav1.ApplyOptions {
-	return metav1.ApplyOptions{FieldManager: "nrd-node-" + m.node, Force: true}
+	return metav1.ApplyOptions{FieldManager: kube.ManagerOf(m.node), Force: true}
 }
 
 // keyOf is the uuid, as the operator showed it. A workload without one has its id: under "" only one would be seen.

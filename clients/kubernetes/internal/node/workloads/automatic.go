@@ -232,7 +232,7 @@ func (a *Automatic) create(ctx context.Context, missing []grantObject) error {
 			continue
 		}
 		_, err := a.api.Resource(intel.Workloads).Namespace(object.GetNamespace()).Create(ctx, object.Unstructured,
-			metav1.CreateOptions{FieldManager: managerOf(a.node)})
+			metav1.CreateOptions{FieldManager: kube.ManagerOf(a.node)})
 		if apierrors.IsAlreadyExists(err) {
 			continue // made a moment ago, or by a user, who keeps it
 		}

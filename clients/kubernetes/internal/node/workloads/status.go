@@ -15,9 +15,6 @@ import (
 	"nrd.internal/kubernetes/internal/kube"
 )
 
-// managerOf owns this node's key in the statuses, and no other: each node client has its own.
-func managerOf(node string) string { return "nrd-node-" + node }
-
 // writeState applies this node's part of a status, unless it is there already.
 func (c *Controller) writeState(ctx context.Context, each wanted, state intel.WorkloadState) error {
 	content, err := contentOf(state)
@@ -78,6 +75,6 @@ func applyStatus(ctx context.Context, api dynamic.Interface, node string, cr *un
 		"apiVersion": intel.Group + "/" + intel.Version, "kind": "RmdWorkload", "metadata": metadata, "status": status,
 	}}
 	_, err := api.Resource(intel.Workloads).Namespace(cr.GetNamespace()).ApplyStatus(ctx, cr.GetName(), object,
-		metav1.ApplyOptions{FieldManager: managerOf(node), Force: true})
+		metav1.ApplyOptions{FieldManager: kube.ManagerOf(node), Force: true})
 	return err
 }
