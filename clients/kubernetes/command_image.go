@@ -23,8 +23,8 @@ func runImage(arguments []string, output io.Writer) error {
 	} else if err != nil {
 		return errUsage
 	}
-	repository, tag, found := cutLast(*name, ":")
-	if flags.NArg() != 1 || !found {
+	repository, tag := cutTag(*name)
+	if flags.NArg() != 1 || repository == "" || tag == "" {
 		return errors.New("image: expected one file and --name NAME:TAG, such as: nrd-kube image nrd-kube.tar")
 	}
 	program, err := os.Executable()
@@ -38,10 +38,11 @@ func runImage(arguments []string, output io.Writer) error {
 	return nil
 }
 
-func cutLast(text, separator string) (before, after string, found bool) {
-	at := strings.LastIndex(text, separator)
-	if at < 0 {
-		return text, "", false
+// cutTag leaves the tag empty if there is none: the colon of "registry:5000/nrd-kube" begins a port.
+func cutTag(name string) (repository, tag string) {
+	at := strings.LastIndex(name, ":")
+	if at < 0 || strings.Contains(name[at:], "/") {
+		return name, ""
 	}
-	return text[:at], text[at+len(separator):], true
+	return name[:at], name[at+1:]
 }
