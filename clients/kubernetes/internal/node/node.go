@@ -4,7 +4,6 @@ package node
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"slices"
 
 	"nrd.internal/kubernetes/internal/health"
@@ -36,7 +35,7 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	kubelet, err := containers.NewKubelet(filepath.Join(options.KubeletDir, "pod-resources", "kubelet.sock"))
+	kubelet, err := containers.NewKubelet(containers.SocketOf(options.KubeletDir))
 	if err != nil {
 		return err
 	}

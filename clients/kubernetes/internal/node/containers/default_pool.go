@@ -89,7 +89,7 @@ func (p *Plugin) confineAll(ctx context.Context, pool defaultPool, granted []nrd
 	if len(outside) == 0 {
 		return nil
 	}
-	if places, err := p.kubelet.PlacesContainers(ctx); err != nil || places {
+	if placed, err := p.kubelet.PlacedCPUs(ctx); err != nil || placed > 0 {
 		return err
 	}
 	return p.move(ctx, outside)

@@ -3,6 +3,7 @@ package containers
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"google.golang.org/grpc"
@@ -21,6 +22,11 @@ const podsDeadline = 5 * time.Second
 type Kubelet struct {
 	connection *grpc.ClientConn
 	lister     podresources.PodResourcesListerClient
+}
+
+// SocketOf a kubelet with this root folder.
+func SocketOf(kubeletDir string) string {
+	return filepath.Join(kubeletDir, "pod-resources", "kubelet.sock")
 }
 
 // NewKubelet does not connect; the first call does.
@@ -66,16 +72,16 @@ func (k *Kubelet) Pods(ctx context.Context) (map[string]bool, error) {
 	return found, nil
 }
 
-// PlacesContainers tells whether kubelet's CPU manager chooses the CPUs of containers: of one each, or of the CPUs that
+// PlacedCPUs is the number of CPUs of which kubelet's CPU manager chooses those of containers: of one each, or the CPUs that
 // are left. Its policy none does not, and lists no CPUs that it could give.
-func (k *Kubelet) PlacesContainers(ctx context.Context) (bool, error) {
+func (k *Kubelet) PlacedCPUs(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, podsDeadline)
 	defer cancel()
 	answer, err := k.lister.GetAllocatableResources(ctx, &podresources.AllocatableResourcesRequest{})
 	if err != nil {
-		return false, fmt.Errorf("kubelet does not tell whether its CPU manager places containers: %w", err)
+		return 0, fmt.Errorf("kubelet does not tell whether its CPU manager places containers: %w", err)
 	}
-	return len(answer.GetCpuIds()) > 0, nil
+	return len(answer.GetCpuIds()), nil
 }
 
 // devicesOf joins what kubelet lists once for each NUMA node.

@@ -12,10 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
-
+	"nrd.internal/kubernetes/internal/node/containers"
 	"nrd.internal/kubernetes/internal/node/devices"
 	"nrd.internal/kubernetes/internal/nrd"
 )
@@ -86,20 +83,19 @@ func runtime(_ context.Context, options Options) []item {
 func kubelet(ctx context.Context, options Options) []item {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
-	socket := filepath.Join(options.KubeletDir, "pod-resources", "kubelet.sock")
-	connection, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		return []item{{"kubelet", err.Error(), "start kubelet"}}
+	socket := containers.SocketOf(options.KubeletDir)
+	client, err := containers.NewKubelet(socket)
+	cpus := 0
+	if err == nil {
+		defer client.Close()
+		cpus, err = client.PlacedCPUs(ctx)
 	}
-	defer connection.Close()
-	client := podresources.NewPodResourcesListerClient(connection)
-	allocatable, err := client.GetAllocatableResources(ctx, &podresources.AllocatableResourcesRequest{})
 	if err != nil {
 		return []item{{"kubelet", err.Error(), "start kubelet; --kubelet-dir is its root folder"}}
 	}
 	found := []item{{"kubelet", "answers on " + socket, ""}, plugin(options)}
 	// Only the policies other than none give CPUs to containers, and list those that they may give.
-	if cpus := len(allocatable.GetCpuIds()); cpus > 0 {
+	if cpus > 0 {
 		return append(found, item{"CPU manager", fmt.Sprintf("decides about %d CPUs", cpus), "cpuManagerPolicy: none in kubelet's configuration"})
 	}
 	return append(found, item{"CPU manager", "decides about no CPUs", ""})
