@@ -27,6 +27,7 @@ type Owner struct {
 type CPURequest struct {
 	Pool         string `json:"pool"`
 	Count        int    `json:"count,omitempty"`
+	Cores        int    `json:"cores,omitempty"` // in place of Count
 	CPUs         string `json:"cpus,omitempty"`
 	RequestMilli int    `json:"request_milli,omitempty"`
 	LimitMilli   int    `json:"limit_milli,omitempty"`

@@ -3,14 +3,12 @@ package containers
 import (
 	"context"
 	"encoding/json"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/containerd/nri/pkg/api"
 
 	"nrd.internal/kubernetes/internal/annotations"
-	"nrd.internal/kubernetes/internal/node/cpulist"
 	"nrd.internal/kubernetes/internal/node/devices"
 	"nrd.internal/kubernetes/internal/nrd"
 )
@@ -120,25 +118,11 @@ func (p *Plugin) pools(ctx context.Context, found map[string][]string) (map[stri
 			if err != nil {
 				return nil, err
 			}
-			known.cores = coresOf(cpus)
+			known.cores = devices.CoresOf(cpus)
 		}
 		pools[each.Name] = known
 	}
 	return pools, nil
-}
-
-func coresOf(cpus nrd.CPUs) map[string]string {
-	cores := map[string]string{}
-	for _, zone := range cpus.Zones {
-		members, err := cpulist.Parse(zone.CPUs)
-		if zone.Level != "core" || err != nil {
-			continue
-		}
-		for _, cpu := range members {
-			cores[strconv.Itoa(cpu)] = zone.CPUs
-		}
-	}
-	return cores
 }
 
 // hasDevices tells whether kubelet gave the container devices of ours.

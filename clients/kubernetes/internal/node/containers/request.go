@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"nrd.internal/kubernetes/internal/annotations"
-	"nrd.internal/kubernetes/internal/node/cpulist"
 	"nrd.internal/kubernetes/internal/node/devices"
 	"nrd.internal/kubernetes/internal/nrd"
 )
@@ -98,7 +97,7 @@ func (a asked) cpus(pools map[string]pool, base string) ([]nrd.CPURequest, error
 		request := nrd.CPURequest{Pool: name}
 		if !pool.IsExclusive() {
 			request.RequestMilli = len(a.devices[resource])
-		} else if list, err := pool.cpusOf(a.devices[resource]); err == nil {
+		} else if list, err := devices.CPUsOf(a.devices[resource], pool.cores); err == nil {
 			request.CPUs = list
 		} else {
 			return nil, fmt.Errorf("device of %s: %w", resource, err)
@@ -109,18 +108,6 @@ func (a asked) cpus(pools map[string]pool, base string) ([]nrd.CPURequest, error
 		requests[0].Enforce = "runtime" // counts for all of them
 	}
 	return requests, nil
-}
-
-// cpusOf the devices: their numbers, or their whole cores.
-func (p pool) cpusOf(ids []string) (string, error) {
-	lists := make([]string, 0, len(ids))
-	for _, id := range ids {
-		if core, found := p.cores[id]; found {
-			id = core
-		}
-		lists = append(lists, id)
-	}
-	return cpulist.Union(lists...)
 }
 
 // labelsOf make a workload readable for people on the node: nrdctl workload list --label pod=feed.

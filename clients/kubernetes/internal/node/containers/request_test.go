@@ -42,7 +42,7 @@ func TestDevicesOfAllResourcesAreOneRequest(t *testing.T) {
 	if len(request.CPU) != 2 || request.CPU[0] != wanted[0] || request.CPU[1] != wanted[1] {
 		t.Errorf("%+v, want %+v", request.CPU, wanted)
 	}
-	cores := coresOf(nrd.CPUs{Zones: []nrd.Zone{{Level: "core", CPUs: "4-5"}, {Level: "core", CPUs: "6-7"}, {Level: "node", CPUs: "0-7"}}})
+	cores := devices.CoresOf(nrd.CPUs{Zones: []nrd.Zone{{Level: "core", CPUs: "4-5"}, {Level: "core", CPUs: "6-7"}, {Level: "node", CPUs: "0-7"}}})
 	pools["fast"] = pool{Pool: nrd.Pool{Name: "fast", Kind: "exclusive", Threads: "all"}, cores: cores}
 	given.devices = map[string][]string{"nokia.k8s.io/fast": {"6"}}
 	if request, err := given.request(pools, "nokia.k8s.io"); err != nil || request.CPU[0].CPUs != "6-7" {

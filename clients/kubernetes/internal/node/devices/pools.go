@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	kubelet "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
@@ -23,9 +22,9 @@ const (
 // Pool advertises a CPU pool as CPU Pooler did: of an exclusive pool one device a CPU, with its number as id; of a
 // shared one 1000 devices a CPU.
 type Pool struct {
-	client      *nrd.Client
-	base, name  string
-	isExclusive bool
+	client              *nrd.Client
+	base, name, threads string
+	isExclusive         bool
 }
 
 // Name of the resource, "nokia.k8s.io/fast".
@@ -45,18 +44,47 @@ func (p Pool) Preferred(ctx context.Context, available, required []string, count
 	if !p.isExclusive {
 		return nil
 	}
-	request := nrd.Request{CPU: []nrd.CPURequest{{Pool: p.name, Count: count, Among: strings.Join(available, ",")}}}
-	planned, err := p.client.DryRun(ctx, "k8s.preferred", request)
-	if err != nil || len(planned.CPU) != 1 {
-		return nil
-	}
-	cpus, err := cpulist.Parse(planned.CPU[0].CPUs)
+	cpus, err := p.client.CPUs(ctx)
 	if err != nil {
 		return nil
 	}
-	chosen := make([]string, 0, len(cpus))
+	asked, err := p.choice(available, count, CoresOf(cpus))
+	if err != nil {
+		return nil
+	}
+	planned, err := p.client.DryRun(ctx, "k8s.preferred", nrd.Request{CPU: []nrd.CPURequest{asked}})
+	if err != nil || len(planned.CPU) != 1 {
+		return nil
+	}
+	return devicesOf(planned.CPU[0].CPUs, available, required)
+}
+
+// choice asks for CPUs of this many devices among those that are available, each of which stands for its core unless the
+// pool has single threads: nrd gives no CPU of a core of which it may not have the others.
+func (p Pool) choice(available []string, count int, cores map[string]string) (nrd.CPURequest, error) {
+	asked := nrd.CPURequest{Pool: p.name, Count: count}
+	if p.threads == "any" {
+		cores = nil
+	}
+	if p.threads == "all" {
+		asked.Count, asked.Cores = 0, count
+	}
+	var err error
+	asked.Among, err = CPUsOf(available, cores)
+	return asked, err
+}
+
+// devicesOf the CPUs that were planned; nil if one of required is not among them.
+func devicesOf(planned string, available, required []string) []string {
+	cpus, err := cpulist.Parse(planned)
+	if err != nil {
+		return nil
+	}
+	var chosen []string
 	for _, cpu := range cpus {
-		chosen = append(chosen, strconv.Itoa(cpu))
+		if id := strconv.Itoa(cpu); slices.Contains(available, id) {
+			chosen = append(chosen, id)
+		}
 	}
 	for _, id := range required {
 		if !slices.Contains(chosen, id) {
@@ -64,6 +92,33 @@ func (p Pool) Preferred(ctx context.Context, available, required []string, count
 		}
 	}
 	return chosen
+}
+
+// CPUsOf devices: their numbers, or their whole cores.
+func CPUsOf(ids []string, cores map[string]string) (string, error) {
+	lists := make([]string, 0, len(ids))
+	for _, id := range ids {
+		if core, found := cores[id]; found {
+			id = core
+		}
+		lists = append(lists, id)
+	}
+	return cpulist.Union(lists...)
+}
+
+// CoresOf has all CPUs of the core, by the number of one.
+func CoresOf(cpus nrd.CPUs) map[string]string {
+	cores := map[string]string{}
+	for _, zone := range cpus.Zones {
+		members, err := cpulist.Parse(zone.CPUs)
+		if zone.Level != "core" || err != nil {
+			continue
+		}
+		for _, cpu := range members {
+			cores[strconv.Itoa(cpu)] = zone.CPUs
+		}
+	}
+	return cores
 }
 
 // PoolList lists the devices of a pool: of its reserve, if there are reserves. CPUs that others than containers have are

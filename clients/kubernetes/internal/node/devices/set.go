@@ -106,7 +106,7 @@ func (s *Set) publishPools(ctx context.Context, folder string, reserve nrd.Reser
 	}
 	lists := map[string][]*kubelet.Device{}
 	for _, each := range pools {
-		resource := Pool{client: s.client, base: s.base, name: each.Name, isExclusive: each.IsExclusive()}
+		resource := Pool{client: s.client, base: s.base, name: each.Name, threads: each.Threads, isExclusive: each.IsExclusive()}
 		plugin := s.plugin(ctx, folder, resource)
 		list, err := PoolList(each, reserve, cpus, s.inUse(resource.Name()))
 		if err != nil {
