@@ -62,17 +62,31 @@ type Gate func(context.Context) error
 // Plugin serves one resource to kubelet. Its methods are called by gRPC on any goroutine.
 type Plugin struct {
 	kubelet.UnimplementedDevicePluginServer
-	resource Resource
-	gate     Gate
+	gate Gate
 
-	mutex   sync.Mutex
-	list    *kubelet.ListAndWatchResponse
-	changed chan struct{} // closed when list is replaced
+	mutex    sync.Mutex
+	resource Resource
+	list     *kubelet.ListAndWatchResponse
+	changed  chan struct{} // closed when list is replaced
 }
 
 // NewPlugin has no devices until Publish.
 func NewPlugin(resource Resource, gate Gate) *Plugin {
 	return &Plugin{resource: resource, gate: gate, list: &kubelet.ListAndWatchResponse{}, changed: make(chan struct{})}
+}
+
+// Become another resource of the same name, of which kubelet learns by a new registration.
+func (p *Plugin) Become(resource Resource) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.resource = resource
+}
+
+// now it is this resource.
+func (p *Plugin) now() Resource {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.resource
 }
 
 // Publish sends the list to kubelet if it differs from the last one.
@@ -98,11 +112,11 @@ func (p *Plugin) current() (*kubelet.ListAndWatchResponse, <-chan struct{}) {
 
 // GetDevicePluginOptions asks kubelet for its optional calls.
 func (p *Plugin) GetDevicePluginOptions(context.Context, *kubelet.Empty) (*kubelet.DevicePluginOptions, error) {
-	return p.options(), nil
+	return optionsOf(p.now()), nil
 }
 
-func (p *Plugin) options() *kubelet.DevicePluginOptions {
-	return &kubelet.DevicePluginOptions{PreStartRequired: true, GetPreferredAllocationAvailable: p.resource.HasPreference()}
+func optionsOf(resource Resource) *kubelet.DevicePluginOptions {
+	return &kubelet.DevicePluginOptions{PreStartRequired: true, GetPreferredAllocationAvailable: resource.HasPreference()}
 }
 
 // ListAndWatch sends the list at once and after each change, until kubelet hangs up.
@@ -124,9 +138,9 @@ func (p *Plugin) ListAndWatch(_ *kubelet.Empty, stream grpc.ServerStreamingServe
 func (p *Plugin) GetPreferredAllocation(ctx context.Context, request *kubelet.PreferredAllocationRequest) (*kubelet.PreferredAllocationResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkDeadline)
 	defer cancel()
-	answer := &kubelet.PreferredAllocationResponse{}
+	answer, resource := &kubelet.PreferredAllocationResponse{}, p.now()
 	for _, each := range request.ContainerRequests {
-		chosen := p.resource.Preferred(ctx, each.AvailableDeviceIDs, each.MustIncludeDeviceIDs, int(each.AllocationSize))
+		chosen := resource.Preferred(ctx, each.AvailableDeviceIDs, each.MustIncludeDeviceIDs, int(each.AllocationSize))
 		answer.ContainerResponses = append(answer.ContainerResponses,
 			&kubelet.ContainerPreferredAllocationResponse{DeviceIDs: chosen})
 	}
@@ -135,15 +149,15 @@ func (p *Plugin) GetPreferredAllocation(ctx context.Context, request *kubelet.Pr
 
 // Allocate notes the ids for package containers.
 func (p *Plugin) Allocate(_ context.Context, request *kubelet.AllocateRequest) (*kubelet.AllocateResponse, error) {
-	answer := &kubelet.AllocateResponse{}
+	answer, resource := &kubelet.AllocateResponse{}, p.now()
 	for _, each := range request.ContainerRequests {
-		note, err := json.Marshal(Note{Resource: p.resource.Name(), IDs: each.DevicesIds})
+		note, err := json.Marshal(Note{Resource: resource.Name(), IDs: each.DevicesIds})
 		if err != nil {
 			return nil, err
 		}
 		answer.ContainerResponses = append(answer.ContainerResponses, &kubelet.ContainerAllocateResponse{
-			Annotations: map[string]string{AnnotationPrefix + p.resource.Slug(): string(note)},
-			Envs:        p.resource.Environment(each.DevicesIds),
+			Annotations: map[string]string{AnnotationPrefix + resource.Slug(): string(note)},
+			Envs:        resource.Environment(each.DevicesIds),
 		})
 	}
 	return answer, nil

@@ -33,3 +33,15 @@ func TestAPreferenceHasDevicesAloneAndAllThatAreRequired(t *testing.T) {
 		t.Errorf("%v, want none without the required device", chosen)
 	}
 }
+
+func TestAPoolOfAnotherKindIsRegisteredAnew(t *testing.T) {
+	s := NewSet(nil, nil, nil, nil, "nokia.k8s.io", nil)
+	shared := Pool{base: s.base, name: "fast"}
+	s.plugins[shared.Name()] = NewPlugin(shared, nil)
+	exclusive := shared
+	exclusive.isExclusive = true
+	plugin := s.plugin(t.Context(), "", exclusive)
+	if options, err := plugin.GetDevicePluginOptions(t.Context(), nil); err != nil || !options.GetPreferredAllocationAvailable {
+		t.Errorf("%v, %v, want kubelet to ask for a preference", options, err)
+	}
+}

@@ -25,7 +25,7 @@ const (
 // Serve registers the plugin with kubelet, and again whenever kubelet has restarted, until the context ends.
 // folder is kubelet's device-plugins folder.
 func (p *Plugin) Serve(ctx context.Context, folder string) {
-	socket := filepath.Join(folder, "nrd-"+p.resource.Slug()+".sock")
+	socket := filepath.Join(folder, "nrd-"+p.now().Slug()+".sock")
 	kubeletSocket := filepath.Join(folder, "kubelet.sock")
 	last := ""
 	for {
@@ -34,7 +34,7 @@ func (p *Plugin) Serve(ctx context.Context, folder string) {
 			return
 		}
 		if text := fmt.Sprint(err); text != last { // one line for a kubelet that is away for long
-			slog.Info("kubelet is away; registering again when it is back", "resource", p.resource.Name(), "reason", err)
+			slog.Info("registering with kubelet again as soon as possible", "resource", p.now().Name(), "reason", err)
 			last = text
 		}
 		select {
@@ -45,8 +45,9 @@ func (p *Plugin) Serve(ctx context.Context, folder string) {
 	}
 }
 
-// serveOnce returns when the socket is gone or kubelet's is another one.
+// serveOnce returns when the socket is gone, or kubelet's or the resource is another one.
 func (p *Plugin) serveOnce(ctx context.Context, socket, kubeletSocket string) error {
+	resource := p.now()
 	before, err := os.Stat(kubeletSocket)
 	if err != nil {
 		return err
@@ -64,10 +65,10 @@ func (p *Plugin) serveOnce(ctx context.Context, socket, kubeletSocket string) er
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	defer server.Stop() // closes the listener, which removes the socket
-	if err := p.register(ctx, socket, kubeletSocket); err != nil {
+	if err := register(ctx, resource, socket, kubeletSocket); err != nil {
 		return err
 	}
-	slog.Info("registered with kubelet", "resource", p.resource.Name())
+	slog.Info("registered with kubelet", "resource", resource.Name())
 	for {
 		select {
 		case <-ctx.Done():
@@ -75,6 +76,9 @@ func (p *Plugin) serveOnce(ctx context.Context, socket, kubeletSocket string) er
 		case err := <-served:
 			return err
 		case <-time.After(lookInterval):
+		}
+		if p.now() != resource {
+			return errors.New("the pool has another kind of CPUs now")
 		}
 		if _, err := os.Stat(socket); err != nil {
 			return fmt.Errorf("kubelet has restarted: %w", err)
@@ -85,7 +89,7 @@ func (p *Plugin) serveOnce(ctx context.Context, socket, kubeletSocket string) er
 	}
 }
 
-func (p *Plugin) register(ctx context.Context, socket, kubeletSocket string) error {
+func register(ctx context.Context, resource Resource, socket, kubeletSocket string) error {
 	ctx, cancel := context.WithTimeout(ctx, registerDeadline)
 	defer cancel()
 	connection, err := grpc.NewClient("unix://"+kubeletSocket, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -94,7 +98,7 @@ func (p *Plugin) register(ctx context.Context, socket, kubeletSocket string) err
 	}
 	defer connection.Close()
 	_, err = kubelet.NewRegistrationClient(connection).Register(ctx, &kubelet.RegisterRequest{
-		Version: kubelet.Version, Endpoint: filepath.Base(socket), ResourceName: p.resource.Name(), Options: p.options(),
+		Version: kubelet.Version, Endpoint: filepath.Base(socket), ResourceName: resource.Name(), Options: optionsOf(resource),
 	})
 	return err
 }

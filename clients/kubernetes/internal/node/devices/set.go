@@ -58,6 +58,7 @@ func (s *Set) has(kind string) bool { return slices.Contains(s.kinds, kind) }
 // plugin of the resource; a new one begins to serve.
 func (s *Set) plugin(ctx context.Context, folder string, resource Resource) *Plugin {
 	if found := s.plugins[resource.Name()]; found != nil {
+		found.Become(resource)
 		return found
 	}
 	plugin := NewPlugin(resource, s.gate)
@@ -116,7 +117,7 @@ func (s *Set) publishPools(ctx context.Context, folder string, reserve nrd.Reser
 		plugin.Publish(list)
 	}
 	for name, plugin := range s.plugins {
-		if _, isPool := plugin.resource.(Pool); isPool && lists[name] == nil {
+		if _, isPool := plugin.now().(Pool); isPool && lists[name] == nil {
 			plugin.Publish(nil)
 		}
 	}
