@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -41,11 +42,19 @@ type Controller struct {
 	wake   kube.Signal
 
 	workloads, self cache.SharedIndexInformer
+	answers         map[string]answer // by the workload's id
+}
+
+// answer of nrd to a request, while it had this capacity.
+type answer struct {
+	request  nrd.Request
+	granted  nrd.Workload
+	capacity int64
 }
 
 // New watches from Run on.
 func New(client *nrd.Client, api dynamic.Interface, events *kube.Events, node string) *Controller {
-	c := &Controller{client: client, api: api, events: events, node: node, wake: kube.NewSignal()}
+	c := &Controller{client: client, api: api, events: events, node: node, wake: kube.NewSignal(), answers: map[string]answer{}}
 	// No resync: the comparison each minute reads the informer's store.
 	c.workloads = kube.NewInformer(api, kube.Selection{Resource: intel.Workloads, Labels: "!" + intel.AutomaticLabel})
 	c.self = kube.NewInformer(api, kube.Selection{Resource: kube.Nodes, Name: node})
@@ -104,15 +113,18 @@ func (c *Controller) compare(ctx context.Context) error {
 		return err
 	}
 	var failures []error
+	isWanted := func(id string) bool { return slices.ContainsFunc(all, func(w wanted) bool { return w.id() == id }) }
+	maps.DeleteFunc(c.answers, func(id string, _ answer) bool { return !isWanted(id) })
+	byID := map[string]nrd.Workload{}
 	for _, workload := range found {
-		isWanted := slices.ContainsFunc(all, func(w wanted) bool { return w.id() == workload.ID })
-		if strings.HasPrefix(workload.ID, idPrefix) && !isWanted {
+		byID[workload.ID] = workload
+		if strings.HasPrefix(workload.ID, idPrefix) && !isWanted(workload.ID) {
 			slog.Info("deleting a workload without RmdWorkload", "workload", workload.ID)
 			failures = append(failures, c.client.Delete(ctx, workload.ID))
 		}
 	}
 	for _, each := range all {
-		failures = append(failures, c.apply(ctx, each, cpusOf(node)))
+		failures = append(failures, c.apply(ctx, each, node, byID[each.id()]))
 	}
 	failures = append(failures, c.clearOthers(ctx, all))
 	return errors.Join(failures...)
@@ -165,21 +177,36 @@ func cpusOf(node nrd.Node) string {
 	return strings.Join(lists, ",")
 }
 
-// apply PUTs one workload, which changes nothing if it is the same, and writes the status if that changes.
-func (c *Controller) apply(ctx context.Context, each wanted, allCPUs string) error {
-	request, err := requestOf(each.spec, allCPUs)
+// apply makes nrd have what one CR asks for, and writes the status if that changes. found is what nrd has of it, with no id if
+// that is nothing.
+func (c *Controller) apply(ctx context.Context, each wanted, node nrd.Node, found nrd.Workload) error {
+	request, err := requestOf(each.spec, cpusOf(node))
 	var granted nrd.Workload
 	if err == nil {
 		request.Labels = map[string]string{"namespace": each.object.GetNamespace()}
-		if granted, err = c.client.Put(ctx, each.id(), request); err != nil && !nrd.IsRefusal(err) {
+		if granted, err = c.put(ctx, each.id(), answer{request, found, node.Capacity.Revision}); err != nil && !nrd.IsRefusal(err) {
 			return err // the next comparison tells; grant and status of before stay as they are
 		}
 	}
-	if err != nil {
+	if err != nil && found.ID != "" {
 		// What is there under this id is an earlier version of the CR, and no longer wanted.
 		if dropped := c.client.Delete(ctx, each.id()); dropped != nil {
 			return dropped
 		}
 	}
 	return c.writeState(ctx, each, stateOf(granted, err))
+}
+
+// put asks for a workload unless nrd has answered this before: each request is a line of nrd's audit, also one that changes
+// nothing. What a policy gives may have changed since.
+func (c *Controller) put(ctx context.Context, id string, expected answer) (nrd.Workload, error) {
+	if expected.request.Policy == "" && reflect.DeepEqual(c.answers[id], expected) {
+		return expected.granted, nil
+	}
+	delete(c.answers, id)
+	granted, err := c.client.Put(ctx, id, expected.request)
+	if err == nil {
+		c.answers[id] = answer{expected.request, granted, expected.capacity}
+	}
+	return granted, err
 }
