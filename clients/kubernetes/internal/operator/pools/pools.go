@@ -4,6 +4,7 @@ package pools
 import (
 	"context"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -53,7 +54,7 @@ func poolsAlone(object any) (any, error) {
 
 // Run watches until the context ends.
 func (w *Watcher) Run(ctx context.Context) error {
-	if err := kube.Watch(ctx, w.informer, w.changed); err != nil {
+	if err := kube.WatchFor(ctx, w.informer, w.changed, havePoolsChanged); err != nil {
 		return err
 	}
 	for {
@@ -65,6 +66,13 @@ func (w *Watcher) Run(ctx context.Context) error {
 		case <-w.changed:
 		}
 	}
+}
+
+// havePoolsChanged leaves out other changes: a state changes with each workload of its node, and the pools of all nodes are
+// read for each.
+func havePoolsChanged(before, after any) bool {
+	was, is := before.(*unstructured.Unstructured), after.(*unstructured.Unstructured)
+	return !reflect.DeepEqual(was.Object["status"], is.Object["status"])
 }
 
 // IsReady tells whether the pools are known.

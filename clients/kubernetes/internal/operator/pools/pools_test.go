@@ -48,3 +48,20 @@ func TestThePoolsOfAllNodesAreJoined(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 }
+
+func TestOnlyChangesOfPoolsCount(t *testing.T) {
+	kept := func(cpus int64, workload, version string) any {
+		t.Helper()
+		object := state("a", map[string]any{"fast": map[string]any{"kind": "exclusive", "cpus": cpus}})
+		object.SetResourceVersion(version)
+		object.Object["status"].(map[string]any)["workloads"] = map[string]any{workload: map[string]any{"ID": workload}}
+		small, err := poolsAlone(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return small
+	}
+	if before := kept(4, "7", "1"); havePoolsChanged(before, kept(4, "8", "2")) || !havePoolsChanged(before, kept(5, "7", "2")) {
+		t.Error("want a change of the pools to count, and of the workloads not")
+	}
+}
