@@ -2,7 +2,11 @@
 // generations. deploy/crds describes them to the API server.
 package intel
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"nrd.internal/kubernetes/internal/nrd"
+)
 
 // Group and version of all kinds.
 const (
@@ -33,30 +37,12 @@ type WorkloadSpec struct {
 	AllCores        bool              `json:"allCores,omitempty"`
 	ReservedCoreIDs []string          `json:"reservedCoreIds,omitempty"`
 	Policy          string            `json:"policy,omitempty"`
-	Cache           *Cache            `json:"cache,omitempty"`
-	RDT             *RDT              `json:"rdt,omitempty"`
+	Cache           *nrd.Cache        `json:"cache,omitempty"`
+	RDT             *nrd.RDT          `json:"rdt,omitempty"`
 	PState          *PState           `json:"pstate,omitempty"`
 	Plugins         *Plugins          `json:"plugins,omitempty"`
 	Nodes           []string          `json:"nodes,omitempty"`
 	NodeSelector    map[string]string `json:"nodeSelector,omitempty"`
-}
-
-// Cache ways.
-type Cache struct {
-	Max int64 `json:"max"`
-	Min int64 `json:"min"`
-}
-
-// RDT has cache ways and memory bandwidth.
-type RDT struct {
-	Cache *Cache `json:"cache,omitempty"`
-	MBA   *MBA   `json:"mba,omitempty"`
-}
-
-// MBA is memory bandwidth.
-type MBA struct {
-	Percentage int64 `json:"percentage,omitempty"`
-	Mbps       int64 `json:"mbps,omitempty"`
 }
 
 // Plugins of RMD.
@@ -78,7 +64,7 @@ type WorkloadState struct {
 	Status   string   `json:"status,omitempty"`
 	CoreIDs  []string `json:"coreIds,omitempty"`
 	Policy   string   `json:"policy,omitempty"`
-	RDT      *RDT     `json:"rdt,omitempty"`
+	RDT      *nrd.RDT `json:"rdt,omitempty"`
 	Plugins  *Plugins `json:"plugins,omitempty"`
 }
 

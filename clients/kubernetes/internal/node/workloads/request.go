@@ -34,7 +34,7 @@ func requestOf(spec intel.WorkloadSpec, allCPUs string) (nrd.Request, error) {
 	if spec.AllCores {
 		request.CoreIDs = allWithout(allCPUs, spec.ReservedCoreIDs)
 	}
-	cache, mba := spec.Cache, (*intel.MBA)(nil)
+	cache, mba := spec.Cache, (*nrd.MBA)(nil)
 	if spec.RDT != nil {
 		mba = spec.RDT.MBA
 		if spec.RDT.Cache != nil {
@@ -59,18 +59,15 @@ func requestOf(spec intel.WorkloadSpec, allCPUs string) (nrd.Request, error) {
 	return request, nil
 }
 
-func rdtOf(cache *intel.Cache, mba *intel.MBA) *nrd.RDT {
-	if cache == nil && (mba == nil || *mba == intel.MBA{}) {
+// rdtOf leaves out a bandwidth of nothing.
+func rdtOf(cache *nrd.Cache, mba *nrd.MBA) *nrd.RDT {
+	if mba != nil && *mba == (nrd.MBA{}) {
+		mba = nil
+	}
+	if cache == nil && mba == nil {
 		return nil
 	}
-	rdt := &nrd.RDT{}
-	if cache != nil {
-		rdt.Cache = &nrd.Cache{Max: cache.Max, Min: cache.Min}
-	}
-	if mba != nil && *mba != (intel.MBA{}) {
-		rdt.MBA = &nrd.MBA{Percentage: mba.Percentage, Mbps: mba.Mbps}
-	}
-	return rdt
+	return &nrd.RDT{Cache: cache, MBA: mba}
 }
 
 // allWithout is an expression that nrd resolves: "0-15", then "^0-1".
@@ -94,10 +91,7 @@ func stateOf(granted nrd.Workload, err error) intel.WorkloadState {
 	state := intel.WorkloadState{Response: "Success: 200", ID: granted.ID, CosName: granted.ClosName,
 		Status: granted.Status, CoreIDs: granted.CoreIDs, Policy: granted.Policy}
 	if granted.RDT.Cache != nil {
-		state.RDT = &intel.RDT{Cache: &intel.Cache{Max: granted.RDT.Cache.Max, Min: granted.RDT.Cache.Min}}
-		if mba := granted.RDT.MBA; mba != nil && *mba != (nrd.MBA{}) {
-			state.RDT.MBA = &intel.MBA{Percentage: mba.Percentage, Mbps: mba.Mbps}
-		}
+		state.RDT = rdtOf(granted.RDT.Cache, granted.RDT.MBA)
 	}
 	if granted.Plugins != nil && granted.Plugins.PState != nil {
 		pstate := granted.Plugins.PState

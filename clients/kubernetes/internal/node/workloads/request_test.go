@@ -28,13 +28,13 @@ func TestASelectorHasPrecedenceOverNames(t *testing.T) {
 }
 
 func TestBothGenerationsAreOneRequest(t *testing.T) {
-	cache := &intel.Cache{Max: 2, Min: 2}
+	cache := &nrd.Cache{Max: 2, Min: 2}
 	pstate := &intel.PState{Ratio: "3.0", Monitoring: "on"}
 	old, err := requestOf(intel.WorkloadSpec{CoreIDs: []string{"4"}, Cache: cache, PState: pstate}, "0-7")
 	if err != nil {
 		t.Fatal(err)
 	}
-	next, err := requestOf(intel.WorkloadSpec{CoreIDs: []string{"4"}, RDT: &intel.RDT{Cache: cache}, Plugins: &intel.Plugins{PState: pstate}}, "0-7")
+	next, err := requestOf(intel.WorkloadSpec{CoreIDs: []string{"4"}, RDT: &nrd.RDT{Cache: cache}, Plugins: &intel.Plugins{PState: pstate}}, "0-7")
 	if err != nil || !reflect.DeepEqual(old, next) {
 		t.Errorf("%+v, %+v, %v", old, next, err)
 	}
