@@ -5,10 +5,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"sync/atomic"
 	"time"
+
+	"nrd.internal/kubernetes/internal/kube"
 )
 
 // filesInterval of looking for renewed files.
@@ -53,20 +54,7 @@ func (f *Files) Ready() error {
 
 // Run reads renewed files until the context ends. What cannot be read leaves the certificate as it is.
 func (f *Files) Run(ctx context.Context) error {
-	last := ""
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(filesInterval):
-		}
-		text := ""
-		if err := f.read(); err != nil {
-			text = err.Error()
-		}
-		if text != "" && text != last {
-			slog.Warn("cannot read the certificate again; serving with the one of before", "folder", f.folder, "reason", text)
-		}
-		last = text
-	}
+	pauses := kube.Pauses{Usual: filesInterval, AfterFailure: filesInterval}
+	return kube.Repeat(ctx, kube.NewSignal(), pauses, "cannot read the certificate of --cert-dir again; serving with the one of before",
+		func(context.Context) error { return f.read() })
 }
