@@ -19,6 +19,14 @@ type Selection struct {
 	Labels          string // as kubectl's -l
 }
 
+// Only object of an informer that selects one by its name; nil if it is not there.
+func Only(informer cache.SharedIndexInformer) *unstructured.Unstructured {
+	for _, each := range informer.GetStore().List() {
+		return each.(*unstructured.Unstructured)
+	}
+	return nil
+}
+
 // NewInformer follows them. client-go's dynamicinformer does the same, and brings all kinds of the API server into the
 // program.
 func NewInformer(api dynamic.Interface, of Selection) cache.SharedIndexInformer {

@@ -133,8 +133,8 @@ func (c *Controller) compare(ctx context.Context) error {
 // wantedHere lists the CRs for this node, oldest first: of two for the same CPUs the later one fails.
 func (c *Controller) wantedHere() ([]wanted, error) {
 	labels := map[string]string{}
-	for _, each := range c.self.GetStore().List() {
-		labels = each.(*unstructured.Unstructured).GetLabels()
+	if self := kube.Only(c.self); self != nil {
+		labels = self.GetLabels()
 	}
 	var all []wanted
 	for _, each := range c.workloads.GetStore().List() {

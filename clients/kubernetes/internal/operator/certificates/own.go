@@ -16,7 +16,6 @@ import (
 
 	admissionregistration "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -138,12 +137,13 @@ func haveAll(webhooks []admissionregistration.MutatingWebhook, pairs []*pair) bo
 }
 
 func (o *Own) found() (*admissionregistration.MutatingWebhookConfiguration, error) {
-	for _, each := range o.informer.GetStore().List() {
-		var configuration admissionregistration.MutatingWebhookConfiguration
-		err := runtime.DefaultUnstructuredConverter.FromUnstructured(each.(*unstructured.Unstructured).Object, &configuration)
-		return &configuration, err
+	found := kube.Only(o.informer)
+	if found == nil {
+		return nil, errors.New("there is no such MutatingWebhookConfiguration; apply deploy/")
 	}
-	return nil, errors.New("there is no such MutatingWebhookConfiguration; apply deploy/")
+	var configuration admissionregistration.MutatingWebhookConfiguration
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, &configuration)
+	return &configuration, err
 }
 
 // hostsOf are the names by which the API server calls the webhooks.

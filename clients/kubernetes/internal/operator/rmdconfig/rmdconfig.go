@@ -91,16 +91,8 @@ func (c *Controller) compare(ctx context.Context) error {
 	return err
 }
 
-// config is nil if there is none.
-func (c *Controller) config() *unstructured.Unstructured {
-	for _, each := range c.informer.GetStore().List() {
-		return each.(*unstructured.Unstructured)
-	}
-	return nil
-}
-
 func (c *Controller) wanted() (map[string]string, error) {
-	object := c.config()
+	object := kube.Only(c.informer)
 	if object == nil {
 		return nil, nil
 	}
@@ -115,7 +107,7 @@ func (c *Controller) wanted() (map[string]string, error) {
 
 // showNodes writes status.nodes if it differs.
 func (c *Controller) showNodes(ctx context.Context) error {
-	object := c.config()
+	object := kube.Only(c.informer)
 	nodes, areKnown := c.nodes()
 	if object == nil || !areKnown {
 		return nil
