@@ -92,7 +92,16 @@ type Workload struct {
 	Onload     *OnloadGrant    `json:"onload"`
 }
 
-// Ways of one cache, the mask in hexadecimal.
+// ByID has the workloads of a list.
+func ByID(list []Workload) map[string]Workload {
+	byID := map[string]Workload{}
+	for _, each := range list {
+		byID[each.ID] = each
+	}
+	return byID
+}
+
+// Ways of one cache.
 type Ways struct {
 	Mask string `json:"mask"`
 	Ways int    `json:"ways"`

@@ -122,10 +122,8 @@ func (n *NRD) Granted(id string) *nrd.Workload {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	for _, workload := range list {
-		if workload.ID == id {
-			return &workload
-		}
+	if found, isThere := nrd.ByID(list)[id]; isThere {
+		return &found
 	}
 	return nil
 }

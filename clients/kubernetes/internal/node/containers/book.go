@@ -140,10 +140,7 @@ func asksForNoCPUs(e entry) bool { return len(e.request.CPU) == 0 }
 
 // outdated has the CPUs that the selected containers should have by their grants and do not have.
 func (b *book) outdated(granted []nrd.Workload, isSelected func(entry) bool) map[string]string {
-	byID := map[string]nrd.Workload{}
-	for _, workload := range granted {
-		byID[workload.ID] = workload
-	}
+	byID := nrd.ByID(granted)
 	outdated := map[string]string{}
 	for _, e := range b.entries {
 		workload, isGranted := byID[e.workloadID()]

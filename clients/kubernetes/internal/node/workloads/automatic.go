@@ -127,10 +127,7 @@ func (a *Automatic) objectsOf(granted []nrd.Workload) (map[string]grantObject, e
 	if err != nil {
 		return nil, err
 	}
-	byID := map[string]nrd.Workload{}
-	for _, workload := range granted {
-		byID[workload.ID] = workload
-	}
+	byID := nrd.ByID(granted)
 	objects := map[string]grantObject{}
 	for _, container := range list {
 		workload, isGranted := byID[container.Workload]

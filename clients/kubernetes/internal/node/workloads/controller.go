@@ -115,9 +115,8 @@ func (c *Controller) compare(ctx context.Context) error {
 	var failures []error
 	isWanted := func(id string) bool { return slices.ContainsFunc(all, func(w wanted) bool { return w.id() == id }) }
 	maps.DeleteFunc(c.answers, func(id string, _ answer) bool { return !isWanted(id) })
-	byID := map[string]nrd.Workload{}
+	byID := nrd.ByID(found)
 	for _, workload := range found {
-		byID[workload.ID] = workload
 		if strings.HasPrefix(workload.ID, idPrefix) && !isWanted(workload.ID) {
 			slog.Info("deleting a workload without RmdWorkload", "workload", workload.ID)
 			failures = append(failures, c.client.Delete(ctx, workload.ID))
