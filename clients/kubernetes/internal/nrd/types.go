@@ -71,25 +71,25 @@ type OnloadRequest struct {
 
 // Workload is nrd's answer.
 type Workload struct {
-	ID       string            `json:"id"`
-	UUID     string            `json:"uuid"`
-	Name     string            `json:"name"`
-	Origin   string            `json:"origin"`
-	Status   string            `json:"status"`
-	ClosName string            `json:"cos_name"`
-	Policy   string            `json:"policy"`
-	CoreIDs  []string          `json:"core_ids"`
-	TaskIDs  []string          `json:"task_ids"`
-	Cgroup   string            `json:"cgroup"`
-	Unit     string            `json:"unit"`
-	Labels   map[string]string `json:"labels"`
-	RDT      RDT               `json:"rdt"`
-	Plugins  *Plugins          `json:"plugins"`
-	CPU      CPUGrants         `json:"cpu"`
+	ID       string              `json:"id"`
+	UUID     string              `json:"uuid"`
+	Name     string              `json:"name"`
+	Origin   string              `json:"origin"`
+	Status   string              `json:"status"`
+	ClosName string              `json:"cos_name"`
+	Policy   string              `json:"policy"`
+	CoreIDs  []string            `json:"core_ids"`
+	TaskIDs  []string            `json:"task_ids"`
+	Cgroup   string              `json:"cgroup"`
+	Unit     string              `json:"unit"`
+	Labels   map[string]string   `json:"labels"`
+	RDT      RDT                 `json:"rdt"`
+	Plugins  *Plugins            `json:"plugins"`
+	CPU      OneOrMore[CPUGrant] `json:"cpu"`
 	// CPURequest is the request of CPU.
-	CPURequest CPURequests     `json:"cpu_request"`
-	Ways       map[string]Ways `json:"granted_ways"`
-	Onload     *OnloadGrant    `json:"onload"`
+	CPURequest OneOrMore[CPURequest] `json:"cpu_request"`
+	Ways       map[string]Ways       `json:"granted_ways"`
+	Onload     *OnloadGrant          `json:"onload"`
 }
 
 // ByID has the workloads of a list.

@@ -37,7 +37,7 @@ func adjustment(container *api.Container, granted nrd.Workload, asksForPools boo
 }
 
 // adjustCPUs sets the cpuset. An empty set is never sent: to the runtime it means "unchanged".
-func adjustCPUs(change *api.ContainerAdjustment, grants nrd.CPUGrants) error {
+func adjustCPUs(change *api.ContainerAdjustment, grants []nrd.CPUGrant) error {
 	mems := make([]string, 0, len(grants))
 	for _, grant := range grants {
 		mems = append(mems, grant.Mems)
@@ -60,7 +60,7 @@ func adjustCPUs(change *api.ContainerAdjustment, grants nrd.CPUGrants) error {
 }
 
 // addVariables adds ours and those of CPU Pooler. They replace what the pod's author set.
-func addVariables(change *api.ContainerAdjustment, grants nrd.CPUGrants) error {
+func addVariables(change *api.ContainerAdjustment, grants []nrd.CPUGrant) error {
 	var exclusive, shared, pools []string
 	for _, grant := range grants {
 		exclusive = append(exclusive, grant.Exclusive)

@@ -11,7 +11,7 @@ import (
 
 func TestVariablesOfPoolsAreTheNodesWhateverTheAuthorSet(t *testing.T) {
 	container := &api.Container{Env: []string{"EXCLUSIVE_CPUS=0-63", "NRD_CPUS=", "SHARED_CPUS=7", "LANG=C"}}
-	granted := nrd.Workload{ID: "k8s.1.app", CPU: nrd.CPUGrants{{Pool: "common", CPUs: "2-3", Shared: "2-3"}}}
+	granted := nrd.Workload{ID: "k8s.1.app", CPU: nrd.OneOrMore[nrd.CPUGrant]{{Pool: "common", CPUs: "2-3", Shared: "2-3"}}}
 	for _, row := range []struct {
 		asksForPools bool
 		variables    map[string]string

@@ -22,7 +22,7 @@ func cpusOf(container *api.Container) string {
 }
 
 // cpusGranted are those of all pools together.
-func cpusGranted(grants nrd.CPUGrants) (string, error) {
+func cpusGranted(grants []nrd.CPUGrant) (string, error) {
 	lists := make([]string, 0, len(grants))
 	for _, grant := range grants {
 		lists = append(lists, grant.CPUs)
@@ -31,7 +31,7 @@ func cpusGranted(grants nrd.CPUGrants) (string, error) {
 }
 
 // hasSameCPUs tells whether nrd has the request for CPUs. One without CPUs is not compared: nrd adds its default pool.
-func hasSameCPUs(wanted []nrd.CPURequest, found nrd.CPURequests) bool {
+func hasSameCPUs(wanted []nrd.CPURequest, found []nrd.CPURequest) bool {
 	if len(wanted) == 0 {
 		return true
 	}

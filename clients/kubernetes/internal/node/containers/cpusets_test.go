@@ -182,20 +182,20 @@ func TestRequestsForCPUsAreComparedByWhatTheyAskFor(t *testing.T) {
 	wanted := []nrd.CPURequest{{Pool: "fast", CPUs: "4,5", Enforce: "runtime"}, {Pool: "common", RequestMilli: 500}}
 	for _, row := range []struct {
 		name  string
-		found nrd.CPURequests
+		found nrd.OneOrMore[nrd.CPURequest]
 		same  bool
 	}{
-		{"the same", nrd.CPURequests{{Pool: "fast", CPUs: "4-5", Enforce: "runtime"}, {Pool: "common", RequestMilli: 500}}, true},
-		{"other CPUs", nrd.CPURequests{{Pool: "fast", CPUs: "4-6", Enforce: "runtime"}, {Pool: "common", RequestMilli: 500}}, false},
-		{"another amount", nrd.CPURequests{{Pool: "fast", CPUs: "4-5", Enforce: "runtime"}, {Pool: "common", RequestMilli: 400}}, false},
-		{"fewer pools", nrd.CPURequests{{Pool: "fast", CPUs: "4-5", Enforce: "runtime"}}, false},
+		{"the same", nrd.OneOrMore[nrd.CPURequest]{{Pool: "fast", CPUs: "4-5", Enforce: "runtime"}, {Pool: "common", RequestMilli: 500}}, true},
+		{"other CPUs", nrd.OneOrMore[nrd.CPURequest]{{Pool: "fast", CPUs: "4-6", Enforce: "runtime"}, {Pool: "common", RequestMilli: 500}}, false},
+		{"another amount", nrd.OneOrMore[nrd.CPURequest]{{Pool: "fast", CPUs: "4-5", Enforce: "runtime"}, {Pool: "common", RequestMilli: 400}}, false},
+		{"fewer pools", nrd.OneOrMore[nrd.CPURequest]{{Pool: "fast", CPUs: "4-5", Enforce: "runtime"}}, false},
 		{"none", nil, false},
 	} {
 		if same := hasSameCPUs(wanted, row.found); same != row.same {
 			t.Errorf("%s: %v, want %v", row.name, same, row.same)
 		}
 	}
-	if !hasSameCPUs(nil, nrd.CPURequests{{Pool: "common"}}) {
+	if !hasSameCPUs(nil, nrd.OneOrMore[nrd.CPURequest]{{Pool: "common"}}) {
 		t.Error("a request without CPUs has nrd's default pool: want the same")
 	}
 }
@@ -206,7 +206,7 @@ func TestAGrantWithoutCPUsChangesNoCpuset(t *testing.T) {
 	asks.request.CPU, asks.cpus = []nrd.CPURequest{{Pool: "common", RequestMilli: 500}}, "0-1"
 	b.put(asks)
 	for cpus, moved := range map[string]map[string]string{"0": {"1": "0"}, "0-1": {}, "": {}} {
-		granted := nrd.Workload{ID: "k8s.pod.c", Cgroup: "/1", CPU: nrd.CPUGrants{{Pool: "common", CPUs: cpus}}}
+		granted := nrd.Workload{ID: "k8s.pod.c", Cgroup: "/1", CPU: nrd.OneOrMore[nrd.CPUGrant]{{Pool: "common", CPUs: cpus}}}
 		if found := b.outdated([]nrd.Workload{granted}, asksForCPUs); !maps.Equal(found, moved) {
 			t.Errorf("granted %q: %v, want %v", cpus, found, moved)
 		}

@@ -28,7 +28,7 @@ func TestTheNameIsThePodsAndNeverTooLong(t *testing.T) {
 func TestAnObjectHasItsPodAsOwnerUnlessThatIsStatic(t *testing.T) {
 	a := &Automatic{node: "node-a"}
 	container := containers.Container{Namespace: "default", Pod: "feed", PodUID: "uid", Name: "main", Workload: "k8s.uid.main"}
-	granted := nrd.Workload{ID: "k8s.uid.main", CPU: nrd.CPUGrants{{Pool: "fast", Exclusive: "4-5"}, {Pool: "common"}}}
+	granted := nrd.Workload{ID: "k8s.uid.main", CPU: nrd.OneOrMore[nrd.CPUGrant]{{Pool: "fast", Exclusive: "4-5"}, {Pool: "common"}}}
 	object, err := a.objectOf(container, granted)
 	if err != nil {
 		t.Fatal(err)
