@@ -174,13 +174,6 @@ func (c *Client) DryRun(ctx context.Context, id string, wanted Request) (Workloa
 	return answer.Workload, err
 }
 
-// Patch replaces the members of changes and keeps the rest.
-func (c *Client) Patch(ctx context.Context, id string, changes any) (Workload, error) {
-	var granted Workload
-	_, err := c.call(ctx, http.MethodPatch, workloadPath(id), nil, changes, &granted)
-	return granted, err
-}
-
 // Delete gives a workload's grant back. One that does not exist is deleted already.
 func (c *Client) Delete(ctx context.Context, id string) error {
 	_, err := c.call(ctx, http.MethodDelete, workloadPath(id), nil, nil, nil)
@@ -190,51 +183,34 @@ func (c *Client) Delete(ctx context.Context, id string) error {
 	return err
 }
 
-// Workloads lists all workloads, and the revision of the list.
-func (c *Client) Workloads(ctx context.Context) ([]Workload, string, error) {
-	return c.list(ctx, nil)
-}
-
-func (c *Client) list(ctx context.Context, query url.Values) ([]Workload, string, error) {
-	var found []Workload
-	header, err := c.call(ctx, http.MethodGet, "/v1/workloads", query, nil, &found)
-	if err != nil {
-		return nil, "", err
-	}
-	return found, header.Get("X-Nrd-Revision"), nil
+// Workloads lists all workloads.
+func (c *Client) Workloads(ctx context.Context) ([]Workload, error) {
+	return get[[]Workload](ctx, c, "/v1/workloads")
 }
 
 // Node tells what the node has and who has it.
-func (c *Client) Node(ctx context.Context) (Node, error) {
-	var node Node
-	_, err := c.call(ctx, http.MethodGet, "/v1/node", nil, nil, &node)
-	return node, err
-}
+func (c *Client) Node(ctx context.Context) (Node, error) { return get[Node](ctx, c, "/v1/node") }
 
 // Pools lists the CPU pools. A node without pools has none.
 func (c *Client) Pools(ctx context.Context) ([]Pool, error) {
-	var pools []Pool
-	_, err := c.call(ctx, http.MethodGet, "/v1/cpus/pools", nil, nil, &pools)
-	return pools, err
+	return get[[]Pool](ctx, c, "/v1/cpus/pools")
 }
 
 // CPUs tells what the CPUs share, and who has them.
-func (c *Client) CPUs(ctx context.Context) (CPUs, error) {
-	var cpus CPUs
-	_, err := c.call(ctx, http.MethodGet, "/v1/cpus", nil, nil, &cpus)
-	return cpus, err
-}
+func (c *Client) CPUs(ctx context.Context) (CPUs, error) { return get[CPUs](ctx, c, "/v1/cpus") }
 
 // Onload tells the state of Onload on the node.
 func (c *Client) Onload(ctx context.Context) (Onload, error) {
-	var onload Onload
-	_, err := c.call(ctx, http.MethodGet, "/v1/onload", nil, nil, &onload)
-	return onload, err
+	return get[Onload](ctx, c, "/v1/onload")
 }
 
 // Health is an error if nrd does not answer.
 func (c *Client) Health(ctx context.Context) (Health, error) {
-	var health Health
-	_, err := c.call(ctx, http.MethodGet, "/v1/health", nil, nil, &health)
-	return health, err
+	return get[Health](ctx, c, "/v1/health")
+}
+
+func get[T any](ctx context.Context, c *Client, path string) (T, error) {
+	var found T
+	_, err := c.call(ctx, http.MethodGet, path, nil, nil, &found)
+	return found, err
 }

@@ -103,8 +103,7 @@ func ByID(list []Workload) map[string]Workload {
 
 // Ways of one cache.
 type Ways struct {
-	Mask string `json:"mask"`
-	Ways int    `json:"ways"`
+	Ways int `json:"ways"`
 }
 
 // CPUGrant is what one pool gave.
@@ -143,8 +142,6 @@ type Mount struct {
 // Node tells what the node has and who has it.
 type Node struct {
 	Revision  int64    `json:"revision"`
-	BootID    string   `json:"boot_id"`
-	HostName  string   `json:"host_name"`
 	MachineID string   `json:"machine_id"`
 	Caches    []L3     `json:"caches"`
 	Layout    *Layout  `json:"layout"`
@@ -184,7 +181,6 @@ type ReservedPool struct {
 	Reserved      string `json:"reserved"`
 	Usable        string `json:"usable"`
 	ReservedMilli int    `json:"reserved_milli"`
-	UsableMilli   int    `json:"usable_milli"`
 }
 
 // Layout has the ways of each pool, the same on all caches.
@@ -202,7 +198,6 @@ type Classes struct {
 type L3 struct {
 	ID        int        `json:"id"`
 	CPUs      string     `json:"cpus"`
-	Free      Ways       `json:"free"`
 	Pools     CachePools `json:"pools"`
 	Workloads []WayOwner `json:"workloads"`
 }
@@ -210,8 +205,6 @@ type L3 struct {
 // CachePools has what is left of the pools of one cache.
 type CachePools struct {
 	Guarantee struct {
-		Ways       int `json:"ways"`
-		Free       int `json:"free"`
 		LongestRun int `json:"longest_run"`
 	} `json:"guarantee"`
 }
@@ -228,7 +221,6 @@ type Pool struct {
 	Name string `json:"name"`
 	Kind string `json:"kind"`
 	CPUs string `json:"cpus"`
-	Free string `json:"free"`
 	// Threads of a core that a workload gets: "one" and no other workload the rest, "all", or "any".
 	Threads string `json:"threads"`
 }

@@ -19,8 +19,8 @@ const (
 // context ends.
 func (c *Client) WatchWorkloads(ctx context.Context, changed func()) error {
 	return watch(ctx, changed, func(revision string) (string, error) {
-		_, next, err := c.list(ctx, since(revision))
-		return next, err
+		header, err := c.call(ctx, http.MethodGet, "/v1/workloads", since(revision), nil, nil)
+		return header.Get("X-Nrd-Revision"), err
 	})
 }
 

@@ -118,7 +118,7 @@ func (n *NRD) Grant(id string, cpu int) {
 // Granted is the workload of this id, or nil.
 func (n *NRD) Granted(id string) *nrd.Workload {
 	n.t.Helper()
-	list, _, err := n.Workloads(n.t.Context())
+	list, err := n.Workloads(n.t.Context())
 	if err != nil {
 		n.t.Fatal(err)
 	}

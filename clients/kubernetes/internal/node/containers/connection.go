@@ -170,7 +170,7 @@ func (p *Plugin) compareOnce(ctx context.Context) error {
 	if err := p.machine.Mismatch(); err != nil {
 		return err
 	}
-	found, _, err := p.client.Workloads(ctx)
+	found, err := p.client.Workloads(ctx)
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ func (m *Mirror) Run(ctx context.Context) error {
 }
 
 func (m *Mirror) step(ctx context.Context) error {
-	list, _, err := m.client.Workloads(ctx)
+	list, err := m.client.Workloads(ctx)
 	if err != nil {
 		return err
 	}

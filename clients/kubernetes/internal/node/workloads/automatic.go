@@ -71,7 +71,7 @@ func (a *Automatic) Run(ctx context.Context) error {
 }
 
 func (a *Automatic) compare(ctx context.Context) error {
-	granted, _, err := a.client.Workloads(ctx)
+	granted, err := a.client.Workloads(ctx)
 	if err != nil {
 		return err
 	}

@@ -104,7 +104,7 @@ func (c *Controller) compare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found, _, err := c.client.Workloads(ctx)
+	found, err := c.client.Workloads(ctx)
 	if err != nil {
 		return err
 	}
