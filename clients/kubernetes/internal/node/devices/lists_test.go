@@ -48,6 +48,10 @@ func TestWaysThatCannotBeGrantedAreUnhealthyUnlessAContainerHasThem(t *testing.T
 			{"workloads": [{"id": "cr.default.a", "pool": "guarantee", "ways": {"ways": 2}}, {"id": "cr.default.b", "pool": "shared", "ways": {"ways": 9}}]},
 			{"workloads": [{"id": "cr.default.c", "pool": "guarantee", "ways": {"ways": 1}}, {"id": "k8s.uid.c", "pool": "guarantee", "ways": {"ways": 1}}]}]}`,
 			map[string]bool{"4": true}, "0 1 (2) (3) 4"},
+		{"a policy gave a container three ways for one device", `{"capacity": {"reserves": {"kubernetes": {"ways": {"reserved": 5, "usable": 5}}}}, "caches": [
+			{"workloads": [{"id": "k8s.uid.c", "pool": "guarantee", "ways": {"ways": 3}}]}]}`, map[string]bool{"0": true}, "0 1 2 (3) (4)"},
+		{"a policy gave ways to a container without devices", `{"layout": {"guarantee": {"ways": 5}}, "classes": {"total": 16, "used": 2}, "caches": [
+			{"pools": {"guarantee": {"longest_run": 2}}, "workloads": [{"id": "k8s.uid.c", "pool": "guarantee", "ways": {"ways": 3}}]}]}`, nil, "0 1 (2) (3) (4)"},
 		{"no cache allocation", `{"layout": null}`, nil, ""},
 		{"without a reserve", `{"layout": {"guarantee": {"ways": 3}}, "classes": {"total": 16, "used": 2}, "caches": [
 			{"pools": {"guarantee": {"longest_run": 3}}}, {"pools": {"guarantee": {"longest_run": 1}}}]}`, nil, "0 (1) (2)"},

@@ -44,7 +44,8 @@ func (Ways) Preferred(context.Context, []string, []string, int) []string { retur
 // class of service left.
 func WaysList(node nrd.Node, inUse map[string]bool) []*kubelet.Device {
 	total, usable := waysOf(node)
-	grantable := usable - len(inUse)
+	// A policy may have given a container more ways than it has devices.
+	grantable := usable - max(len(inUse), waysHeld(node, isGuaranteeOf(ofContainers)))
 	list := make([]*kubelet.Device, 0, total)
 	for way := range total {
 		id := strconv.Itoa(way)
@@ -65,7 +66,7 @@ func WaysList(node nrd.Node, inUse map[string]bool) []*kubelet.Device {
 func waysOf(node nrd.Node) (total, usable int) {
 	if reserve := node.Capacity.Kubernetes().Ways; reserve != nil {
 		// What RmdWorkloads have counts as usable, because they are of the same origin.
-		return reserve.Reserved, reserve.Usable - waysHeld(node, isGuaranteeOfCR)
+		return reserve.Reserved, reserve.Usable - waysHeld(node, isGuaranteeOf(ofCRs))
 	}
 	if node.Layout == nil || len(node.Caches) == 0 {
 		return 0, 0
@@ -73,11 +74,17 @@ func waysOf(node nrd.Node) (total, usable int) {
 	return node.Layout.Guarantee.Ways, waysGrantable(node) + waysHeld(node, isOfContainer)
 }
 
-func isOfContainer(owner nrd.WayOwner) bool { return strings.HasPrefix(owner.ID, "k8s.") }
+// Beginnings of the ids of workloads.
+const (
+	ofContainers = "k8s."
+	ofCRs        = "cr."
+)
 
-// isGuaranteeOfCR leaves out the other kinds of ways, which the reserve does not have.
-func isGuaranteeOfCR(owner nrd.WayOwner) bool {
-	return strings.HasPrefix(owner.ID, "cr.") && owner.Pool == "guarantee"
+func isOfContainer(owner nrd.WayOwner) bool { return strings.HasPrefix(owner.ID, ofContainers) }
+
+// isGuaranteeOf leaves out the other kinds of ways, which the reserve does not have.
+func isGuaranteeOf(prefix string) func(nrd.WayOwner) bool {
+	return func(owner nrd.WayOwner) bool { return strings.HasPrefix(owner.ID, prefix) && owner.Pool == "guarantee" }
 }
 
 // waysGrantable is what the poorest cache could give one more workload.
