@@ -319,7 +319,8 @@ def test_the_operator_changes_the_selector_of_the_daemon_set_alone(cluster, oper
     found = cluster.api.get("DaemonSet", "nrd-node", "nrd-system")["spec"]["template"]["spec"]
     root = [{**volume, "hostPath": {"path": "/"}} for volume in found["volumes"]]
     image = [{**found["containers"][0], "image": "other"}]
-    for change in ({"containers": image}, {"volumes": root}, {"hostPID": True}, {"serviceAccountName": "default"}):
+    for change in ({"containers": image}, {"volumes": root}, {"hostPID": True}, {"serviceAccountName": "default"}, {"shareProcessNamespace": True},
+                   {"dnsPolicy": "Default"}, {"hostAliases": [{"ip": "192.0.2.1", "hostnames": ["registry.test"]}]}, {"terminationGracePeriodSeconds": 0}):
         with pytest.raises(Refused, match="the operator changes the nodeSelector alone"):
             client.merge("DaemonSet", "nrd-node", {"spec": {"template": {"spec": change}}}, "nrd-system")
 
