@@ -1,7 +1,6 @@
 package devices
 
 import (
-	"context"
 	"strconv"
 
 	kubelet "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
@@ -16,22 +15,7 @@ const OnloadName = "amd.com/onload"
 const onloadDevices = 50
 
 // Onload advertises allocations of Onload.
-type Onload struct{}
-
-// Name of the resource.
-func (Onload) Name() string { return OnloadName }
-
-// Slug of the resource.
-func (Onload) Slug() string { return "onload" }
-
-// Environment comes with nrd's answer, when the container's own LD_PRELOAD is known.
-func (Onload) Environment([]string) map[string]string { return nil }
-
-// HasPreference is false: one device is like another.
-func (Onload) HasPreference() bool { return false }
-
-// Preferred is never asked.
-func (Onload) Preferred(context.Context, []string, []string, int) []string { return nil }
+var Onload = Resource{Name: OnloadName, Slug: "onload"}
 
 // OnloadList lists the devices: healthy while new users of Onload can start.
 func OnloadList(node nrd.Node, onload nrd.Onload) []*kubelet.Device {

@@ -42,18 +42,15 @@ func Ignored(ofPod map[string]string) []string {
 const checkDeadline = 1500 * time.Millisecond
 
 // Resource is what one plugin advertises.
-type Resource interface {
-	// Name of the extended resource, "intel.com/l3_cache_ways".
-	Name() string
-	// Slug names its socket and its annotation; letters, digits, "-", "_" and ".".
-	Slug() string
-	// Environment of a container that was given these devices.
-	Environment(ids []string) map[string]string
-	// HasPreference tells whether Preferred may choose. Kubelet fails a pod for good if it cannot ask, so that a resource
-	// without a preference is not asked.
-	HasPreference() bool
-	// Preferred chooses count of the available ids, all of required among them; nil: no preference.
-	Preferred(ctx context.Context, available, required []string, count int) []string
+type Resource struct {
+	Name string // of the extended resource, "intel.com/l3_cache_ways"
+	Slug string // names its socket and its annotation; letters, digits, "-", "_" and "."
+	// Environment of a container that was given these devices; nil: it comes with nrd's answer, which is right after a change
+	// of a pool, and knows the container's own LD_PRELOAD.
+	Environment func(ids []string) map[string]string
+	// Preferred chooses count of the available ids, all of required among them; no ids: no preference. Kubelet fails a pod for
+	// good if it cannot ask, so that it does not ask where this is nil.
+	Preferred func(ctx context.Context, available, required []string, count int) []string
 }
 
 // Gate is nil if a container that is created now is granted what it asked for.
@@ -116,7 +113,7 @@ func (p *Plugin) GetDevicePluginOptions(context.Context, *kubelet.Empty) (*kubel
 }
 
 func optionsOf(resource Resource) *kubelet.DevicePluginOptions {
-	return &kubelet.DevicePluginOptions{PreStartRequired: true, GetPreferredAllocationAvailable: resource.HasPreference()}
+	return &kubelet.DevicePluginOptions{PreStartRequired: true, GetPreferredAllocationAvailable: resource.Preferred != nil}
 }
 
 // ListAndWatch sends the list at once and after each change, until kubelet hangs up.
@@ -140,7 +137,10 @@ func (p *Plugin) GetPreferredAllocation(ctx context.Context, request *kubelet.Pr
 	defer cancel()
 	answer, resource := &kubelet.PreferredAllocationResponse{}, p.now()
 	for _, each := range request.ContainerRequests {
-		chosen := resource.Preferred(ctx, each.AvailableDeviceIDs, each.MustIncludeDeviceIDs, int(each.AllocationSize))
+		var chosen []string
+		if resource.Preferred != nil { // kubelet learns of a change a moment later
+			chosen = resource.Preferred(ctx, each.AvailableDeviceIDs, each.MustIncludeDeviceIDs, int(each.AllocationSize))
+		}
 		answer.ContainerResponses = append(answer.ContainerResponses,
 			&kubelet.ContainerPreferredAllocationResponse{DeviceIDs: chosen})
 	}
@@ -151,14 +151,15 @@ func (p *Plugin) GetPreferredAllocation(ctx context.Context, request *kubelet.Pr
 func (p *Plugin) Allocate(_ context.Context, request *kubelet.AllocateRequest) (*kubelet.AllocateResponse, error) {
 	answer, resource := &kubelet.AllocateResponse{}, p.now()
 	for _, each := range request.ContainerRequests {
-		note, err := json.Marshal(Note{Resource: resource.Name(), IDs: each.DevicesIds})
+		note, err := json.Marshal(Note{Resource: resource.Name, IDs: each.DevicesIds})
 		if err != nil {
 			return nil, err
 		}
-		answer.ContainerResponses = append(answer.ContainerResponses, &kubelet.ContainerAllocateResponse{
-			Annotations: map[string]string{AnnotationPrefix + resource.Slug(): string(note)},
-			Envs:        resource.Environment(each.DevicesIds),
-		})
+		allocated := &kubelet.ContainerAllocateResponse{Annotations: map[string]string{AnnotationPrefix + resource.Slug: string(note)}}
+		if resource.Environment != nil {
+			allocated.Envs = resource.Environment(each.DevicesIds)
+		}
+		answer.ContainerResponses = append(answer.ContainerResponses, allocated)
 	}
 	return answer, nil
 }

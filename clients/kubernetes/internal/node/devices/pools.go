@@ -19,54 +19,43 @@ const (
 	mostShared = 128 * milliCPU
 )
 
-// Pool advertises a CPU pool as CPU Pooler did: of an exclusive pool one device a CPU, with its number as id; of a
+// resourceOf a CPU pool, as CPU Pooler advertised it: of an exclusive pool one device a CPU, with its number as id; of a
 // shared one 1000 devices a CPU.
-type Pool struct {
-	client              *nrd.Client
-	base, name, threads string
-	isExclusive         bool
+func resourceOf(client *nrd.Client, base string, pool nrd.Pool) Resource {
+	resource := Resource{Name: base + "/" + pool.Name, Slug: "pool-" + pool.Name}
+	if pool.IsExclusive() {
+		resource.Preferred = func(ctx context.Context, available, required []string, count int) []string {
+			return preferred(ctx, client, pool, available, required, count)
+		}
+	}
+	return resource
 }
 
-// Name of the resource, "nokia.k8s.io/fast".
-func (p Pool) Name() string { return p.base + "/" + p.name }
-
-// Slug of the resource.
-func (p Pool) Slug() string { return "pool-" + p.name }
-
-// Environment comes with nrd's answer: it has to be right after a change of the pool, too.
-func (p Pool) Environment([]string) map[string]string { return nil }
-
-// HasPreference is true if the ids are CPUs.
-func (p Pool) HasPreference() bool { return p.isExclusive }
-
-// Preferred asks nrd's planner, which knows cores and caches, among the CPUs that kubelet has left.
-func (p Pool) Preferred(ctx context.Context, available, required []string, count int) []string {
-	if !p.isExclusive {
-		return nil
-	}
-	cpus, err := p.client.CPUs(ctx)
+// preferred asks nrd's planner, which knows cores and caches, among the CPUs that kubelet has left.
+func preferred(ctx context.Context, client *nrd.Client, pool nrd.Pool, available, required []string, count int) []string {
+	cpus, err := client.CPUs(ctx)
 	if err != nil {
 		return nil
 	}
-	asked, err := p.choice(available, count, CoresOf(cpus))
+	asked, err := choiceOf(pool, available, count, CoresOf(cpus))
 	if err != nil {
 		return nil
 	}
-	planned, err := p.client.DryRun(ctx, "k8s.preferred", nrd.Request{CPU: []nrd.CPURequest{asked}})
+	planned, err := client.DryRun(ctx, "k8s.preferred", nrd.Request{CPU: []nrd.CPURequest{asked}})
 	if err != nil || len(planned.CPU) != 1 {
 		return nil
 	}
 	return devicesOf(planned.CPU[0].CPUs, available, required)
 }
 
-// choice asks for CPUs of this many devices among those that are available, each of which stands for its core unless the
+// choiceOf asks for CPUs of this many devices among those that are available, each of which stands for its core unless the
 // pool has single threads: nrd gives no CPU of a core of which it may not have the others.
-func (p Pool) choice(available []string, count int, cores map[string]string) (nrd.CPURequest, error) {
-	asked := nrd.CPURequest{Pool: p.name, Count: count}
-	if p.threads == "any" {
+func choiceOf(pool nrd.Pool, available []string, count int, cores map[string]string) (nrd.CPURequest, error) {
+	asked := nrd.CPURequest{Pool: pool.Name, Count: count}
+	if pool.Threads == "any" {
 		cores = nil
 	}
-	if p.threads == "all" {
+	if pool.Threads == "all" {
 		asked.Count, asked.Cores = 0, count
 	}
 	var err error

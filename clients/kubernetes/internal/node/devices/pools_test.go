@@ -17,7 +17,7 @@ func TestThePlannerChoosesAmongTheCoresOfTheDevices(t *testing.T) {
 		{"one", nrd.CPURequest{Pool: "fast", Count: 2, Among: "4-6,12-14"}},
 		{"all", nrd.CPURequest{Pool: "fast", Cores: 2, Among: "4-6,12-14"}},
 	} {
-		asked, err := Pool{name: "fast", threads: row.threads, isExclusive: true}.choice([]string{"6", "4", "5"}, 2, cores)
+		asked, err := choiceOf(nrd.Pool{Name: "fast", Threads: row.threads, Kind: "exclusive"}, []string{"6", "4", "5"}, 2, cores)
 		if err != nil || asked != row.asked {
 			t.Errorf("%s: %+v, %v, want %+v", row.threads, asked, err, row.asked)
 		}
@@ -36,11 +36,9 @@ func TestAPreferenceHasDevicesAloneAndAllThatAreRequired(t *testing.T) {
 
 func TestAPoolOfAnotherKindIsRegisteredAnew(t *testing.T) {
 	s := NewSet(nil, nil, nil, nil, "nokia.k8s.io", nil)
-	shared := Pool{base: s.base, name: "fast"}
-	s.plugins[shared.Name()] = NewPlugin(shared, nil)
-	exclusive := shared
-	exclusive.isExclusive = true
-	plugin := s.plugin(t.Context(), "", exclusive)
+	shared := resourceOf(nil, s.base, nrd.Pool{Name: "fast", Kind: "shared"})
+	s.plugins[shared.Name] = NewPlugin(shared, nil)
+	plugin := s.plugin(t.Context(), "", resourceOf(nil, s.base, nrd.Pool{Name: "fast", Kind: "exclusive"}))
 	if options, err := plugin.GetDevicePluginOptions(t.Context(), nil); err != nil || !options.GetPreferredAllocationAvailable {
 		t.Errorf("%v, %v, want kubelet to ask for a preference", options, err)
 	}

@@ -25,7 +25,7 @@ const (
 // Serve registers the plugin with kubelet, and again whenever kubelet has restarted, until the context ends.
 // folder is kubelet's device-plugins folder.
 func (p *Plugin) Serve(ctx context.Context, folder string) {
-	socket := filepath.Join(folder, "nrd-"+p.now().Slug()+".sock")
+	socket := filepath.Join(folder, "nrd-"+p.now().Slug+".sock")
 	kubeletSocket := filepath.Join(folder, "kubelet.sock")
 	last := ""
 	for {
@@ -34,7 +34,7 @@ func (p *Plugin) Serve(ctx context.Context, folder string) {
 			return
 		}
 		if text := fmt.Sprint(err); text != last { // one line for a kubelet that is away for long
-			slog.Info("registering with kubelet again as soon as possible", "resource", p.now().Name(), "reason", err)
+			slog.Info("registering with kubelet again as soon as possible", "resource", p.now().Name, "reason", err)
 			last = text
 		}
 		select {
@@ -45,7 +45,7 @@ func (p *Plugin) Serve(ctx context.Context, folder string) {
 	}
 }
 
-// serveOnce returns when the socket is gone, or kubelet's or the resource is another one.
+// serveOnce returns when the socket is gone, kubelet's is another one, or the resource has another kind.
 func (p *Plugin) serveOnce(ctx context.Context, socket, kubeletSocket string) error {
 	resource := p.now()
 	before, err := os.Stat(kubeletSocket)
@@ -68,7 +68,7 @@ func (p *Plugin) serveOnce(ctx context.Context, socket, kubeletSocket string) er
 	if err := register(ctx, resource, socket, kubeletSocket); err != nil {
 		return err
 	}
-	slog.Info("registered with kubelet", "resource", resource.Name())
+	slog.Info("registered with kubelet", "resource", resource.Name)
 	for {
 		select {
 		case <-ctx.Done():
@@ -77,8 +77,8 @@ func (p *Plugin) serveOnce(ctx context.Context, socket, kubeletSocket string) er
 			return err
 		case <-time.After(lookInterval):
 		}
-		if p.now() != resource {
-			return errors.New("the pool has another kind of CPUs now")
+		if (p.now().Preferred == nil) != (resource.Preferred == nil) {
+			return errors.New("the pool has another kind now")
 		}
 		if _, err := os.Stat(socket); err != nil {
 			return fmt.Errorf("kubelet has restarted: %w", err)
@@ -98,7 +98,7 @@ func register(ctx context.Context, resource Resource, socket, kubeletSocket stri
 	}
 	defer connection.Close()
 	_, err = kubelet.NewRegistrationClient(connection).Register(ctx, &kubelet.RegisterRequest{
-		Version: kubelet.Version, Endpoint: filepath.Base(socket), ResourceName: resource.Name(), Options: optionsOf(resource),
+		Version: kubelet.Version, Endpoint: filepath.Base(socket), ResourceName: resource.Name, Options: optionsOf(resource),
 	})
 	return err
 }

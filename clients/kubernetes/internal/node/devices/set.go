@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	kubelet "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
@@ -43,10 +44,10 @@ func (s *Set) Refresh() { s.refresh.Raise() }
 func (s *Set) Run(ctx context.Context, kubeletDir string) error {
 	folder := filepath.Join(kubeletDir, "device-plugins")
 	if s.has("ways") {
-		s.plugin(ctx, folder, Ways{})
+		s.plugin(ctx, folder, Ways)
 	}
 	if s.has("onload") {
-		s.plugin(ctx, folder, Onload{})
+		s.plugin(ctx, folder, Onload)
 	}
 	pauses := kube.Pauses{Usual: refreshInterval, AfterFailure: refreshInterval}
 	return kube.Repeat(ctx, s.refresh, pauses, "cannot learn the node's capacity; the lists stay as they are",
@@ -57,12 +58,12 @@ func (s *Set) has(kind string) bool { return slices.Contains(s.kinds, kind) }
 
 // plugin of the resource; a new one begins to serve.
 func (s *Set) plugin(ctx context.Context, folder string, resource Resource) *Plugin {
-	if found := s.plugins[resource.Name()]; found != nil {
+	if found := s.plugins[resource.Name]; found != nil {
 		found.Become(resource)
 		return found
 	}
 	plugin := NewPlugin(resource, s.gate)
-	s.plugins[resource.Name()] = plugin
+	s.plugins[resource.Name] = plugin
 	go plugin.Serve(ctx, folder)
 	return plugin
 }
@@ -80,13 +81,13 @@ func (s *Set) publish(ctx context.Context, folder string) error {
 	}
 	var failures []error
 	if s.has("ways") {
-		s.plugin(ctx, folder, Ways{}).Publish(WaysList(node, s.inUse(WaysName)))
+		s.plugin(ctx, folder, Ways).Publish(WaysList(node, s.inUse(WaysName)))
 	}
 	if s.has("onload") {
 		onload, err := s.client.Onload(ctx)
 		failures = append(failures, err)
 		if err == nil {
-			s.plugin(ctx, folder, Onload{}).Publish(OnloadList(node, onload))
+			s.plugin(ctx, folder, Onload).Publish(OnloadList(node, onload))
 		}
 	}
 	if s.has("pools") {
@@ -107,17 +108,17 @@ func (s *Set) publishPools(ctx context.Context, folder string, reserve nrd.Reser
 	}
 	lists := map[string][]*kubelet.Device{}
 	for _, each := range pools {
-		resource := Pool{client: s.client, base: s.base, name: each.Name, threads: each.Threads, isExclusive: each.IsExclusive()}
+		resource := resourceOf(s.client, s.base, each)
 		plugin := s.plugin(ctx, folder, resource)
-		list, err := PoolList(each, reserve, cpus, s.inUse(resource.Name()))
+		list, err := PoolList(each, reserve, cpus, s.inUse(resource.Name))
 		if err != nil {
 			return err
 		}
-		lists[resource.Name()] = list
+		lists[resource.Name] = list
 		plugin.Publish(list)
 	}
 	for name, plugin := range s.plugins {
-		if _, isPool := plugin.now().(Pool); isPool && lists[name] == nil {
+		if strings.HasPrefix(name, s.base+"/") && lists[name] == nil {
 			plugin.Publish(nil)
 		}
 	}

@@ -1,7 +1,6 @@
 package devices
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,28 +15,16 @@ const WaysName = "intel.com/l3_cache_ways"
 
 // Ways advertises cache ways. A device is one way on every L3 cache of the node, because the scheduler counts devices
 // of a node and not of a cache; so there are as many as the poorest cache has.
-type Ways struct{}
+var Ways = Resource{Name: WaysName, Slug: "l3_cache_ways", Environment: waysVariable}
 
-// Name of the resource.
-func (Ways) Name() string { return WaysName }
-
-// Slug of the resource.
-func (Ways) Slug() string { return "l3_cache_ways" }
-
-// Environment as the RMD operator's plugin set it: "{id, NUMA node}" for each device. Ways of all caches have no node.
-func (Ways) Environment(ids []string) map[string]string {
+// waysVariable as the RMD operator's plugin set it: "{id, NUMA node}" for each device. Ways of all caches have no node.
+func waysVariable(ids []string) map[string]string {
 	var text strings.Builder
 	for _, id := range ids {
 		fmt.Fprintf(&text, "{%s, -1}", id)
 	}
 	return map[string]string{WaysName: text.String()}
 }
-
-// HasPreference is false: one device is like another.
-func (Ways) HasPreference() bool { return false }
-
-// Preferred is never asked.
-func (Ways) Preferred(context.Context, []string, []string, int) []string { return nil }
 
 // WaysList lists the devices of the reserve. Those that no container has and that nrd could not grant now are
 // unhealthy, so that the scheduler places no pod that would be refused: ways that others or RmdWorkloads have, or no
