@@ -16,7 +16,7 @@ from harness import Node
 from rmd_layout import ACL, POLICIES
 from rmd_table import kept
 from fixtures import Accounts, Service, shadowed
-from test_certificate_list import Lists
+from test_certificate_list import with_lists
 
 OF_ITS_TIME = "[cache_pools]\nos = 1\nguarantee = 10\nbesteffort = 7\nshared = 2\n"
 THRIFTY = "[skylake.thrifty.cache]\nmax = 1\nmin = 1\n[skylake.thrifty.mba]\npercentage = 50\n"
@@ -79,9 +79,7 @@ def odd(odd_node):
 
 @pytest.fixture(scope="session")
 def guarded():
-    lists = Lists()
-    with Service(more=lists.config()) as service:
-        service.lists = lists
+    with with_lists() as service:
         yield service
 
 

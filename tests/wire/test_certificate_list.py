@@ -16,9 +16,8 @@ from test_access import always, for_admin, for_user, freeze, judge, send
 class Lists:
     """The two folders, in a place of root's own."""
 
-    def __init__(self):
-        self.folder = tempfile.mkdtemp(prefix="nrd-listed-")
-        self.admin, self.user = (os.path.join(self.folder, role) for role in ("admin", "user"))
+    def __init__(self, folder):
+        self.admin, self.user = (os.path.join(folder, role) for role in ("admin", "user"))
         os.mkdir(self.admin, 0o755)
         os.mkdir(self.user, 0o755)
 
@@ -26,13 +25,20 @@ class Lists:
         return f'[access]\nadmin_certificates = "{self.admin}"\nuser_certificates = "{self.user}"\n'
 
 
+@contextlib.contextmanager
+def with_lists():
+    """A service with lists, which are its attribute `lists`."""
+    with tempfile.TemporaryDirectory(prefix="nrd-listed-") as folder:
+        lists = Lists(folder)
+        with Service(more=lists.config()) as service:
+            service.lists = lists
+            yield service
+
+
 @pytest.fixture(scope="module")
 def shared():
-    lists = Lists()
-    with Service(more=lists.config()) as service:
-        service.lists = lists
+    with with_lists() as service:
         yield service
-    shutil.rmtree(lists.folder)
 
 
 @pytest.fixture
@@ -185,10 +191,7 @@ def test_the_current_access_list_applies_and_the_last_good_one_while_it_is_inval
 
 def test_a_wrong_access_list_is_refused_at_the_start(acl):
     os.chmod(acl, 0o666)
-    service = Service("optional", f'[access]\npam = true\nacl = "{acl}"\n', accounts=Accounts({}), start=False)
-    try:
+    with Service("optional", f'[access]\npam = true\nacl = "{acl}"\n', accounts=Accounts({}), start=False) as service:
         service.spawn()
         assert service.wait_dead() == 78
         assert f"{acl}: must not be writable by group or others" in service.journal()
-    finally:
-        service.end()
