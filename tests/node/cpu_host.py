@@ -5,13 +5,12 @@ Tests have it as fixture `host`.
 
 import contextlib
 import os
-import subprocess
 import time
 
 import pytest
 
 from cpu_pools import post
-from harness import Node, refusal
+from harness import Node, process, refusal
 from system_bus import SystemBus
 from systemd import LISTS, NOT_SET, Systemd, list_of
 
@@ -40,24 +39,32 @@ class Host:
     """A node on which systemd runs feed.service, and a cgroup of other software has a process."""
 
     def __init__(self, folder, config=POOLS, start=True, **shape):
-        self.node = Node(config, start=False, cgroups=True, systemd=True, **shape)
-        self.sim = self.node.sim
-        self.sleepers = []
-        self.systemd = Systemd(self.sim)
-        self.bus = SystemBus(folder, self.systemd.answer)
-        self.node.environment["DBUS_SYSTEM_BUS_ADDRESS"] = self.bus.__enter__()
-        self.feed = self.sleeper()
-        self.systemd.add("feed.service", self.feed)
-        os.mkdir(self.cgroup("/jobs"))
-        os.mkdir(self.cgroup("/idle"))  # without processes
-        self.write("/jobs", "cgroup.procs", str(self.sleeper()))
-        self.write("", "cgroup.subtree_control", "+cpuset +cpu +memory")
-        if start:
-            self.node.start()
+        with contextlib.ExitStack() as self.stack:
+            self.node = self.stack.enter_context(Node(config, start=False, cgroups=True, systemd=True, **shape))
+            self.sim = self.node.sim
+            self.systemd = Systemd(self.sim)
+            self.stack.callback(self.systemd.end)
+            self.bus = SystemBus(folder, self.systemd.answer)
+            self.node.environment["DBUS_SYSTEM_BUS_ADDRESS"] = self.stack.enter_context(self.bus)
+            self.feed = self.sleeper()
+            self.systemd.add("feed.service", self.feed)
+            os.mkdir(self.cgroup("/jobs"))
+            os.mkdir(self.cgroup("/idle"))  # without processes
+            self.write("/jobs", "cgroup.procs", str(self.sleeper()))
+            self.write("", "cgroup.subtree_control", "+cpuset +cpu +memory")
+            if start:
+                self.node.start()
+            self.stack = self.stack.pop_all()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *failure):
+        self.systemd.mode = "normal"
+        self.stack.__exit__(*failure)
 
     def sleeper(self):
-        self.sleepers.append(subprocess.Popen(["sleep", "1000"]))
-        return self.sleepers[-1].pid
+        return self.stack.enter_context(process()).pid
 
     def cgroup(self, path, file=""):
         return self.systemd.path(path, file)
@@ -86,22 +93,11 @@ class Host:
     def exists(self, unit):
         return self.systemd.units[unit].cgroup or self.systemd.units[unit].properties
 
-    def end(self, failed):
-        with contextlib.ExitStack() as stack:
-            for sleeper in self.sleepers:
-                stack.callback(sleeper.wait)
-                stack.callback(sleeper.kill)
-            stack.callback(self.bus.disappear)
-            stack.callback(self.node.__exit__, failed, None, None)
-            stack.callback(self.systemd.end)
-            self.systemd.mode = "normal"
-
 
 @pytest.fixture
-def host(request, tmp_path):
-    made = Host(tmp_path)
-    yield made
-    made.end(request.node.failed if hasattr(request.node, "failed") else None)
+def host(tmp_path):
+    with Host(tmp_path) as host:
+        yield host
 
 
 TARGETS = {"unit": {"unit": "feed.service"}, "cgroup": {"cgroup": "/jobs"}}

@@ -92,6 +92,7 @@ class Systemd:
     def end(self):
         if self.shell:
             self.shell.communicate()
+        self.folder.cleanup()
 
     # What happens to cgroups. Errors are ignored, as systemd does.
 

@@ -10,9 +10,8 @@ from frequencies import WINDOW, window
 
 @pytest.fixture
 def host(tmp_path):
-    made = Host(tmp_path, cpufreq="intel_pstate")
-    yield made
-    made.end(None)
+    with Host(tmp_path, cpufreq="intel_pstate") as host:
+        yield host
 
 
 def everything(target="unit", count=2, ways=2, **pstate):

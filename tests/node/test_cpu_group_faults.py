@@ -130,8 +130,7 @@ def test_a_bus_that_comes_back_is_used_again(host):
 
 @pytest.mark.parametrize("is_deaf", [True, False])
 def test_the_daemon_starts_with_a_silent_systemd_and_confines_later(tmp_path, is_deaf):
-    host = Host(tmp_path, "[cpu]\nconfine = \"slices\"\n" + POOLS, start=False)
-    try:
+    with Host(tmp_path, "[cpu]\nconfine = \"slices\"\n" + POOLS, start=False) as host:
         host.systemd.mode, host.bus.is_deaf = "deaf", is_deaf
         host.node.start()
         assert "systemd does not answer" in host.node.health()["hardware_problem"]
@@ -139,8 +138,6 @@ def test_the_daemon_starts_with_a_silent_systemd_and_confines_later(tmp_path, is
         host.bus.disconnect()
         wait_for(lambda: host.cpus("/system.slice") == "0-1,9,12-15", "the slices to be confined")
         wait_for(lambda: host.node.health()["hardware_problem"] == "", "the daemon to recover")
-    finally:
-        host.end(None)
 
 
 # Writes fail

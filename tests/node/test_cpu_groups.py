@@ -136,7 +136,6 @@ def test_a_container_whose_list_overlaps_in_part_is_refused_and_later_reported(h
 
 
 def test_the_next_command_does_not_get_the_scope_of_a_refused_one(tmp_path):
-    host = Host(tmp_path, cpufreq="intel_pstate")
     script = ("import json, socket, sys, time; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])\n"
               "body = json.dumps({'owner': {'caller': True}, 'cpu': {'pool': 'fast', 'count': 2}, 'pstate': {'max_ratio': 20}})\n"
               "s.sendall(f'POST /v1/workloads HTTP/1.1\\r\\nHost: x\\r\\nContent-Type: application/json\\r\\nContent-Length: {len(body)}\\r\\n\\r\\n{body}'.encode())\n"
@@ -145,9 +144,11 @@ def test_the_next_command_does_not_get_the_scope_of_a_refused_one(tmp_path):
 
     def request():
         clients.append(subprocess.Popen(["python3", "-c", script, host.node.socket], env=CLEAN, stdout=subprocess.PIPE, text=True))
+        host.stack.callback(clients[-1].wait)
+        host.stack.callback(clients[-1].kill)
         return int(clients[-1].stdout.readline())
 
-    try:
+    with Host(tmp_path, cpufreq="intel_pstate") as host:
         refused = 0
         for nth in range(1, 15):
             host.sim.control("reset")
@@ -162,25 +163,17 @@ def test_the_next_command_does_not_get_the_scope_of_a_refused_one(tmp_path):
         scope = f"/nrd.slice/{workload['cpu']['enforced']['name']}"
         assert workload["cpu"]["enforced"]["by"] == "scope"
         assert host.read(scope, "cgroup.procs").split() == [str(clients[-1].pid)]
-    finally:
-        for client in clients:
-            client.kill()
-            client.wait()
-        host.end(None)
 
 
 @pytest.mark.parametrize("confine", ["slices", "partition"])
 def test_a_stopped_service_can_have_the_cpus_of_its_slice(tmp_path, confine):
-    host = Host(tmp_path, f'[cpu]\nconfine = "{confine}"\n{POOLS}')
-    try:
+    with Host(tmp_path, f'[cpu]\nconfine = "{confine}"\n{POOLS}') as host:
         for name, slice in (("far.service", "system.slice"), ("near.service", "nrd.slice"), ("deep.service", "nrd-deep.slice")):
             host.systemd.add(name, slice=slice)
         assert_refused(host, {"unit": "far.service", "cpu": {"pool": "fast", "cpus": "2-3"}}, 409,
                        "/unit: far.service is in system.slice (0-1,9,12-15), which has no CPU 2-3", "nrdctl export unit far.service")
         for name in ("near.service", "deep.service"):
             post(host.node, {"unit": name, "cpu": {"pool": "fast", "count": 2}})
-    finally:
-        host.end(None)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -248,8 +241,7 @@ def test_memory_of_a_running_target_is_a_conflict_with_its_size(host, target):
 
 
 def test_a_service_with_an_affinity_of_pool_cpus_is_a_conflict(tmp_path):
-    host = Host(tmp_path, start=False)
-    try:
+    with Host(tmp_path, start=False) as host:
         host.systemd.add("pinned.service", CPUAffinity=bits_of([0, 3]))
         host.systemd.add("shared.service", CPUAffinity=bits_of([10]))
         host.systemd.add("near.service", slice="nrd.slice", CPUAffinity=bits_of([3]))
@@ -258,8 +250,6 @@ def test_a_service_with_an_affinity_of_pool_cpus_is_a_conflict(tmp_path):
             "source": "unit", "name": "pinned.service", "cpus": "3",
             "text": "pinned.service is configured to run on CPU 3 (CPUAffinity=0,3)",
             "remedy": "remove CPU 3 from CPUAffinity= of pinned.service, or create a workload for it"}], "the conflict")
-    finally:
-        host.end(None)
 
 
 def test_memory_of_single_tasks_cannot_be_bound(host):

@@ -73,11 +73,7 @@ MOVES = [("none", "slices"), ("none", "partition"), ("slices", "partition"), ("p
 @pytest.fixture
 def confined(tmp_path):
     with contextlib.ExitStack() as stack:
-        def make(kind):
-            made = Host(tmp_path, f'[cpu]\nconfine = "{kind}"\n' + POOLS)
-            stack.callback(made.end, None)
-            return made
-        yield make
+        yield lambda kind: stack.enter_context(Host(tmp_path, f'[cpu]\nconfine = "{kind}"\n' + POOLS))
 
 
 def confine(host, kind):

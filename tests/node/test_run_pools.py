@@ -31,10 +31,9 @@ bin = {pools = ["fast"], count = 2}
 @pytest.fixture
 def limited(tmp_path):
     """A host whose user bin has the role run and a quota of two CPUs."""
-    made = Host(tmp_path, POOLS + LIMITS)
-    os.chmod(made.node.folder, 0o711)
-    yield made
-    made.end(None)
+    with Host(tmp_path, POOLS + LIMITS) as host:
+        os.chmod(host.node.folder, 0o711)
+        yield host
 
 
 @contextlib.contextmanager
