@@ -4,6 +4,7 @@ What there is after each step is known from a run without a death; whatever is f
 the two states around the step that died, whole: workloads with their grants, the store and the hardware.
 """
 
+import contextlib
 import functools
 import http.client
 
@@ -11,6 +12,7 @@ import pytest
 from faulty_disk import Disk
 from harness import Node, wait_for
 from fault_points import kinds_of_writes, struck, struck_until_past
+from fault_scenarios import answered
 
 CONFIG = "[cache_pools]\nshrink = true\n[drift]\ninterval_seconds = 0\n"
 
@@ -27,10 +29,6 @@ STEPS = [
     lambda node: node.delete("2"),
     lambda node: node.delete("4"),
 ]
-
-
-def answered(node):
-    return [{key: value for key, value in workload.items() if key not in ("created", "updated")} for workload in node.list()]
 
 
 @functools.cache
@@ -114,12 +112,19 @@ def until_it_answers_or_dies(node):
     return False
 
 
+@contextlib.contextmanager
+def with_workloads(**options):
+    with Node(config=CONFIG, **options) as node:
+        for step in STEPS[:4]:
+            step(node)
+        yield node
+
+
+@contextlib.contextmanager
 def with_stored_workloads(**options):
-    node = Node(config=CONFIG, **options)
-    for step in STEPS[:4]:
-        step(node)
-    node.kill9()
-    return node
+    with with_workloads(**options) as node:
+        node.kill9()
+        yield node
 
 
 @functools.cache
@@ -190,13 +195,12 @@ def test_dying_at_each_disk_call_of_the_first_start_ever():
     raise AssertionError("the start never ended")
 
 
+@contextlib.contextmanager
 def about_to_stop():
-    node = Node(config=CONFIG, faulty_disk=True)
-    for step in STEPS[:4]:
-        step(node)
-    node.sim.control("reset")
-    node.disk.set()
-    return node
+    with with_workloads(faulty_disk=True) as node:
+        node.sim.control("reset")
+        node.disk.set()
+        yield node
 
 
 @pytest.mark.parametrize("file", ["hardware", "disk"])

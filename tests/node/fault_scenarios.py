@@ -4,6 +4,7 @@ Each fault gets a node of its own, so that it strikes knobs that nrd has not tou
 known from a run without faults; nothing between before and after is ever accepted.
 """
 
+import contextlib
 import functools
 
 from fault_points import kinds_of_writes
@@ -21,11 +22,12 @@ CONFIG = "[cache_pools]\nshrink = true\n[drift]\ninterval_seconds = {drift}\n"
 CLASSES = 5  # more than are used; libpqos makes and reads all of them at each start
 
 
+@contextlib.contextmanager
 def prepared(before, drift=0, **options):
-    node = Node(config=CONFIG.format(drift=drift), closids=CLASSES, **options)
-    for cpus, most, least in before:
-        node.create(cpus, most, least)
-    return node
+    with Node(config=CONFIG.format(drift=drift), closids=CLASSES, **options) as node:
+        for cpus, most, least in before:
+            node.create(cpus, most, least)
+        yield node
 
 
 def answered(node):

@@ -1,5 +1,6 @@
 """Limits of idle states of granted CPUs: set, restored, repaired, and as before after faults and deaths at each write."""
 
+import contextlib
 import http.client
 
 import pytest
@@ -28,13 +29,14 @@ def limits(node):
     return " ".join(node.sim.read(file_of(cpu)).strip() for cpu in range(2, 8))
 
 
+@contextlib.contextmanager
 def a_node(latency=0, drift=0, **options):
-    node = Node(config=POOLS.format(latency=latency, drift=drift), start=False, **options)
-    if options.get("power", True):
-        node.sim.write(file_of(3), "70\n")  # by other software
-    node.sim.control("reset")
-    node.start()
-    return node
+    with Node(config=POOLS.format(latency=latency, drift=drift), start=False, **options) as node:
+        if options.get("power", True):
+            node.sim.write(file_of(3), "70\n")  # by other software
+        node.sim.control("reset")
+        node.start()
+        yield node
 
 
 BEFORE, LIMITED = "0 70 0 0 0 0", "n/a n/a 0 0 0 0"

@@ -1,5 +1,6 @@
 """Groups that nrd did not make: they hold classes of service and may fill the ways of workloads."""
 
+import contextlib
 import json
 
 import pytest
@@ -9,17 +10,14 @@ from masks import bits
 MINE = "/sys/fs/resctrl/theirs"
 
 
+@contextlib.contextmanager
 def with_group_of_others(**shape):
-    node = Node(DRIFT, start=False, closids=4, **shape)
-    try:
+    with Node(DRIFT, start=False, closids=4, **shape) as node:
         node.sim.run_inside(["mkdir", MINE])
         node.sim.write(MINE + "/schemata", ("L3CODE:0=3\nL3DATA:0=3\n" if shape.get("cdp") else "L3:0=3\n"))
         node.sim.write(MINE + "/cpus_list", "6-7\n")
         node.start()
-    except BaseException:
-        node.end()
-        raise
-    return node
+        yield node
 
 
 @pytest.mark.parametrize("shape", [{}, {"cdp": True}], ids=["plain", "cdp"])
@@ -130,8 +128,7 @@ def exclusivity(node, id):
 
 @pytest.mark.parametrize("when", ["before the start", "after the start", "after the grant"])
 def test_a_group_that_fills_the_ways_of_a_guarantee_is_reported(when):
-    node = Node(DRIFT, start=False)
-    try:
+    with Node(DRIFT, start=False) as node:
         if when == "before the start":
             share(node, "k8s", "6-7")
         node.start()
@@ -149,8 +146,6 @@ def test_a_group_that_fills_the_ways_of_a_guarantee_is_reported(when):
         assert (group["group"], group["cpus"], group["tasks"], group["holds_ways"]) == ("k8s", "6-7", 0, False)
         node.sim.write("/sys/fs/resctrl/k8s/schemata", "L3:0=1\n")
         wait_for(lambda: exclusivity(node, id) == (True, []), "the narrower mask to be seen")
-    finally:
-        node.end()
 
 
 def test_with_refuse_no_guarantee_is_granted_beside_such_a_group():
@@ -181,15 +176,12 @@ def test_an_exclusive_group_keeps_its_ways_and_the_rest_is_granted():
 
 
 def test_a_group_that_is_being_locked_costs_only_its_class():
-    node = Node(start=False, closids=4, pseudo_lock=True, mb=False)
-    try:
+    with Node(start=False, closids=4, pseudo_lock=True, mb=False) as node:
         make_groups(node, ["locking"])
         node.sim.write("/sys/fs/resctrl/locking/mode", "pseudo-locksetup\n")
         node.start()
         node.delete(node.create("4", 2, 2)["id"])
         assert node.call("GET", "/v1/node")["classes"]["used"] == 2
-    finally:
-        node.end()
 
 
 def test_reset_gives_everything_back_running_or_stopped():

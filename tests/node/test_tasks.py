@@ -279,12 +279,13 @@ SCENARIOS = {
 def test_each_write_failing_leaves_all_as_it_was_or_as_asked_for(name, fault):
     has_workload, request = SCENARIOS[name]
     with Program(threads=1) as first, Program(threads=1) as second:
+        @contextlib.contextmanager
         def node_before():
-            node = tasked()
-            if has_workload:
-                create(node, first.id)
-            node.sim.control("reset")
-            return node
+            with tasked() as node:
+                if has_workload:
+                    create(node, first.id)
+                node.sim.control("reset")
+                yield node
 
         refusals = refusals_of_each_write(node_before, lambda node: request(node, first, second), image, fault)
         assert refusals >= 2 or name == "delete", refusals

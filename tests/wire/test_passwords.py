@@ -326,10 +326,7 @@ def test_a_stop_does_not_wait_for_a_module_that_hangs(misbehaving):
 
 
 def test_a_service_without_a_file_is_refused_at_the_start():
-    service = Service("optional", CONFIG + 'pam_service = "absent"\n', accounts=Accounts(USERS), start=False)
-    try:
+    with Service("optional", CONFIG + 'pam_service = "absent"\n', accounts=Accounts(USERS), start=False) as service:
         service.spawn()
         assert service.wait_dead() == 78
         assert "/etc/pam.d/absent is missing" in service.journal()
-    finally:
-        service.end()
