@@ -34,6 +34,8 @@ DEADLINE = 30  # seconds; a sanitized daemon on a busy machine
 START = 120  # the same with a thousand CPUs, each of which has dozens of simulated files
 # What a sanitizer or an INVARIANT writes. A test that passes over one of these has not passed.
 BUGS = re.compile(r"^.*(?:ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:|internal bookkeeping is wrong|terminate called).*$", re.M)
+# timeout(1) ends a suite by SIGTERM: nodes are taken down then as after Ctrl-C, and leave no folder and no process.
+signal.signal(signal.SIGTERM, signal.default_int_handler)
 DRIFT = "[drift]\ninterval_seconds = 1\n"  # of the configuration: look every second
 
 
