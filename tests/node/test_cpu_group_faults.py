@@ -18,7 +18,7 @@ def test_a_success_without_effect_is_an_error(host, workload, parts):
     host.systemd.mode = "idle"
     assert_refused(host, workload, 500, *parts)
     host.systemd.mode = "normal"
-    wait_for(lambda: host.traces() == before, "the properties to be restored", 5)
+    wait_for(lambda: host.traces() == before, "the properties to be restored")
     post(host.node, workload)
 
 
@@ -61,7 +61,7 @@ def test_a_refused_request_leaves_nothing_that_fails_others(host):
     ways = post(host.node, {"core_ids": ["12"], "cache": {"max": 2, "min": 2}})
     host.node.delete(ways["id"])
     host.systemd.mode = "normal"
-    wait_for(lambda: host.traces() == before, "the properties to be restored", 5)
+    wait_for(lambda: host.traces() == before, "the properties to be restored")
 
 
 def test_a_slow_systemd_has_800_ms_of_a_request_in_all(host):
@@ -71,7 +71,7 @@ def test_a_slow_systemd_has_800_ms_of_a_request_in_all(host):
     reload(host.node, "[cpu]\nsystemd_timeout_ms = 10000\n" + POOLS)
     host.node.delete(post(host.node, ask("unit"))["id"])
     host.systemd.mode = "normal"
-    wait_for(lambda: host.traces() == before, "the properties to be restored", 5)
+    wait_for(lambda: host.traces() == before, "the properties to be restored")
 
 
 def test_the_cgroup_files_decide_what_an_unconfirmed_change_of_a_scope_did(host):
@@ -103,7 +103,7 @@ def test_the_half_that_systemd_did_in_time_is_taken_back(host):
     host.systemd.mode = "mute"
     assert_refused(host, {**share(), **TARGETS["unit"]}, 503, "systemd does not answer")  # its CPUs took the time
     host.systemd.mode = "normal"
-    wait_for(lambda: host.traces() == before, "the CPUs to be restored", 5)
+    wait_for(lambda: host.traces() == before, "the CPUs to be restored")
 
 
 def test_a_command_runs_in_its_scope_when_systemd_did_not_confirm_it(host):
@@ -179,7 +179,7 @@ def test_a_write_that_fails_takes_all_of_the_request_back(host, request_, fault)
             host.node.delete(created["id"])
         host.sim.control("reset")
         assert host.node.list() == []
-        wait_for(lambda: host.traces() == before, f"the state before (write {nth})", 5)
+        wait_for(lambda: host.traces() == before, f"the state before (write {nth})")
         wait_for(lambda: host.node.health()["hardware_problem"] == "", "the daemon to recover")
     assert refused > 0
 
@@ -198,7 +198,7 @@ def test_a_write_that_fails_in_a_deletion_leaves_no_trace_in_the_end(host, reque
         host.sim.control("reset")
         with contextlib.suppress(Refused):
             host.node.delete(created["id"])
-        wait_for(lambda: host.traces() == before, f"no trace (write {nth})", 5)
+        wait_for(lambda: host.traces() == before, f"no trace (write {nth})")
 
 
 # The daemon is killed

@@ -97,7 +97,7 @@ def test_a_workload_keeps_its_request_only_where_it_can_be_enforced(host):
 def test_a_change_of_a_cgroup_by_other_software_is_repaired(host):
     post(host.node, ask("cgroup"))
     host.write("/jobs", "cpuset.cpus", "0-3")
-    wait_for(lambda: host.cpus("/jobs") == "2-3", "the drift check", 5)
+    wait_for(lambda: host.cpus("/jobs") == "2-3", "the drift check")
 
 
 def test_a_command_runs_in_a_scope_that_ends_with_it(host):
@@ -131,7 +131,7 @@ def test_a_container_whose_list_overlaps_in_part_is_refused_and_later_reported(h
     host.write(box, "cpuset.cpus", "3")
     assert post(host.node, ask(target))["status"] == "Successful"
     host.write(box, "cpuset.cpus", "3-5")
-    wait_for(lambda: host.node.list()[0]["status"] != "Successful", "the drift check", 5)
+    wait_for(lambda: host.node.list()[0]["status"] != "Successful", "the drift check")
     assert host.node.health()["hardware_problem"] == ""
 
 

@@ -17,7 +17,7 @@ FAULTS = ["errno EIO", "errno EBUSY", "lie"]
 def assert_no_scope(host, before, nth):
     wait_for(lambda: host.node.list() == [], f"the workload to go (write {nth})")
     host.systemd.collect()
-    wait_for(lambda: host.traces() == before, f"no trace (write {nth})", 5)
+    wait_for(lambda: host.traces() == before, f"no trace (write {nth})")
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -102,7 +102,7 @@ def states(host, old, new):
 
 
 def assert_settled(host, wanted, what):
-    wait_for(lambda: confinement(host) == wanted, f"the confinement {what}", 10)
+    wait_for(lambda: confinement(host) == wanted, f"the confinement {what}")
     wait_for(lambda: host.node.health()["hardware_problem"] == "", f"the daemon to recover {what}")
 
 

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from harness import NRDCTL, Node, wait_for
+from harness import DEADLINE, NRDCTL, Node, wait_for
 from nrdctl import CLEAN, nrdctl, run_nrdctl
 from servers import Handler, UnixServer, serving
 from shared_node import node  # noqa: F401
@@ -109,7 +109,7 @@ def test_a_wait_is_a_long_poll(node, awaited):
         time.sleep(1)
         assert waiting.poll() is None and len(server.paths) == before, server.paths
         node.delete(node.list()[0]["id"]) if awaited == "deleted" else node.create("4", 1, 1, name="feed")
-        assert waiting.wait(3) == 0
+        assert waiting.wait(DEADLINE) == 0
 
 
 def test_a_wait_ends_at_its_timeout(node):

@@ -92,5 +92,5 @@ def test_frequencies_come_back_at_a_start_although_resctrl_refuses_a_write():
         assert window(node, 4) != limits
         node.sim.control("fault read COS2/schemata errno EIO")
         node.start()
-        wait_for(lambda: window(node, 4) == limits, "the frequencies", 10)
+        wait_for(lambda: window(node, 4) == limits, "the frequencies")
         assert node.health()["status"] == "degraded"

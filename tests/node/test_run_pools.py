@@ -203,7 +203,9 @@ def test_of_a_hundred_at_once_each_has_a_cpu_of_its_own_or_does_not_start(host):
     try:
         wait_for(lambda: all(each.poll() is not None or has_started(each) for each in commands), "each to start or be refused", 120)
         running = {each.pid for each in commands if each.poll() is None}
-        assert {each.returncode for each in commands if each.pid not in running} == {75}
+        # 3: so many at once that the daemon did not take the connection in time.
+        refused = {each.returncode for each in commands if each.pid not in running}
+        assert 75 in refused and refused <= {3, 75}
         workloads = host.node.list()
         assert {each["owner"]["pid"] for each in workloads} == running and 0 < len(running) <= 5  # the pool has 5 CPUs
         assert len({each["cpu"]["exclusive"] for each in workloads}) == len(running)
