@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from harness import wait_for
 from resctrl import refused
 
 CGROUPS = "/sys/fs/cgroup"
@@ -124,15 +125,14 @@ def test_processes_start_where_their_parent_is(cgroups):
         assert cgroups.read("a", "cgroup.procs") == str(shell.pid)
         shell.stdin.write("go\n")
         shell.stdin.flush()
-        while len(found := cgroups.read("a", "cgroup.procs").split()) < 2:
-            pass
+        wait_for(lambda: len(cgroups.read("a", "cgroup.procs").split()) == 2, "the child")
+        found = cgroups.read("a", "cgroup.procs").split()
         shell.kill()
     assert "populated 1" in cgroups.read("a", "cgroup.events")
     assert refused(os.rmdir, cgroups.node.path(cgroups.path("a"))) == errno.EBUSY
     child = next(int(pid) for pid in found if int(pid) != shell.pid)
     os.kill(child, 9)
-    while os.path.exists(f"/proc/{child}"):
-        pass
+    wait_for(lambda: not os.path.exists(f"/proc/{child}"), "the end of the child")
     assert "populated 0" in cgroups.read("a", "cgroup.events")
     os.rmdir(cgroups.node.path(cgroups.path("a")))
     assert "a" not in cgroups.files("")

@@ -3,13 +3,11 @@
 import os
 import signal
 import subprocess
-import time
 
 import pytest
 
+from harness import DEADLINE, wait_for
 from simnode import SimNode, SimNodeError
-
-DEADLINE = 10  # seconds
 
 
 def mounts():
@@ -17,17 +15,12 @@ def mounts():
         return file.read()
 
 
-def gone(pid):
-    deadline = time.monotonic() + DEADLINE
-    while time.monotonic() < deadline:
-        try:
-            with open(f"/proc/{pid}/stat") as file:
-                if file.read().rsplit(")", 1)[1].split()[0] == "Z":
-                    return True
-        except (FileNotFoundError, ProcessLookupError):
-            return True
-        time.sleep(0.01)
-    return False
+def is_gone(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 def run(*command, options=()):
@@ -63,19 +56,17 @@ def test_nothing_is_left_when_simnode_is_killed():
     command = node.pid
     node.process.kill()
     node.process.wait()
-    assert gone(command)
+    wait_for(lambda: is_gone(command), "the end of the command")
     assert mounts() == before
     node.stop()
 
 
 def test_children_of_the_command_end_with_it():
     node = SimNode().start(["sh", "-c", "sleep 1000 & echo $! >&2; sleep 1000 & wait"])
-    deadline = time.monotonic() + DEADLINE
-    while not node.stderr().strip() and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_for(node.stderr, "the child")
     child = int(node.stderr())
     node.stop()
-    assert gone(child)
+    wait_for(lambda: is_gone(child), "the end of the child")
 
 
 @pytest.mark.parametrize("script, status", [("exit 7", 7), ("kill -9 $$", 128 + 9), ("true", 0)])
@@ -86,9 +77,7 @@ def test_the_exit_status_is_the_commands(script, status):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signals_reach_the_command(start, number):
     node = start(["sh", "-c", f"trap 'exit 42' {number.name[3:]}; echo ready >&2; while :; do sleep 0.01; done"])
-    deadline = time.monotonic() + DEADLINE
-    while "ready" not in node.stderr() and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_for(lambda: "ready" in node.stderr(), "the trap")
     node.process.send_signal(number)
     assert node.wait(DEADLINE) == 42
 
