@@ -176,7 +176,16 @@ class Cluster:
         for process in reversed(self.processes.values()):
             process.kill9()
         if not os.environ.get("NRD_KUBE_KEEP"):
+            self.unmount()
             shutil.rmtree(self.folder, ignore_errors=True)
+
+    def unmount(self):
+        """What containers and kubelets had mounted when they were killed; a mount point cannot be removed."""
+        with open("/proc/self/mounts") as mounts:
+            points = [line.split()[1] for line in mounts]
+        for point in reversed(points):
+            if point.startswith(f"{self.folder}/"):
+                subprocess.run(["umount", "--lazy", point], check=False)
 
     # Pods
 
