@@ -5,6 +5,7 @@ The node has as many CPUs as this host needs at least: masks of processes are th
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,10 +16,11 @@ from cpu_pools import LARGE, POOLS, large, large_node, patch, post, put  # noqa:
 from harness import DRIFT, Node, refusal, wait_for
 from masks import cpus_of
 from nrdctl import comm_of, nrdctl, run, start_run
+from shared_node import node  # noqa: F401
 
 
-@pytest.fixture
-def node():
+@pytest.fixture(scope="module")
+def shared():
     with Node(POOLS, sockets=1, cpus=2) as node:
         yield node
 
@@ -32,8 +34,9 @@ def test_a_command_runs_on_the_cpu_it_was_granted(node):
     script = "grep Cpus_allowed_list /proc/self/status; echo $NRD_CPUS/$NRD_CPUS_SHARED/$EXCLUSIVE_CPUS/$SHARED_CPUS/$CPU_POOLS/$NRD_WORKLOAD; exit 7"
     done = run(node, "--pool", "fast", "--count", "1", "--ways", "2", "--", "/bin/sh", "-c", script)
     assert done.returncode == 7, done
-    assert done.stdout.splitlines() == ["Cpus_allowed_list:\t1", "1//1//exclusive/1"]
-    wait_for(lambda: node.list() == [], "the workload to go")
+    wait_for(lambda: node.list() == [] and "OWNER_ENDED" in node.said(), "the workload to go")
+    id, = re.findall(r"OWNER_ENDED.* WORKLOAD=(\d+)", node.said())
+    assert done.stdout.splitlines() == ["Cpus_allowed_list:\t1", f"1//1//exclusive/{id}"]
     node.assert_consistent(set())
 
 
@@ -75,9 +78,10 @@ def test_drift_of_a_mask_is_repaired(node):
     wait_for(lambda: node.list() and comm_of(process.pid) == "sleep" and allowed(process.pid) == "1", "the grant")
     os.sched_setaffinity(process.pid, {0, 1})
     wait_for(lambda: allowed(process.pid) == "1", "the repair")
-    wait_for(lambda: "DRIFT_REPAIRED" in node.journal(), "the report")  # follows the write
+    wait_for(lambda: "DRIFT_REPAIRED" in node.said(), "the report")  # follows the write
     process.kill()
     process.wait()
+    wait_for(lambda: node.list() == [], "the workload to go")
 
 
 def test_threads_are_limited_too(node):
