@@ -227,6 +227,7 @@ def test_cpu_hotplug_is_followed(odd):
     try:
         assert not_created(odd, ["5"], (2, 2))[0] == 400
         wait_for(lambda: 5 not in cpus_of(odd.call("GET", "/v1/node")["cpus"]["online"]), "the daemon to see it")
+        assert odd.health()["status"] == "ok"
     finally:
         odd.sim.control("online 5")
     wait_for(lambda: 5 in cpus_of(odd.hardware()[workload["cos_name"]]["cpus"]), "the CPU to be back in its class")
