@@ -1,14 +1,13 @@
 """Quotas of CPUs for users with the role run, each with real users."""
 
 import contextlib
-import json
 import os
-import subprocess
 
 from cpu_pools import LARGE, POOLS, patch, post
-from harness import DEADLINE, Node, wait_for
+from harness import Node, wait_for
 from masks import cpus_of
 from nrdctl import run
+from unix_clients import Client
 
 # Who may take CPUs, and how many. The flag --unix-socket replaces the path.
 QUOTAS = """
@@ -20,49 +19,17 @@ daemon = {pools = ["fast"], count = 3}
 "@games" = {pools = ["fast", "common"], count = 2}
 """
 DAEMON, GAMES, NEWS = 1, 60, 9  # a user and two groups of every Debian
-# A client that answers a line with a line. Its workloads belong to it.
-CLIENT = """
-import http.client, json, os, socket, sys
-class Unix(http.client.HTTPConnection):
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(sys.argv[1])
-for line in sys.stdin:
-    method, path, body = json.loads(line)
-    if method == "POST": body.setdefault("owner", {"pid": os.getpid()})
-    connection = Unix("localhost")
-    connection.request(method, path, json.dumps(body), {"Content-Type": "application/json", "Accept": "application/json"})
-    answer = connection.getresponse()
-    print(json.dumps([answer.status, json.loads(answer.read())]), flush=True)
-"""
 
 
-class Client:
-    """A process of another user, with the role run."""
+class Owner(Client):
+    """Its workloads belong to it, unless it names another process."""
 
-    def __init__(self, node, user=2, group=2, groups=()):
+    def __init__(self, node, *user, **groups):
         os.chmod(node.folder, 0o711)
-        self.process = subprocess.Popen(["/usr/bin/python3", "-c", CLIENT, node.socket], user=user, group=group, extra_groups=list(groups),
-                                        text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        super().__init__(node.socket, *user, **groups)
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.stdin.close()
-        self.process.wait(DEADLINE)
-        self.process.stdout.close()
-
-    def send(self, method, path, body):
-        self.process.stdin.write(json.dumps([method, path, body]) + "\n")
-        self.process.stdin.flush()
-
-    def answer(self):
-        return json.loads(self.process.stdout.readline())
-
-    def request(self, method, path, body):
-        self.send(method, path, body)
-        return self.answer()
+    def send(self, method, path, body=None):
+        super().send(method, path, {"owner": {"pid": self.pid}, **body} if method == "POST" else body)
 
     def take(self, pool="fast", query="", **cpu):
         return self.request("POST", f"/v1/workloads{query}", {"cpu": {"pool": pool, **cpu}})
@@ -74,7 +41,7 @@ class Client:
 
 def test_a_user_takes_no_more_cpus_than_its_quota():
     with Node(LARGE + QUOTAS) as node:
-        with Client(node, DAEMON) as first, Client(node, DAEMON) as second:
+        with Owner(node, DAEMON) as first, Owner(node, DAEMON) as second:
             status, workload = first.take(count=2)
             assert status == 201 and len(cpus_of(workload["cpu"]["exclusive"])) == 2, workload
             too_many = "daemon has 2 of 3 CPUs of pools; 2 more were requested"
@@ -87,7 +54,7 @@ def test_a_user_takes_no_more_cpus_than_its_quota():
             for query in ("", "?dry_run=true"):
                 status, problem = first.request("PATCH", f"/v1/workloads/{workload['id']}{query}", {"cpu": {"count": 4}})
                 assert (status, problem["field"]) == (403, "/cpu/count") and "at most 3 CPUs" in problem["allowed"], problem
-            status, problem = first.request("POST", "/v1/workloads", {"cpu": {"pool": "common"}, "task_ids": [str(first.process.pid)]})
+            status, problem = first.request("POST", "/v1/workloads", {"cpu": {"pool": "common"}, "task_ids": [str(first.pid)]})
             assert (status, problem["field"]) == (403, "/cpu/pool") and "may not take CPUs of pool common" in problem["detail"], problem
             assert second.take(count=1)[0] == 201
             assert second.is_refused("/cpu/count", "daemon has 3 of 3 CPUs of pools; 1 more was requested", count=1)
@@ -95,12 +62,12 @@ def test_a_user_takes_no_more_cpus_than_its_quota():
             assert len(cpus_of(patch(node, workload["id"], {"cpu": {"count": 4}})["cpu"]["exclusive"])) == 4
             assert post(node, {"cpu": {"pool": "fast", "count": 1}})["id"]
         wait_for(lambda: len(node.list()) == 1, "the workloads of the clients to go")
-        with Client(node, DAEMON) as client:
+        with Owner(node, DAEMON) as client:
             assert client.take(count=3)[0] == 201
 
 
 def test_groups_have_quotas_for_each_of_their_users():
-    with Node(LARGE + QUOTAS) as node, Client(node, groups=[GAMES]) as member, Client(node, 3, NEWS, [GAMES]) as other, Client(node, 4, NEWS) as guest:
+    with Node(LARGE + QUOTAS) as node, Owner(node, groups=[GAMES]) as member, Owner(node, 3, NEWS, [GAMES]) as other, Owner(node, 4, NEWS) as guest:
         assert member.take(count=2)[0] == other.take(count=2)[0] == 201
         assert member.is_refused("/cpu/count", "uid 2 has 2 of 2 CPUs of pools; 1 more was requested", count=1)
         assert guest.is_refused("/cpu/pool", "uid 4 has no quota of CPUs of pools", count=1)
@@ -109,7 +76,7 @@ def test_groups_have_quotas_for_each_of_their_users():
 
 def test_many_requests_at_once_do_not_exceed_a_quota():
     with Node(LARGE + QUOTAS) as node, contextlib.ExitStack() as stack:
-        clients = [stack.enter_context(Client(node, DAEMON)) for _ in range(8)]
+        clients = [stack.enter_context(Owner(node, DAEMON)) for _ in range(8)]
         for client in clients:
             client.send("POST", "/v1/workloads", {"cpu": {"pool": "fast", "count": 1}})
         assert sorted(client.answer()[0] for client in clients) == [201] * 3 + [403] * 5
@@ -117,7 +84,7 @@ def test_many_requests_at_once_do_not_exceed_a_quota():
 
 
 def test_a_quota_counts_after_kill_9_and_a_reload_changes_it():
-    with Node(LARGE + QUOTAS) as node, Client(node, DAEMON) as client:
+    with Node(LARGE + QUOTAS) as node, Owner(node, DAEMON) as client:
         assert client.take(count=3)[0] == 201
         node.kill9_and_start()
         assert client.is_refused("/cpu/count", "daemon has 3 of 3 CPUs of pools", count=1)

@@ -6,7 +6,6 @@ So the daemon gets a network namespace, and is asked through its Unix socket.
 """
 
 import ctypes
-import http.client
 import signal
 import socket
 import struct
@@ -17,6 +16,7 @@ import pytest
 from frequencies import window
 from harness import Node, refusal, wait_for
 from masks import cpus_of
+from unix_clients import UnixConnection
 
 NETLINK_KOBJECT_UEVENT, KERNEL_GROUP = 15, 1
 CLONE_NEWNET = 0x40000000
@@ -25,17 +25,6 @@ NEVER = "[drift]\ninterval_seconds = 3600\n"
 WINDOW = {"min_ratio": 12, "max_ratio": 30}
 BOTH = {"core_ids": ["4-5"], "cache": {"max": 2, "min": 2}, "pstate": WINDOW}
 DEFAULT_CPUFREQ = {"min": 800_000, "max": 3_500_000}
-
-
-class Connection(http.client.HTTPConnection):
-    def __init__(self, path, timeout):
-        super().__init__("localhost", timeout=timeout)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self.path)
 
 
 def socket_in_namespace_of(pid):
@@ -64,7 +53,7 @@ class HotplugNode(Node):
         return ["unshare", "--net", "--", *super().command(*flags)]
 
     def connect(self, timeout):
-        return Connection(self.socket, timeout)
+        return UnixConnection(self.socket, timeout)
 
     def start(self):
         super().start()

@@ -1,15 +1,14 @@
 """Names and labels of workloads, and PUT: one verb to create, replace and repeat."""
 
 import concurrent.futures
-import http.client
 import json
 import re
-import socket
 
 import pytest
 
 from harness import Node, refusal
 from shared_node import node  # noqa: F401
+from unix_clients import UnixConnection
 
 CACHE = {"core_ids": ["4-5"], "cache": {"max": 2, "min": 2}}
 PATH = "/v1/workloads/feed"
@@ -149,18 +148,8 @@ def test_many_clients_put_the_same_workload_and_one_creates_it(node):
     node.assert_consistent({"feed"})
 
 
-class Local(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost")
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(self.path)
-
-
 def over_socket(node, method, path, body=None):
-    connection = Local(node.socket)
+    connection = UnixConnection(node.socket)
     connection.request(method, path, json.dumps(body) if body else None, {"Content-Type": "application/json", "Accept": "application/json"})
     answer = connection.getresponse()
     return answer.status, answer.read().decode()

@@ -15,7 +15,7 @@ from cpu_host import POOLS, Host, host  # noqa: F401
 from harness import DEADLINE, NRDCTL, wait_for
 from nrdctl import CLEAN, comm_of, run, start_run
 from reservations import public_folder
-from test_cpu_quotas import Client
+from test_cpu_quotas import Owner
 
 FAST = ("--pool", "fast", "--count", "2")
 USER = 2  # of every Debian: bin
@@ -164,7 +164,7 @@ def test_a_user_with_the_role_run_has_a_scope(limited):
 def test_a_user_with_the_role_run_names_no_other_process(limited, target, field):
     before = limited.traces()
     mask = status_of(limited.feed, "Cpus_allowed_list")
-    with Client(limited.node, USER, USER) as client:
+    with Owner(limited.node, USER, USER) as client:
         # The client names itself, unless the request names an owner.
         body = {"cpu": {"pool": "fast", "count": 1}, **target(limited.feed)}
         status, problem = client.request("POST", "/v1/workloads", body)

@@ -9,7 +9,6 @@ import ipaddress
 import os
 import re
 import shutil
-import socket
 import ssl
 import subprocess
 import tempfile
@@ -20,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from harness import DEADLINE, Node, free_port, replace
+from unix_clients import UnixConnection
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 NRD_PAM = os.environ.get("NRD_PAM") or os.path.join(ROOT, "build/dev/api/nrd-pam")
@@ -208,56 +208,9 @@ client_auth = "{client_auth}"
         return UnixConnection(self.socket)
 
 
-class UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=DEADLINE)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(DEADLINE)
-        self.sock.connect(self.path)
-
-
 def ask(connection, method, path, body=None, headers=None):
     """Status, text and headers of one request on a connection that is closed afterwards."""
     with contextlib.closing(connection):
         connection.request(method, path, body, headers or {})
         answer = connection.getresponse()
         return answer.status, answer.read().decode(), answer.headers
-
-
-@contextlib.contextmanager
-def member(path, group, groups=()):
-    """A process of that group that sends requests to a Unix socket: a function of method, path and body, with its pid."""
-    script = """
-import http.client, json, os, socket, sys
-class Unix(http.client.HTTPConnection):
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(sys.argv[1])
-print(os.getpid(), flush=True)
-for line in sys.stdin:
-    method, target, body = json.loads(line)
-    connection = Unix("localhost")
-    headers = {"Accept": "application/json", **({"Content-Type": "application/json"} if body else {})}
-    connection.request(method, target, json.dumps(body) if body else None, headers)
-    answer = connection.getresponse()
-    text = answer.read().decode()
-    print(json.dumps([answer.status, json.loads(text) if text else None]), flush=True)
-"""
-    process = subprocess.Popen(["/usr/bin/python3", "-c", script, path], user=2, group=group, extra_groups=groups, text=True,
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    pid = int(process.stdout.readline())
-
-    def request(method, target, body=None):
-        process.stdin.write(json.dumps([method, target, body]) + "\n")
-        process.stdin.flush()
-        return json.loads(process.stdout.readline())
-
-    request.pid = pid
-    try:
-        yield request
-    finally:
-        process.stdin.close()
-        process.wait(30)

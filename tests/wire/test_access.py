@@ -15,8 +15,9 @@ import pytest
 
 from harness import NRD, wait_for
 from reservations import public_folder
-from fixtures import (CLIENT, DAY, NOW, SERVER, Accounts, Authority, Service, ask, basic, member, name,
+from fixtures import (CLIENT, DAY, NOW, SERVER, Accounts, Authority, Service, ask, basic, name,
                      replace_authority, routes, shadowed, socket_for, UnixConnection)
+from unix_clients import Client
 
 ANYBODY, SOMEGROUP = 65534, 60  # `nobody` and `games`: both exist on every Debian
 ADMINS, USERS, RUNNERS = 12, 10, 9  # the groups man, uucp and news, by their role on the socket of the fixture `roles`
@@ -277,19 +278,19 @@ def test_the_role_run_changes_own_workloads_and_none_of_another_process(roles, g
     """Each cell for a workload that exists: of the process that asks, of another process of the group, of no process."""
     asked = {"cache": {"max": 2, "min": 2}, "owner": {"caller": True}}
     foreign = roles.create("12", 1, 1)["id"]
-    with member(roles.path, RUNNERS, groups) as another, member(roles.path, RUNNERS, groups) as caller:
-        theirs = another("POST", "/v1/workloads", {**asked, "core_ids": ["4"]})[1]["id"]
-        own = caller("POST", "/v1/workloads", {**asked, "core_ids": ["8"]})[1]["id"]
+    with Client(roles.path, group=RUNNERS, groups=groups) as another, Client(roles.path, group=RUNNERS, groups=groups) as caller:
+        theirs = another.request("POST", "/v1/workloads", {**asked, "core_ids": ["4"]})[1]["id"]
+        own = caller.request("POST", "/v1/workloads", {**asked, "core_ids": ["8"]})[1]["id"]
         reads = 404 if listed == 403 else 200
         expected = {
             own: {"GET": 200, "monitoring": listed, "PATCH": 200, "DELETE": 200},
             theirs: {"GET": reads, "monitoring": listed, "PATCH": 404, "DELETE": 404},
             foreign: {"GET": reads, "monitoring": listed, "PATCH": 404, "DELETE": 404}}
-        assert [caller("GET", path)[0] for path in ("/v1/workloads", "/v1/workloads/")] == [listed, listed]
-        got = {id: {"GET": caller("GET", f"/v1/workloads/{id}")[0],
-                    "monitoring": caller("GET", f"/v1/workloads/{id}/monitoring")[0],
-                    "PATCH": caller("PATCH", f"/v1/workloads/{id}", {"cache": {"max": 1, "min": 1}})[0],
-                    "DELETE": caller("DELETE", f"/v1/workloads/{id}")[0]} for id in expected}
+        assert [caller.request("GET", path)[0] for path in ("/v1/workloads", "/v1/workloads/")] == [listed, listed]
+        got = {id: {"GET": caller.request("GET", f"/v1/workloads/{id}")[0],
+                    "monitoring": caller.request("GET", f"/v1/workloads/{id}/monitoring")[0],
+                    "PATCH": caller.request("PATCH", f"/v1/workloads/{id}", {"cache": {"max": 1, "min": 1}})[0],
+                    "DELETE": caller.request("DELETE", f"/v1/workloads/{id}")[0]} for id in expected}
         assert got == expected
         assert {workload["id"] for workload in roles.list()} == {theirs, foreign}
     roles.delete(foreign)

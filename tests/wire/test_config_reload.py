@@ -8,7 +8,8 @@ import pytest
 
 from harness import replace, wait_for
 from shared_node import emptied
-from fixtures import CLIENT, SERVER, Accounts, Authority, Service, ask, basic, member, name, shadowed, socket_for
+from fixtures import CLIENT, SERVER, Accounts, Authority, Service, ask, basic, name, shadowed, socket_for
+from unix_clients import Client
 
 SOMEGROUP = 60  # `games`
 
@@ -80,8 +81,8 @@ def test_users_of_a_socket_change_and_its_mode_with_them(service):
     status, report = reload(service)
     assert (status, [change["key"] for change in report["changed"]]) == (200, ["server.sockets"])
     assert mode() == (0o660, SOMEGROUP)
-    with member(service.socket, SOMEGROUP) as call:
-        assert [call("GET", path)[0] for path in ("/v1/node", "/v1/config")] == [200, 403]
+    with Client(service.socket, group=SOMEGROUP) as call:
+        assert [call.request("GET", path)[0] for path in ("/v1/node", "/v1/config")] == [200, 403]
     write(service, text_of(service).replace(socket_for(user=["@games"]), socket_for()))
     reload(service)
     assert mode() == (0o600, 0)

@@ -10,7 +10,8 @@ import pytest
 
 from harness import DEADLINE, NRD, wait_for
 from reservations import public_folder
-from fixtures import Service, UnixConnection, ask, member, socket_for
+from fixtures import Service, UnixConnection, ask, socket_for
+from unix_clients import Client
 
 ANYBODY = 65534  # the user `nobody`
 GAMES, NEWS = 60, 9  # groups of every Debian
@@ -68,18 +69,18 @@ def test_root_is_administrator_on_each(service):
 
 def test_the_role_run_manages_workloads_of_its_own_process_only(service):
     theirs = service.create("8", 1, 1)["id"]
-    with member(service.steps, NEWS) as ask_as_member:
-        status, made = ask_as_member("POST", "/v1/workloads", {**ASKED, "owner": {"caller": True}})
+    with Client(service.steps, group=NEWS) as ask_as_member:
+        status, made = ask_as_member.request("POST", "/v1/workloads", {**ASKED, "owner": {"caller": True}})
         assert (status, made["owner"]["pid"]) == (201, ask_as_member.pid)
         mine = f"/v1/workloads/{made['id']}"
-        assert ask_as_member("GET", mine)[0] == 200
-        assert ask_as_member("PATCH", mine, {"cache": {"max": 3, "min": 3}})[0] == 200
-        assert ask_as_member("PATCH", mine, {"task_ids": [str(os.getpid())]})[0] == 403
-        with member(service.steps, NEWS) as another:
+        assert ask_as_member.request("GET", mine)[0] == 200
+        assert ask_as_member.request("PATCH", mine, {"cache": {"max": 3, "min": 3}})[0] == 200
+        assert ask_as_member.request("PATCH", mine, {"task_ids": [str(os.getpid())]})[0] == 403
+        with Client(service.steps, group=NEWS) as another:
             for method, body in (("GET", None), ("PATCH", {"cache": {"max": 1, "min": 1}}), ("DELETE", None)):
-                assert another(method, mine, body)[0] == ask_as_member(method, f"/v1/workloads/{theirs}", body)[0] == 404, method
-            assert another("POST", "/v1/workloads", {**ASKED, "core_ids": ["5"], "owner": {"pid": ask_as_member.pid}})[0] == 403
-        assert ask_as_member("DELETE", mine)[0] == 200
+                assert another.request(method, mine, body)[0] == ask_as_member.request(method, f"/v1/workloads/{theirs}", body)[0] == 404, method
+            assert another.request("POST", "/v1/workloads", {**ASKED, "core_ids": ["5"], "owner": {"pid": ask_as_member.pid}})[0] == 403
+        assert ask_as_member.request("DELETE", mine)[0] == 200
     service.delete(theirs)
     assert service.list() == []
 
@@ -107,12 +108,12 @@ def test_a_connection_of_a_process_that_has_ended_is_not_of_the_next_process_wit
         def process_with_the_pid():
             with open("/proc/sys/kernel/ns_last_pid", "w") as last:
                 last.write(str(child.pid - 1))
-            process = stack.enter_context(member(service.steps, NEWS))
+            process = stack.enter_context(Client(service.steps, group=NEWS))
             return process if process.pid == child.pid else None
 
         process = next(filter(None, (process_with_the_pid() for _ in range(100))), None)
         assert process, "another process always had the pid"
-        id = process("POST", "/v1/workloads", {**ASKED, "owner": {"caller": True}})[1]["id"]
+        id = process.request("POST", "/v1/workloads", {**ASKED, "owner": {"caller": True}})[1]["id"]
         statuses = []
         for method in ("GET", "DELETE"):
             child.stdin.write(f"{method} /v1/workloads/{id}\n")
@@ -126,8 +127,8 @@ def test_a_connection_of_a_process_that_has_ended_is_not_of_the_next_process_wit
 def test_refused_attempts_of_the_role_run_do_not_flood_the_journal(service):
     def lines():
         return [line for line in service.journal().splitlines() if "AUDIT_CHANGE" in line and "/v1/workloads/4711" in line]
-    with member(service.steps, NEWS) as process:
-        assert {process("DELETE", "/v1/workloads/4711")[0] for _ in range(300)} == {404}
+    with Client(service.steps, group=NEWS) as process:
+        assert {process.request("DELETE", "/v1/workloads/4711")[0] for _ in range(300)} == {404}
     assert 0 < len(lines()) <= 40
 
 
@@ -148,8 +149,8 @@ def test_the_role_run_has_no_other_rights(service):
 
 
 def test_workloads_of_a_run_end_with_it(service):
-    with member(service.steps, NEWS) as ask_as_member:
-        assert ask_as_member("POST", "/v1/workloads", {**ASKED, "owner": {"caller": True}})[0] == 201
+    with Client(service.steps, group=NEWS) as ask_as_member:
+        assert ask_as_member.request("POST", "/v1/workloads", {**ASKED, "owner": {"caller": True}})[0] == 201
         assert len(service.list()) == 1
     wait_for(lambda: service.list() == [], "the workload to go")
 
