@@ -13,6 +13,7 @@ import time
 import pytest
 
 from harness import DRIFT, Node, refusal, use_all_cpus, wait_for
+from shared_node import emptied
 
 use_all_cpus()
 SAMPLE = {"core_ids": ["4", "5", "6", "7"], "cache": {"max": 2, "min": 2}, "pstate": {"ratio": 3.0, "monitoring": "on"}}
@@ -61,6 +62,20 @@ def monitored(config="", **shape):
         branches.stop()
 
 
+@pytest.fixture(scope="module")
+def shared():
+    with monitored(DRIFT) as (node, branches):
+        node.branches = branches
+        yield node
+
+
+@pytest.fixture
+def node(shared):
+    """Its CPUs miss often when a test begins."""
+    shared.branches.percent.update(dict.fromkeys(range(16), 8.0))
+    yield from emptied(shared)
+
+
 def pinned(node, cpu):
     freq = node.sim.freq()[str(cpu)]
     if "min" not in freq:
@@ -68,81 +83,75 @@ def pinned(node, cpu):
     return freq["min"] if freq["min"] == freq["max"] else (freq["min"], freq["max"])
 
 
-def test_the_operators_sample_gets_ways_and_frequencies_and_cpus_are_governed_separately():
-    with monitored() as (node, branches):
-        before = node.sim.freq()
-        made = node.call("POST", "/v1/workloads", SAMPLE)
-        assert made["pstate"] == {"ratio": 3, "monitoring": "on"} == made["plugins"]["pstate"]
-        assert made["status"] == "Successful" and made["cos_name"] == "COS2"
-        assert all(pinned(node, cpu) == FASTEST for cpu in range(4, 8))
-        branches.percent[5] = 0.5
-        wait_for(lambda: pinned(node, 5) == SLOWEST, "CPU 5 to go slow")
-        assert pinned(node, 4) == pinned(node, 6) == FASTEST
-        wait_for(lambda: node.call("GET", "/v1/pstate/5")["monitoring"]["decision"] == "minimum", "it to be published")
-        shown = node.call("GET", "/v1/pstate/5")["monitoring"]
-        assert shown["ratio_threshold"] == 3 and shown["decision"] == "minimum" and shown["transitions"] == 1
-        assert 0.4 < shown["last_ratio"] < 0.6
-        branches.percent[5] = 9.0
-        wait_for(lambda: pinned(node, 5) == FASTEST, "CPU 5 to go fast")
-        assert node.list()[0]["status"] == "Successful" and node.health()["drift_repairs"] == 0
-        node.delete(made["id"])
-        assert node.sim.freq() == before
-        assert node.call("GET", "/v1/pstate/5")["monitoring"] is None
+def test_the_operators_sample_gets_ways_and_frequencies_and_cpus_are_governed_separately(node):
+    before = node.sim.freq()
+    made = node.call("POST", "/v1/workloads", SAMPLE)
+    assert made["pstate"] == {"ratio": 3, "monitoring": "on"} == made["plugins"]["pstate"]
+    assert made["status"] == "Successful" and made["cos_name"] == "COS2"
+    assert all(pinned(node, cpu) == FASTEST for cpu in range(4, 8))
+    node.branches.percent[5] = 0.5
+    wait_for(lambda: pinned(node, 5) == SLOWEST, "CPU 5 to go slow")
+    assert pinned(node, 4) == pinned(node, 6) == FASTEST
+    wait_for(lambda: node.call("GET", "/v1/pstate/5")["monitoring"]["decision"] == "minimum", "it to be published")
+    shown = node.call("GET", "/v1/pstate/5")["monitoring"]
+    assert shown["ratio_threshold"] == 3 and shown["decision"] == "minimum" and shown["transitions"] == 1
+    assert 0.4 < shown["last_ratio"] < 0.6
+    node.branches.percent[5] = 9.0
+    wait_for(lambda: pinned(node, 5) == FASTEST, "CPU 5 to go fast")
+    assert node.list()[0]["status"] == "Successful" and node.health()["drift_repairs"] == 0
+    node.delete(made["id"])
+    assert node.sim.freq() == before
+    assert node.call("GET", "/v1/pstate/5")["monitoring"] is None
 
 
-def test_it_moves_within_the_window_that_was_asked_for():
-    with monitored() as (node, branches):
-        node.call("POST", "/v1/workloads", {**SAMPLE, "pstate": {"ratio": 3, "min_ratio": 12, "max_ratio": 30}})
-        assert pinned(node, 4) == 3_000_000
-        branches.percent[4] = 1.0
-        wait_for(lambda: pinned(node, 4) == 1_200_000, "CPU 4 to go slow")
+def test_it_moves_within_the_window_that_was_asked_for(node):
+    node.call("POST", "/v1/workloads", {**SAMPLE, "pstate": {"ratio": 3, "min_ratio": 12, "max_ratio": 30}})
+    assert pinned(node, 4) == 3_000_000
+    node.branches.percent[4] = 1.0
+    wait_for(lambda: pinned(node, 4) == 1_200_000, "CPU 4 to go slow")
 
 
-def test_noise_and_idle_cpus_move_nothing():
-    with monitored() as (node, branches):
-        node.call("POST", "/v1/workloads", SAMPLE)
-        branches.percent[4], branches.percent[5] = 2.9, None
-        time.sleep(2)
-        assert pinned(node, 4) == pinned(node, 5) == FASTEST
-        assert node.call("GET", "/v1/pstate/4")["monitoring"]["transitions"] == 0
+def test_noise_and_idle_cpus_move_nothing(node):
+    node.call("POST", "/v1/workloads", SAMPLE)
+    node.branches.percent[4], node.branches.percent[5] = 2.9, None
+    time.sleep(2)
+    assert pinned(node, 4) == pinned(node, 5) == FASTEST
+    assert node.call("GET", "/v1/pstate/4")["monitoring"]["transitions"] == 0
 
 
-def test_it_goes_on_after_kill_9_and_ends_with_monitoring_off():
-    with monitored() as (node, branches):
-        id = node.call("POST", "/v1/workloads", SAMPLE)["id"]
-        node.kill9()
-        branches.percent[4] = 1.0
-        node.start()
-        wait_for(lambda: pinned(node, 4) == SLOWEST, "CPU 4 to go slow")
-        patched = node.call("PATCH", f"/v1/workloads/{id}", {"pstate": {"ratio": 3.0, "monitoring": "off"}})
-        assert patched["status"] == "Successful" and all(pinned(node, cpu) == (SLOWEST, FASTEST) for cpu in range(4, 8))
-        again = node.call("GET", f"/v1/workloads/{id}")
-        assert node.call("PATCH", f"/v1/workloads/{id}", again) == again
+def test_it_goes_on_after_kill_9_and_ends_with_monitoring_off(node):
+    id = node.call("POST", "/v1/workloads", SAMPLE)["id"]
+    node.kill9()
+    node.branches.percent[4] = 1.0
+    node.start()
+    wait_for(lambda: pinned(node, 4) == SLOWEST, "CPU 4 to go slow")
+    patched = node.call("PATCH", f"/v1/workloads/{id}", {"pstate": {"ratio": 3.0, "monitoring": "off"}})
+    assert patched["status"] == "Successful" and all(pinned(node, cpu) == (SLOWEST, FASTEST) for cpu in range(4, 8))
+    again = node.call("GET", f"/v1/workloads/{id}")
+    assert node.call("PATCH", f"/v1/workloads/{id}", again) == again
 
 
-def test_a_cpu_that_goes_offline_and_returns_is_monitored_again():
-    with monitored(DRIFT) as (node, branches):
-        node.call("POST", "/v1/workloads", SAMPLE)
-        node.sim.control("offline 5")
-        wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 404, "a look")
-        branches.percent[5] = 1.0
-        node.sim.control("online 5")
-        wait_for(lambda: pinned(node, 5) == SLOWEST, "CPU 5 to go slow")
+def test_a_cpu_that_goes_offline_and_returns_is_monitored_again(node):
+    node.call("POST", "/v1/workloads", SAMPLE)
+    node.sim.control("offline 5")
+    wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 404, "a look")
+    node.branches.percent[5] = 1.0
+    node.sim.control("online 5")
+    wait_for(lambda: pinned(node, 5) == SLOWEST, "CPU 5 to go slow")
 
 
-def test_a_failed_write_grants_neither_cache_nor_frequency():
-    with monitored() as (node, branches):
+def test_a_failed_write_grants_neither_cache_nor_frequency(node):
+    node.sim.control("reset")
+    created = node.call("POST", "/v1/workloads", SAMPLE)
+    writes = node.sim.writes()
+    assert writes >= 5
+    node.delete(created["id"])
+    frequencies, ways = node.sim.freq(), node.plain()
+    for n in range(1, writes + 1):
         node.sim.control("reset")
-        created = node.call("POST", "/v1/workloads", SAMPLE)
-        writes = node.sim.writes()
-        assert writes >= 5
-        node.delete(created["id"])
-        frequencies, ways = node.sim.freq(), node.plain()
-        for n in range(1, writes + 1):
-            node.sim.control("reset")
-            node.sim.control(f"fault write {n} errno EIO")
-            assert refusal(node.call, "POST", "/v1/workloads", SAMPLE).status == 500
-            assert node.sim.freq() == frequencies and node.plain() == ways and node.list() == [], n
+        node.sim.control(f"fault write {n} errno EIO")
+        assert refusal(node.call, "POST", "/v1/workloads", SAMPLE).status == 500
+        assert node.sim.freq() == frequencies and node.plain() == ways and node.list() == [], n
 
 
 def test_one_ratio_at_a_time_is_enough_for_it():
@@ -256,12 +265,11 @@ def test_a_cpu_without_counters_is_refused_and_reported_when_it_appears_later():
         assert "BRANCHES_NOT_COUNTED" in node.journal()
 
 
-def test_one_bound_bounds_one_side():
-    with monitored(NEVER) as (node, branches):
-        monitor(node, "4", max_ratio=20)
-        assert pinned(node, 4) == 2_000_000
-        branches.percent[4] = 0.5
-        wait_for(lambda: pinned(node, 4) == SLOWEST, "it to go slow")
+def test_one_bound_bounds_one_side(node):
+    monitor(node, "4", max_ratio=20)
+    assert pinned(node, 4) == 2_000_000
+    node.branches.percent[4] = 0.5
+    wait_for(lambda: pinned(node, 4) == SLOWEST, "it to go slow")
 
 
 def test_a_threshold_that_is_only_kept_is_shown_and_must_make_sense():
@@ -277,18 +285,17 @@ def test_a_threshold_that_is_only_kept_is_shown_and_must_make_sense():
 
 
 @pytest.mark.parametrize("fault", ["errno EIO", "lie"])
-def test_a_failed_frequency_change_is_retried_and_not_counted_as_drift(fault):
-    with monitored(DRIFT) as (node, branches):
-        before = node.sim.freq()
-        id = monitor(node, "4-5")["id"]
-        node.sim.control("reset")
-        node.sim.control(f"fault write 2 {fault}")
-        branches.percent[4] = branches.percent[5] = 0.5
-        wait_for(lambda: pinned(node, 4) == pinned(node, 5) == SLOWEST, "both to go slow")
-        wait_for(lambda: node.health()["status"] == "ok", "a look")
-        assert node.health()["drift_repairs"] == 0
-        node.delete(id)
-        assert node.sim.freq() == before
+def test_a_failed_frequency_change_is_retried_and_not_counted_as_drift(node, fault):
+    before = node.sim.freq()
+    id = monitor(node, "4-5")["id"]
+    node.sim.control("reset")
+    node.sim.control(f"fault write 2 {fault}")
+    node.branches.percent[4] = node.branches.percent[5] = 0.5
+    wait_for(lambda: pinned(node, 4) == pinned(node, 5) == SLOWEST, "both to go slow")
+    wait_for(lambda: node.health()["status"] == "ok", "a look")
+    assert node.health()["drift_repairs"] == 0
+    node.delete(id)
+    assert node.sim.freq() == before
 
 
 @pytest.mark.parametrize("shape", [{"cpufreq": "none", "msr": "amd"}, {"cpufreq": "none", "msr": "hwp"},
