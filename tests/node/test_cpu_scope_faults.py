@@ -172,7 +172,26 @@ def test_a_kill_at_any_request_to_systemd_confines_as_configured_after_the_next_
         confine(host, old)
         assert_settled(host, before, f"again, after request {nth}")
     host.systemd.on_change = lambda count, done: None
-    assert nth > 1 or "partition" in (old, new)
+    assert nth > 1
+
+
+@pytest.mark.parametrize("fault", ["kill-before", "kill-after"])
+@pytest.mark.parametrize("old, new", [("none", "partition"), ("partition", "none")])
+def test_a_kill_at_the_write_of_the_partition_confines_as_configured_after_the_next_start(confined, old, new, fault):
+    """The one write that nrd makes itself: the others are systemd's."""
+    host = confined(old)
+    _, after, _ = states(host, old, new)
+    host.sim.control("reset")
+    confine(host, new)
+    nth, = (nth for nth, line in enumerate(host.sim.log(), 1) if ".partition" in line)
+    confine(host, old)
+    host.sim.control("reset")
+    host.sim.control(f"fault write {nth} {fault}")
+    with contextlib.suppress(OSError):
+        confine(host, new)
+    assert host.node.wait_dead() == -9
+    host.node.start()
+    assert_settled(host, after, "after the death")
 
 
 def test_a_cgroup_that_vanishes_leaves_no_trace_and_hinders_no_other(host):
