@@ -4,6 +4,7 @@
     assert "did you mean list?" in nrdctl(node, "workload", "lst", exit=2)
 """
 
+import contextlib
 import os
 import subprocess
 
@@ -36,6 +37,11 @@ def comm_of(pid):
         return file.read().rstrip()
 
 
+@contextlib.contextmanager
 def start_run(node, *arguments, **more):
-    """`nrdctl run`, started."""
-    return subprocess.Popen([NRDCTL, "--socket", node.socket, "run", *arguments], env=CLEAN, **more)
+    """`nrdctl run`, started. It is killed at the end of the block, which would wait for it when a test fails."""
+    with subprocess.Popen([NRDCTL, "--socket", node.socket, "run", *arguments], env=CLEAN, **more) as process:
+        try:
+            yield process
+        finally:
+            process.kill()

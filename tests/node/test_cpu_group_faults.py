@@ -75,7 +75,7 @@ def test_a_slow_systemd_has_800_ms_of_a_request_in_all(host):
 
 
 def test_the_cgroup_files_decide_what_an_unconfirmed_change_of_a_scope_did(host):
-    with start_run(host.node, "--pool", "fast", "--count", "2", "--", "sleep", "1000") as command:
+    with start_run(host.node, "--pool", "fast", "--count", "2", "--", "sleep", "1000"):
         wait_for(lambda: host.node.list(), "the workload")
         workload = host.node.list()[0]
         scope = f"/nrd.slice/nrd-{workload['id']}.scope"
@@ -85,7 +85,6 @@ def test_the_cgroup_files_decide_what_an_unconfirmed_change_of_a_scope_did(host)
         host.node.delete(workload["id"])
         assert host.cpus(scope) == host.cpus("")
         host.systemd.mode = "normal"
-        command.kill()
 
 
 def test_the_cgroup_files_decide_what_an_unconfirmed_request_did(host):

@@ -109,7 +109,6 @@ def test_a_command_runs_in_a_scope_that_ends_with_it(host):
         assert workload["cpu"]["enforced"] == {"by": "scope", "name": name, "effective": "2-3"}
         assert (host.cpus(f"/nrd.slice/{name}"), host.property(name)) == ("2-3", "2,3")
         assert host.read(f"/nrd.slice/{name}", "cgroup.procs").split() == [str(command.pid)]
-        command.kill()
     wait_for(lambda: host.node.list() == [], "the workload to go")
     host.systemd.collect()
     assert host.traces() == before
@@ -190,7 +189,7 @@ def near(**more):
 
 
 def test_a_command_gets_memory_near_its_cpus(host):
-    with start_run(host.node, "--pool", "fast", "--count", "2", "--memory", "near", "--", "sleep", "1000") as command:
+    with start_run(host.node, "--pool", "fast", "--count", "2", "--memory", "near", "--", "sleep", "1000"):
         wait_for(lambda: host.node.list(), "the workload")
         workload = host.node.list()[0]
         assert workload["cpu"]["mems"] == workload["cpu"]["enforced"]["mems"] == "0"
@@ -199,7 +198,6 @@ def test_a_command_gets_memory_near_its_cpus(host):
         assert host.read(f"/nrd.slice/{name}", "cpuset.mems") == host.property(name, "AllowedMemoryNodes") == "0"
         host.node.delete(workload["id"])
         wait_for(lambda: (host.read(f"/nrd.slice/{name}", "cpuset.mems.effective"), host.property(name, "AllowedMemoryNodes")) == ("0-1", ""), "the release")
-        command.kill()
 
 
 def test_memory_of_all_nodes_is_bound_as_well(host):
@@ -300,7 +298,6 @@ def test_a_command_has_cpus_of_several_pools(host):
         assert command.stdout.readline() == "2-3/10-11/2,3/10,11/exclusive&shared\n"
         scope = f"/nrd.slice/nrd-{host.node.list()[0]['id']}.scope"
         assert (host.cpus(scope), host.read(scope, "cpu.weight")) == ("2-3,10-11", "98")
-        command.kill()
 
 
 @pytest.mark.parametrize("pool", ["fast=", "fast=x", "=2", "common=500n"])

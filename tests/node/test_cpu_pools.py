@@ -7,13 +7,12 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 
 import pytest
 
 from cpu_pools import LARGE, POOLS, large, large_node, patch, post, put  # noqa: F401
-from harness import DRIFT, Node, refusal, wait_for
+from harness import DRIFT, Node, process, refusal, wait_for
 from masks import cpus_of
 from nrdctl import comm_of, nrdctl, run, start_run
 from shared_node import node  # noqa: F401
@@ -41,46 +40,40 @@ def test_a_command_runs_on_the_cpu_it_was_granted(node):
 
 
 def test_the_answer_says_where_and_why(node):
-    sleeper = subprocess.Popen(["sleep", "1000"])
-    before = allowed(sleeper.pid)
-    workload = post(node, {"cpu": {"count": 1}, "task_ids": [str(sleeper.pid)], "cache": {"max": 2, "min": 2}})
-    assert workload["cpu"]["enforced"] == {"by": "affinity", "effective": "1"}
-    assert {key: workload["cpu"][key] for key in ("pool", "cpus", "exclusive", "shared")} == {"pool": "fast", "cpus": "1", "exclusive": "1", "shared": ""}
-    assert workload["cpu"]["zone"] and workload["cpu"]["reason"]
-    assert workload["cpu_request"] == {"count": 1}
-    assert workload["status"] == "Successful" and "core_ids" not in workload
-    assert allowed(sleeper.pid) == "1"
-    node.delete(workload["id"])
-    assert allowed(sleeper.pid) == before
-    sleeper.kill()
-    sleeper.wait()
+    with process() as sleeper:
+        before = allowed(sleeper.pid)
+        workload = post(node, {"cpu": {"count": 1}, "task_ids": [str(sleeper.pid)], "cache": {"max": 2, "min": 2}})
+        assert workload["cpu"]["enforced"] == {"by": "affinity", "effective": "1"}
+        assert {key: workload["cpu"][key] for key in ("pool", "cpus", "exclusive", "shared")} == {"pool": "fast", "cpus": "1", "exclusive": "1", "shared": ""}
+        assert workload["cpu"]["zone"] and workload["cpu"]["reason"]
+        assert workload["cpu_request"] == {"count": 1}
+        assert workload["status"] == "Successful" and "core_ids" not in workload
+        assert allowed(sleeper.pid) == "1"
+        node.delete(workload["id"])
+        assert allowed(sleeper.pid) == before
 
 
 def test_a_grant_survives_kill_9_and_its_process_keeps_its_cpu(node):
-    process = start_run(node, "--pool", "fast", "--count", "1", "--", "sleep", "1000")
-    # nrd publishes before it answers: only the command shows that nrdctl has its answer.
-    wait_for(lambda: node.list() and node.list()[0]["status"] == "Successful" and comm_of(process.pid) == "sleep" and allowed(process.pid) == "1", "the grant")
-    node.kill9()
-    assert process.poll() is None and allowed(process.pid) == "1"
-    os.sched_setaffinity(process.pid, {0, 1})  # other software, meanwhile
-    node.start()
-    workload, = node.list()
-    assert workload["cpu"]["exclusive"] == "1" and workload["status"] == "Successful"
-    assert allowed(process.pid) == "1"
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    with start_run(node, "--pool", "fast", "--count", "1", "--", "sleep", "1000") as command:
+        # nrd publishes before it answers: only the command shows that nrdctl has its answer.
+        wait_for(lambda: node.list() and node.list()[0]["status"] == "Successful" and comm_of(command.pid) == "sleep" and allowed(command.pid) == "1", "the grant")
+        node.kill9()
+        assert command.poll() is None and allowed(command.pid) == "1"
+        os.sched_setaffinity(command.pid, {0, 1})  # other software, meanwhile
+        node.start()
+        workload, = node.list()
+        assert workload["cpu"]["exclusive"] == "1" and workload["status"] == "Successful"
+        assert allowed(command.pid) == "1"
     wait_for(lambda: node.list() == [], "the workload to go")
     node.assert_consistent(set())
 
 
 def test_drift_of_a_mask_is_repaired(node):
-    process = start_run(node, "--pool", "fast", "--count", "1", "--", "sleep", "1000")
-    wait_for(lambda: node.list() and comm_of(process.pid) == "sleep" and allowed(process.pid) == "1", "the grant")
-    os.sched_setaffinity(process.pid, {0, 1})
-    wait_for(lambda: allowed(process.pid) == "1", "the repair")
-    wait_for(lambda: "DRIFT_REPAIRED" in node.said(), "the report")  # follows the write
-    process.kill()
-    process.wait()
+    with start_run(node, "--pool", "fast", "--count", "1", "--", "sleep", "1000") as command:
+        wait_for(lambda: node.list() and comm_of(command.pid) == "sleep" and allowed(command.pid) == "1", "the grant")
+        os.sched_setaffinity(command.pid, {0, 1})
+        wait_for(lambda: allowed(command.pid) == "1", "the repair")
+        wait_for(lambda: "DRIFT_REPAIRED" in node.said(), "the report")  # follows the write
     wait_for(lambda: node.list() == [], "the workload to go")
 
 
@@ -101,12 +94,10 @@ def test_threads_are_limited_too(node):
 
 
 def test_all_or_nothing_with_ways(node):
-    sleeper = subprocess.Popen(["sleep", "1000"])
-    before = allowed(sleeper.pid)
-    assert refusal(post, node, {"cpu": {"count": 1}, "task_ids": [str(sleeper.pid)], "cache": {"max": 30, "min": 30}}).status == 400
-    assert allowed(sleeper.pid) == before and node.list() == []
-    sleeper.kill()
-    sleeper.wait()
+    with process() as sleeper:
+        before = allowed(sleeper.pid)
+        assert refusal(post, node, {"cpu": {"count": 1}, "task_ids": [str(sleeper.pid)], "cache": {"max": 30, "min": 30}}).status == 400
+        assert allowed(sleeper.pid) == before and node.list() == []
 
 
 def test_cpus_and_pools_are_shown():
@@ -189,14 +180,12 @@ def test_a_patch_resizes_and_a_response_can_be_sent_back(large):
 
 
 def test_a_dry_run_says_what_would_change(node):
-    sleeper = subprocess.Popen(["sleep", "1000"])
-    status, text, _ = node.request("POST", "/v1/workloads?dry_run=true", json.dumps({"cpu": {"count": 1}, "task_ids": [str(sleeper.pid)]}))
-    assert status == 200, text
-    change, = [each for each in json.loads(text)["changes"] if each["knob"] == f"CPUs of process {sleeper.pid}"]
-    assert (cpus_of(change["from"]), change["to"]) == (os.sched_getaffinity(sleeper.pid), "1")
-    assert node.list() == []
-    sleeper.kill()
-    sleeper.wait()
+    with process() as sleeper:
+        status, text, _ = node.request("POST", "/v1/workloads?dry_run=true", json.dumps({"cpu": {"count": 1}, "task_ids": [str(sleeper.pid)]}))
+        assert status == 200, text
+        change, = [each for each in json.loads(text)["changes"] if each["knob"] == f"CPUs of process {sleeper.pid}"]
+        assert (cpus_of(change["from"]), change["to"]) == (os.sched_getaffinity(sleeper.pid), "1")
+        assert node.list() == []
 
 
 def test_other_software_on_cpus_of_pools_is_reported(tmp_path):

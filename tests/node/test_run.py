@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from harness import DEADLINE, NRDCTL, Node, refusal, wait_for
+from harness import DEADLINE, NRDCTL, Node, process, refusal, wait_for
 from nrdctl import CLEAN, comm_of, run, start_run
 from shared_node import node, shared  # noqa: F401
 
@@ -19,11 +19,12 @@ def fresh():
         yield node
 
 
+@contextlib.contextmanager
 def started(node, *arguments):
-    process = start_run(node, "--cpus", "0", "--ways", "2", "--", *arguments, stdout=subprocess.PIPE, text=True)
-    # The workload is listed before nrdctl has its answer, without which it would not run the command.
-    wait_for(lambda: comm_of(process.pid) == os.path.basename(arguments[0]), "the command to run")
-    return process
+    with start_run(node, "--cpus", "0", "--ways", "2", "--", *arguments, stdout=subprocess.PIPE, text=True) as command:
+        # The workload is listed before nrdctl has its answer, without which it would not run the command.
+        wait_for(lambda: comm_of(command.pid) == os.path.basename(arguments[0]), "the command to run")
+        yield command
 
 
 def wait_until_free(node):
@@ -33,67 +34,58 @@ def wait_until_free(node):
 
 def test_the_command_has_its_ways_and_its_cpus_and_is_itself(node):
     script = f"{NRDCTL} --json --socket {node.socket} workload list; grep -E 'SigIgn|SigBlk|Cpus_allowed_list' /proc/self/status; echo $$; exit 7"
-    process = start_run(node, "--cpus", "0", "--ways", "2", "--", "/bin/sh", "-c", script, stdout=subprocess.PIPE, text=True)
-    lines = process.communicate(timeout=DEADLINE)[0].splitlines()
+    with start_run(node, "--cpus", "0", "--ways", "2", "--", "/bin/sh", "-c", script, stdout=subprocess.PIPE, text=True) as command:
+        lines = command.communicate(timeout=DEADLINE)[0].splitlines()
     workload, = json.loads(lines[0])
-    assert process.returncode == 7
+    assert command.returncode == 7
     assert workload["core_ids"] == ["0"] and workload["cache"] == {"max": 2, "min": 2}
-    assert workload["owner"]["pid"] == process.pid == int(lines[-1])
+    assert workload["owner"]["pid"] == command.pid == int(lines[-1])
     assert sorted(lines[1:-1]) == ["Cpus_allowed_list:\t0", "SigBlk:\t0000000000000000", "SigIgn:\t0000000000000000"]
     wait_until_free(node)
 
 
 def test_all_is_given_back_after_kill_9(fresh):
-    process = started(fresh, "sleep", "1000")
-    fresh.assert_consistent({"1"})
-    process.kill()
-    process.wait()
+    with started(fresh, "sleep", "1000"):
+        fresh.assert_consistent({"1"})
     wait_until_free(fresh)
     assert "OWNER_ENDED" in fresh.journal()
 
 
 def test_the_journal_names_a_workload_that_ends_with_its_owner_by_the_id_that_its_client_chose(fresh):
-    with subprocess.Popen(["sleep", "1000"]) as owner:
+    with process() as owner:
         fresh.create("0", 2, 2, id="batch", owner={"pid": owner.pid})
-        owner.kill()
     wait_for(lambda: "OWNER_ENDED" in fresh.journal(), "the deletion to be logged")
     line, = [line for line in fresh.journal().splitlines() if "OWNER_ENDED" in line]
     assert "WORKLOAD=batch" in line
 
 
 def test_signals_are_the_commands_own(node):
-    process = started(node, "/bin/sh", "-c", "trap 'exit 5' TERM; echo ready; while :; do sleep 0.01; done")
-    assert process.stdout.readline() == "ready\n"
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(DEADLINE) == 5
+    with started(node, "/bin/sh", "-c", "trap 'exit 5' TERM; echo ready; while :; do sleep 0.01; done") as command:
+        assert command.stdout.readline() == "ready\n"
+        command.send_signal(signal.SIGTERM)
+        assert command.wait(DEADLINE) == 5
     wait_until_free(node)
 
 
 def test_a_command_that_ends_while_nrd_is_down_is_not_forgotten(node):
-    process = started(node, "sleep", "1000")
-    node.kill9()
-    process.kill()
-    process.wait()
+    with started(node, "sleep", "1000"):
+        node.kill9()
     node.start()
     wait_until_free(node)
 
 
 def test_a_command_that_goes_on_keeps_all_over_a_restart(fresh):
-    process = started(fresh, "sleep", "1000")
-    fresh.kill9_and_start()
-    fresh.assert_consistent({"1"})
-    process.kill()
-    process.wait()
+    with started(fresh, "sleep", "1000"):
+        fresh.kill9_and_start()
+        fresh.assert_consistent({"1"})
     wait_until_free(fresh)
 
 
 def test_a_client_may_delete_it_sooner(fresh):
-    process = started(fresh, "sleep", "1000")
-    fresh.delete(fresh.list()[0]["id"])
-    fresh.assert_consistent(set())
-    assert process.poll() is None
-    process.kill()
-    process.wait()
+    with started(fresh, "sleep", "1000") as command:
+        fresh.delete(fresh.list()[0]["id"])
+        fresh.assert_consistent(set())
+        assert command.poll() is None
     fresh.create("0", 2, 2)
     fresh.assert_consistent({"2"})
 

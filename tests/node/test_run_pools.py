@@ -43,7 +43,6 @@ def command(host, *arguments, **more):
     with start_run(host.node, *FAST, "--", *arguments, **more) as process:
         wait_for(lambda: runs_in_scope(host, process.pid), "the command in its scope")
         yield process
-        process.kill()
     assert_free(host, before)
 
 
@@ -145,8 +144,6 @@ def test_a_setuid_binary_keeps_its_privilege_in_the_scope(limited):
         with command(limited, program, "1000", user=USER, group=USER, extra_groups=[]) as process:
             assert comm_of(process.pid) == "privileged"
             assert status_of(process.pid, "Uid")[:2] == [str(USER), "0"]
-            process.kill()
-            process.wait()
 
 
 def test_a_user_with_the_role_run_has_a_scope(limited):
@@ -199,8 +196,8 @@ def has_started(process):
 def test_of_a_hundred_at_once_each_has_a_cpu_of_its_own_or_does_not_start(host):
     before = host.traces()
     one = ("--pool", "fast", "--count", "1", "--", "sleep", "1000")
-    commands = [start_run(host.node, *one, stderr=subprocess.DEVNULL) for _ in range(100)]
-    try:
+    with contextlib.ExitStack() as stack:
+        commands = [stack.enter_context(start_run(host.node, *one, stderr=subprocess.DEVNULL)) for _ in range(100)]
         wait_for(lambda: all(each.poll() is not None or has_started(each) for each in commands), "each to start or be refused", 120)
         running = {each.pid for each in commands if each.poll() is None}
         # 3: so many at once that the daemon did not take the connection in time.
@@ -213,8 +210,4 @@ def test_of_a_hundred_at_once_each_has_a_cpu_of_its_own_or_does_not_start(host):
             scope = f"/nrd.slice/{workload['cpu']['enforced']['name']}"
             assert host.read(scope, "cgroup.procs") == str(workload["owner"]["pid"])
             assert host.cpus(scope) == workload["cpu"]["exclusive"]
-    finally:
-        for each in commands:
-            each.kill()
-            each.wait()
     assert_free(host, before)
