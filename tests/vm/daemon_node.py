@@ -5,6 +5,8 @@ import json
 import os
 import signal
 
+from harness import BUGS
+
 NRD = os.environ.get("NRD")
 STATE, SOCKET = "/share/state", "/run/nrd.sock"  # what is on the share outlives the machine
 
@@ -27,12 +29,21 @@ class DaemonNode:
         assert self.daemon.poll() is None, self.daemon.output()
 
     def kill9(self):
-        self.daemon.kill(signal.SIGKILL)
-        self.daemon.wait()
+        if self.daemon.poll() is None:
+            self.daemon.kill(signal.SIGKILL)
+            self.daemon.wait()
+        self.look_for_bugs()
 
     def terminate(self):
         self.daemon.kill(signal.SIGTERM)
         assert self.daemon.wait(60) == 0, self.daemon.output()
+        self.look_for_bugs()
+
+    def look_for_bugs(self):
+        """The daemon has ended. What it has said is there for the reader of a failure."""
+        said = self.daemon.output()
+        print(said)
+        assert not BUGS.search(said), said
 
     def request(self, method, path, body=None, headers=()):
         """Status and answer; 0 if the daemon is not there or dies before it has answered."""

@@ -35,7 +35,7 @@ class OnloadNode(DaemonNode):
 
     def forget(self):
         """Everything that it knows, and the modules."""
-        if self.daemon is not None and self.daemon.poll() is None:
+        if self.daemon is not None:
             self.kill9()
         self.vm.run(["rm", "-rf", STATE, VERSIONS, IMPORTS, BACKUP])
         self.stub.disarm()

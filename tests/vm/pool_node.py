@@ -1,20 +1,17 @@
 """The real daemon with pools of CPUs on a real kernel, alone or with a systemd as the first process."""
 
-import contextlib
 import os
 import signal
 
 import pytest
 
 from daemon_node import SOCKET
-from machine import Machine
 from masks import cpus_of
 from rdt_node import RdtNode
 
 NRDCTL = os.environ.get("NRDCTL")
 CGROUPS = "/sys/fs/cgroup"
 ATTEMPTS = 20
-KERNEL = os.environ.get("NRD_VM_SERIES", "6.1")
 LONG = pytest.mark.skipif(not os.environ.get("NRD_VM_LONG"), reason="takes long: tests/vm/cpus runs it")
 
 
@@ -110,15 +107,3 @@ class SystemdNode(PoolNode):
 
     def scopes(self):
         return self.vm.run(f"find {CGROUPS} -name 'nrd-*.scope'").stdout.split()
-
-
-@contextlib.contextmanager
-def started(kind, tmp_path_factory, config, **machine):
-    """A node of this kind with this configuration, on a machine of its own."""
-    with Machine(tmp_path_factory.mktemp("share"), kernel=KERNEL, **machine) as vm:
-        vm.run(["modprobe", "msr"])
-        node = kind(vm, config)
-        node.mount()
-        node.start()
-        yield node
-        print(node.daemon.output())

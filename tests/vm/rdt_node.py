@@ -1,11 +1,15 @@
 """The real daemon on a real kernel's resctrl and cpufreq: what it answers, the tree of groups, and the registers."""
 
+import contextlib
 import functools
+import os
 
 from daemon_node import DaemonNode
+from machine import Machine
 from masks import cpus_of
 
 RESCTRL = "/sys/fs/resctrl"
+KERNEL = os.environ.get("NRD_VM_SERIES", "6.1")
 # SDM vol. 4, and AMD's 56375 for the bandwidth.
 PERF_CTL, HWP_REQUEST, PQR_ASSOC, L3_MASK, L2_MASK, MBA_INTEL, MBA_AMD = 0x199, 0x774, 0xC8F, 0xC90, 0xD10, 0xD50, 0xC0000200
 PSTATE_CONTROL, PSTATE_RATIOS = 0xC0010062, (22, 15, 8)  # as rdt/rdt.c defines the P-states
@@ -141,3 +145,17 @@ class RdtNode(DaemonNode):
         caches = self.cache_of(level)
         found = self.vm.msrs([(cpu, register) for cpu in caches])
         assert found == [wanted[cache] for cache in caches.values()], (level, hex(register), wanted)
+
+
+@contextlib.contextmanager
+def started(kind, tmp_path_factory, config="", kernel=KERNEL, start=True, **machine):
+    """A node of this kind with this configuration, on a machine of its own; `before` is the tree before the daemon began."""
+    with Machine(tmp_path_factory.mktemp("share"), kernel=kernel, **machine) as vm:
+        vm.run(["modprobe", "msr"])
+        node = kind(vm, config)
+        node.mount()
+        node.before = node.tree()
+        if start:
+            node.start()
+        yield node
+        node.kill9()

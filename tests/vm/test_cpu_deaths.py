@@ -11,7 +11,8 @@ import pytest
 
 from daemon_node import SOCKET, STATE, DaemonNode
 from machine import MachineError
-from pool_node import ATTEMPTS, CGROUPS, LONG, NRDCTL, SystemdNode, started
+from pool_node import ATTEMPTS, CGROUPS, LONG, NRDCTL, SystemdNode
+from rdt_node import started
 from masks import cpus_of
 from shape import Shape
 

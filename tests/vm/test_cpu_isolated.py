@@ -4,7 +4,8 @@ CPUs once the cpuset controller is enabled, unless the slices are limited to the
 
 import pytest
 
-from pool_node import KERNEL, LONG, SystemdNode, started
+from pool_node import LONG, SystemdNode
+from rdt_node import KERNEL, started
 from masks import cpus_of
 from shape import Shape
 

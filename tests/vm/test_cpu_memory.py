@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from pool_node import CGROUPS, LONG, NRDCTL, SystemdNode, started
+from pool_node import CGROUPS, LONG, NRDCTL, SystemdNode
+from rdt_node import started
 from daemon_node import SOCKET
 from shape import Shape
 

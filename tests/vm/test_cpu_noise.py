@@ -1,11 +1,9 @@
 """Interrupts, workqueues, the watchdog and idle states of a pool's CPUs on a real kernel, and what the check finds."""
 
-import os
-
 import pytest
 
-from machine import Machine
 from pool_node import LONG, PoolNode
+from rdt_node import started
 from masks import cpus_of
 from shape import Shape
 
@@ -50,12 +48,8 @@ class NoiseNode(PoolNode):
 
 @pytest.fixture(scope="module")
 def node(tmp_path_factory):
-    with Machine(tmp_path_factory.mktemp("share"), cpu=Shape(), kernel=os.environ.get("NRD_VM_SERIES", "6.1")) as vm:
-        vm.run(["modprobe", "msr"])
-        node = NoiseNode(vm, CONFIG)
-        node.mount()
+    with started(NoiseNode, tmp_path_factory, CONFIG, start=False, cpu=Shape()) as node:
         yield node
-        print(node.daemon.output())
 
 
 def latency(places):

@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from pool_node import PoolNode, started
+from pool_node import PoolNode
+from rdt_node import started
 from masks import cpus_of
 from shape import Shape
 

@@ -6,7 +6,8 @@ import errno
 import pytest
 
 from daemon_node import SOCKET
-from pool_node import CGROUPS, KERNEL, LONG, SystemdNode, started
+from pool_node import CGROUPS, LONG, SystemdNode
+from rdt_node import KERNEL, started
 from masks import cpus_of
 from shape import Shape
 

@@ -3,7 +3,8 @@
 
 import pytest
 
-from pool_node import CGROUPS, SystemdNode, started
+from pool_node import CGROUPS, SystemdNode
+from rdt_node import started
 from masks import cpus_of
 from shape import Shape
 

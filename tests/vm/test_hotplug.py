@@ -9,8 +9,7 @@ import time
 
 import pytest
 
-from machine import Machine
-from rdt_node import RdtNode
+from rdt_node import RdtNode, started
 from shape import Shape
 
 NEVER = "[drift]\ninterval_seconds = 86400\n"
@@ -55,13 +54,8 @@ class HotplugNode(RdtNode):
 
 @pytest.fixture(scope="module")
 def node(tmp_path_factory):
-    with Machine(tmp_path_factory.mktemp("share"), cpu=Shape(sockets=2, cores=2, threads=1)) as vm:
-        vm.run(["modprobe", "msr"])
-        node = HotplugNode(vm, NEVER)
-        node.mount()
-        node.start()
+    with started(HotplugNode, tmp_path_factory, NEVER, cpu=Shape(sockets=2, cores=2, threads=1)) as node:
         yield node
-        print(node.daemon.output())
 
 
 @pytest.fixture

@@ -6,8 +6,7 @@ import os
 
 import pytest
 
-from machine import Machine
-from rdt_node import RESCTRL, RdtNode
+from rdt_node import RESCTRL, RdtNode, started
 from shape import Shape
 
 OFTEN = "[drift]\ninterval_seconds = 1\n"
@@ -78,14 +77,8 @@ class Neighbour(RdtNode):
 def running(request, tmp_path_factory):
     kernel, vendor = request.param
     shape = Shape(vendor=vendor, sockets=1, cores=4, threads=1, l3=15, clos=6)
-    with Machine(tmp_path_factory.mktemp("share"), cpu=shape, kernel=kernel) as vm:
-        vm.run(["modprobe", "msr"])
-        node = Neighbour(vm, OFTEN)
-        node.mount()
-        node.before = node.tree()
-        node.start()
+    with started(Neighbour, tmp_path_factory, OFTEN, kernel, cpu=shape) as node:
         yield node
-        print(node.daemon.output())
 
 
 @pytest.fixture

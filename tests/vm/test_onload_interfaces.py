@@ -7,7 +7,8 @@ import os
 
 import pytest
 
-from onload_node import CONFIG, LONG, NEW, OLD, OnloadNode
+from onload_node import CONFIG, LONG, NEW, OLD
+from onload_stub import OnloadStub
 
 NRDCTL = os.environ["NRDCTL"]
 FIRST, SECOND = "enp1s0f0", "enp1s0f1"
@@ -15,15 +16,10 @@ MANAGED = {"sfc": "managed"}
 
 
 @pytest.fixture
-def node(vm):
-    """Cards without a driver, two releases installed, and the daemon runs."""
-    node = OnloadNode(vm)
-    node.stub.insert_cards()
-    node.start()
-    node.install(OLD, NEW)
-    yield node
-    print(node.daemon.output())
-    node.forget()
+def vm(vm):
+    """With cards without a driver."""
+    OnloadStub(vm).insert_cards()
+    return vm
 
 
 def interfaces(node):

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from onload_node import CONFIG, LONG, NEW, OLD, OnloadNode
+from onload_node import CONFIG, LONG, NEW, OLD
 
 NRDCTL = [os.environ["NRDCTL"], "--socket", "/run/nrd.sock"]
 CURRENT = "/opt/nrd/onload/current/usr/lib/x86_64-linux-gnu/libonload.so"
@@ -24,14 +24,14 @@ def library(release):
 
 
 @pytest.fixture
-def node(vm):
-    node = OnloadNode(vm, CONFIG + 'profiles = ["/etc/nrd/onload/profiles"]\nmax_allocations = 2\n' + SOCKETS)
-    node.start()
-    node.install(OLD, NEW)
+def config():
+    return CONFIG + 'profiles = ["/etc/nrd/onload/profiles"]\nmax_allocations = 2\n' + SOCKETS
+
+
+@pytest.fixture
+def node(node):
     node.load(OLD)
-    yield node
-    print(node.daemon.output())
-    node.forget()
+    return node
 
 
 def run(node, *words, env=None):

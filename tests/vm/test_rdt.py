@@ -7,8 +7,7 @@ import os
 
 import pytest
 
-from machine import Machine
-from rdt_node import L3_MASK, RESCTRL, RdtNode
+from rdt_node import L3_MASK, RESCTRL, RdtNode, started
 from shape import Shape
 
 GUARANTEE = {"max": 2, "min": 2}
@@ -42,15 +41,9 @@ def note_vendor(vm):
 @pytest.fixture(scope="module", params=[(kernel, name) for kernel in KERNELS for name in SHAPES], ids=" ".join)
 def node(request, tmp_path_factory):
     kernel, name = request.param
-    with Machine(tmp_path_factory.mktemp("share"), cpu=SHAPES[name], kernel=kernel, arguments=ARGUMENTS.get(name, "")) as vm:
-        vm.run(["modprobe", "msr"])
-        note_vendor(vm)
-        node = RdtNode(vm)
-        node.mount()
-        node.before = node.tree()
-        node.start()
+    with started(RdtNode, tmp_path_factory, kernel=kernel, cpu=SHAPES[name], arguments=ARGUMENTS.get(name, "")) as node:
+        note_vendor(node.vm)
         yield node
-        print(node.daemon.output())
 
 
 @pytest.fixture(autouse=True)
