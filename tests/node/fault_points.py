@@ -26,7 +26,9 @@ def struck(kinds, turn=None):
 
 def struck_until_past(kinds, turn=None):
     """The same, followed by positions past the last call, for loops that end at the first one that strikes nothing."""
-    return struck(kinds, turn) + list(range(len(kinds) + 1, len(kinds) + BEYOND))
+    yield from struck(kinds, turn)
+    yield from range(len(kinds) + 1, len(kinds) + BEYOND)
+    raise AssertionError(f"each of {len(kinds) + BEYOND} calls was struck, where {len(kinds)} were known")
 
 
 def kinds_of_writes(node):
