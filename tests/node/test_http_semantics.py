@@ -9,7 +9,7 @@ import zlib
 import pytest
 from harness import Node, refusal, wait_for
 from nrdctl import run_nrdctl
-from rmd_table import came_from_elsewhere
+from rmd_table import came_from_elsewhere, counts
 from shared_node import node  # noqa: F401
 
 JSON = {"Content-Type": "application/json"}
@@ -19,10 +19,6 @@ JSON = {"Content-Type": "application/json"}
 def shared():
     with Node(cpufreq="intel_pstate") as node:
         yield node
-
-
-def counts(node):
-    return node.sim.writes(), node.health()["revision"]
 
 
 def post(node, body, headers=None, query=""):
