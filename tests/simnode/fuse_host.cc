@@ -214,6 +214,4 @@ void FuseHost::serve_pending() {
   std::free(request.mem);
 }
 
-bool FuseHost::ended() const { return fuse_session_exited(fuse_get_session(fuse_)) != 0; }
-
 }  // namespace nrd::simnode

@@ -18,7 +18,6 @@ class FuseHost {
   FuseHost& operator=(const FuseHost&) = delete;
 
   void serve_pending();  // call when the device is readable
-  bool ended() const;    // the last mount is gone
 
  private:
   fuse* fuse_;
