@@ -173,9 +173,11 @@ def test_with_the_counters_of_this_machine():
         ratios = {}
         for name, code in loops.items():
             with subprocess.Popen([sys.executable, "-c", code], preexec_fn=lambda: os.sched_setaffinity(0, {0})) as loop:
-                time.sleep(2)
-                ratios[name] = node.call("GET", "/v1/pstate/0")["monitoring"]["last_ratio"]
-                loop.kill()
+                try:
+                    time.sleep(2)
+                    ratios[name] = node.call("GET", "/v1/pstate/0")["monitoring"]["last_ratio"]
+                finally:
+                    loop.kill()
         assert ratios["branchy"] > ratios["straight"], ratios
 
 

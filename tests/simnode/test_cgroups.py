@@ -120,14 +120,16 @@ def test_an_open_file_of_a_removed_cgroup_is_gone(cgroups):
 
 def test_processes_start_where_their_parent_is(cgroups):
     with subprocess.Popen(["sh", "-c", "read line; sleep 1000 & wait"], stdin=subprocess.PIPE, text=True) as shell:
-        cgroups.make("a")
-        cgroups.write("a", "cgroup.procs", str(shell.pid))
-        assert cgroups.read("a", "cgroup.procs") == str(shell.pid)
-        shell.stdin.write("go\n")
-        shell.stdin.flush()
-        wait_for(lambda: len(cgroups.read("a", "cgroup.procs").split()) == 2, "the child")
-        found = cgroups.read("a", "cgroup.procs").split()
-        shell.kill()
+        try:
+            cgroups.make("a")
+            cgroups.write("a", "cgroup.procs", str(shell.pid))
+            assert cgroups.read("a", "cgroup.procs") == str(shell.pid)
+            shell.stdin.write("go\n")
+            shell.stdin.flush()
+            wait_for(lambda: len(cgroups.read("a", "cgroup.procs").split()) == 2, "the child")
+            found = cgroups.read("a", "cgroup.procs").split()
+        finally:
+            shell.kill()
     assert "populated 1" in cgroups.read("a", "cgroup.events")
     assert refused(os.rmdir, cgroups.node.path(cgroups.path("a"))) == errno.EBUSY
     child = next(int(pid) for pid in found if int(pid) != shell.pid)
