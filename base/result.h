@@ -60,6 +60,11 @@ inline Failure fail_at(ErrorCode code, std::string field, std::string message, s
   return Failure(Error{code, std::move(field), std::move(message), {}, std::move(allowed), std::move(subject)});
 }
 
+// For calls that are all made: the first one that fails is what failed.
+inline void note_failure(Result<void>& first, Result<void> done) {
+  if (first && !done) first = std::move(done);
+}
+
 // Of a namespace of its own, so that argument-dependent lookup does not find it.
 namespace try_result {
 

@@ -192,9 +192,7 @@ Result<void> Cpuset::converge_targets(const Setting& wanted) {
   const Deadline late = patience_end(patience());
   const auto deadline_of = [soon, late](const Target& target) { return confines(target) ? late : soon; };
   Result<void> first;
-  const auto note = [&first](Result<void> done) {
-    if (first && !done) first = std::move(done);
-  };
+  const auto note = [&first](Result<void> done) { note_failure(first, std::move(done)); };
   for (auto each = wanted.restored.rbegin(); each != wanted.restored.rend(); ++each) {
     const auto& [target, before] = *each;
     if (confines(target)) note(release(target, before, deadline_of(target)));

@@ -74,8 +74,9 @@ std::map<CpuId, LatencyLimit> observe_latency(const std::string& root, const Cpu
 }
 
 Result<void> converge_latency(const std::string& root, const std::map<CpuId, LatencyLimit>& wanted) {
-  for (const auto& [cpu, limit] : wanted) TRY(converge(root, cpu, limit));
-  return {};
+  Result<void> done;
+  for (const auto& [cpu, limit] : wanted) note_failure(done, converge(root, cpu, limit));
+  return done;
 }
 
 }  // namespace nrd::cpuset

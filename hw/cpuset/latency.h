@@ -18,8 +18,8 @@ namespace nrd::cpuset {
 std::string why_no_latency_limits(const std::string& root);
 // Of these CPUs; those without a limit, and those whose limit cannot be read, are left out.
 std::map<CpuId, LatencyLimit> observe_latency(const std::string& root, const CpuSet& cpus);
-// Writes those that differ, and reads back. Hardware names the CPU that did not take its limit. A CPU that has been
-// removed from the host is skipped.
+// Writes those that differ, and reads back. Hardware names the first CPU that did not take its limit; the others have
+// theirs. A CPU that has been removed from the host is skipped.
 Result<void> converge_latency(const std::string& root, const std::map<CpuId, LatencyLimit>& wanted);
 
 }  // namespace nrd::cpuset

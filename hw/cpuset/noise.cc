@@ -98,19 +98,22 @@ std::map<NoiseSource, CpuSet> Noise::observe() {
     if (cpus && !cpus->empty()) observed.emplace(source, *std::move(cpus));
   }
   return observed;
+  Result<void> done;
 }
 
 Result<void> Noise::converge(const std::map<NoiseSource, CpuSet>& wanted) {
   for (const auto& [source, cpus] : wanted) {
-    const bool has_moved = TRY(set(source, cpus));
-    if (!has_moved) immovable_.insert(source.number);
+    const Result<bool> has_moved = set(source, cpus);
+    if (has_moved == false) immovable_.insert(source.number);
+    note_failure(done, has_moved.map([](bool) {}));
   }
-  return {};
+  return done;
 }
 
 Result<void> Noise::restore(const std::map<NoiseSource, CpuSet>& before) {
-  for (const auto& [source, cpus] : before) TRY(set(source, cpus));
-  return {};
+  Result<void> done;
+  for (const auto& [source, cpus] : before) note_failure(done, set(source, cpus).map([](bool) {}));
+  return done;
 }
 
 Result<bool> Noise::set(const NoiseSource& source, const CpuSet& cpus) {

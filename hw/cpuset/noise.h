@@ -24,7 +24,7 @@ class Noise {
   // Those that this kernel has, except interrupts that it has refused to move, and what cannot be read.
   std::map<NoiseSource, CpuSet> observe();
   // Writes those that differ, and reads back. An interrupt that the kernel does not move stays where it is; Hardware
-  // names another source that did not take its CPUs. A source that is gone is skipped.
+  // names the first other source that did not take its CPUs; the rest have theirs. A source that is gone is skipped.
   Result<void> converge(const std::map<NoiseSource, CpuSet>& wanted);
   // The same, but an interrupt that refuses is observed again, so that its CPUs can be restored later.
   Result<void> restore(const std::map<NoiseSource, CpuSet>& before);

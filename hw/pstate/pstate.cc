@@ -204,15 +204,12 @@ CpuSet Pstate::put_back(const std::map<CpuId, FrequencySetting>& before, const C
 // Reports the first failure.
 Result<void> Pstate::set(const std::map<CpuId, FrequencySetting>& wanted, const CpuSet& online) const {
   Result<void> first_failure;
-  const auto note = [&first_failure](const Error& error) {
-    if (first_failure) first_failure = Failure(error);
-  };
   CpuSet touched;
   for (const auto& [cpu, knobs] : wanted) {
     if (!online.contains(cpu)) continue;
     const Cpu& facts = node_.cpus.at(cpu);
     const Result<bool> written = converge_cpu(root_, cpu, facts.way, knobs);
-    if (!written && !is_offline(root_, cpu)) note(written.error());
+    if (!written && !is_offline(root_, cpu)) note_failure(first_failure, Failure(written.error()));
     // A write affects all CPUs of the domain, including those that were right before it.
     if (written && *written) touched |= facts.domain;
   }
@@ -220,7 +217,7 @@ Result<void> Pstate::set(const std::map<CpuId, FrequencySetting>& wanted, const 
   for (const auto& [cpu, knobs] : wanted) {
     if (!touched.contains(cpu) || !online.contains(cpu)) continue;
     const Result<void> taken = read_back(root_, cpu, node_.cpus.at(cpu).way, knobs, deadline);
-    if (!taken && !is_offline(root_, cpu)) note(taken.error());
+    if (!taken && !is_offline(root_, cpu)) note_failure(first_failure, taken);
   }
   return first_failure;
 }

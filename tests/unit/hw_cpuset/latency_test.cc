@@ -74,4 +74,14 @@ TEST_CASE("a limit that the kernel does not take is an error with the CPU") {
   CHECK(tree.get("limit") == "0\n");
 }
 
+TEST_CASE("a CPU that refuses does not keep the others from their limits") {
+  Tree tree;
+  tree.put(Tree::limit(1), "unexpected\n");
+  for (const uint32_t cpu : {2U, 3U}) tree.put(Tree::limit(cpu), "n/a\n");
+  const auto refused = converge_latency(tree.root(), {{CpuId{1}, "0"}, {CpuId{2}, "0"}, {CpuId{3}, "0"}});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message == "CPU 1: pm_qos_resume_latency_us has unexpected content");
+  for (const uint32_t cpu : {2U, 3U}) CHECK(tree.get(Tree::limit(cpu)) == "0\n");
+}
+
 }  // namespace nrd::cpuset::latency_test

@@ -112,4 +112,16 @@ TEST_CASE("another source that does not take its CPUs is an error with its name"
   CHECK(refused.error().message == "unbound workqueues did not take CPUs 0");
 }
 
+TEST_CASE("a source that refuses does not keep the others from their CPUs") {
+  Tree tree;
+  tree.put(kWorkqueues, "1\n");
+  tree.put(kWatchdog, "0\n");
+  tree.refuse_writes(kWorkqueues);
+  Noise noise(tree.root());
+  CHECK_FALSE(noise.restore({{{Kind::Workqueues, 0}, cpus("0-3")}, {{Kind::Watchdog, 0}, cpus("0-3")}}));
+  CHECK(tree.get(kWatchdog) == "0-3\n");
+  CHECK_FALSE(noise.converge({{{Kind::Workqueues, 0}, cpus("2")}, {{Kind::Watchdog, 0}, cpus("2")}}));
+  CHECK(tree.get(kWatchdog) == "2\n");
+}
+
 }  // namespace nrd::cpuset::noise_test
