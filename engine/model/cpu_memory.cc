@@ -116,9 +116,9 @@ Result<void> check_no_memory_moves(const NodeState& state, const Setting& settin
   const auto is_task = [](const auto& entry) { return entry.first.kind == Target::Kind::Task; };
   std::erase_if(cpusets.cpuset.limited, is_task);
   std::erase_if(cpusets.cpuset.restored, is_task);
-  cpusets.cpuset.latency = cpusets.cpuset.restored_latency = {};
+  cpusets.cpuset.latency = {};
   cpusets.cpuset.noise = cpusets.cpuset.restored_noise = {};
-  cpusets.cpuset.shares = cpusets.cpuset.restored_shares = {};
+  cpusets.cpuset.shares = {};
   if (differences(cpusets, state.observed).empty()) return {};
   return fail(ErrorCode::Busy, "operation " + std::to_string(running->first) + " moves the memory of " +
                                    running->second.target.name +

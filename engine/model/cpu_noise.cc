@@ -71,11 +71,10 @@ CpuSet cpus_with_latency(const NodeState& state) {
   return cpus;
 }
 
-void add_latency(cpuset::Setting& wanted, const NodeState& state) {
-  for (const auto& [id, workload] : state.workloads) wanted.latency.merge(limits_of(state, workload));
-  for (const auto& [cpu, before] : state.baselines.latency) {
-    if (!wanted.latency.contains(cpu)) wanted.restored_latency[cpu] = before;
-  }
+std::map<CpuId, LatencyLimit> latency_in_use(const NodeState& state) {
+  std::map<CpuId, LatencyLimit> limits;
+  for (const auto& [id, workload] : state.workloads) limits.merge(limits_of(state, workload));
+  return limits;
 }
 
 CpuSet unreadable_latency(const NodeState& state, const Setting& setting) {

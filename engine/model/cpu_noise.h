@@ -12,8 +12,8 @@ namespace nrd {
 
 // CPUs whose latency limit matters: those of pools with a limit, and those that nrd has to restore.
 CpuSet cpus_with_latency(const NodeState& state);
-// Adds the limits of granted CPUs, and those to restore, to `wanted`.
-void add_latency(cpuset::Setting& wanted, const NodeState& state);
+// The limits of granted CPUs.
+std::map<CpuId, cpuset::LatencyLimit> latency_in_use(const NodeState& state);
 // True if a pool is low-noise, or nrd has to restore where work of the kernel ran.
 bool cares_for_noise(const NodeState& state);
 // Adds where work of the kernel that was observed on CPUs of low-noise pools has to run, and where it ran before if it

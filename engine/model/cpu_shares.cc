@@ -72,17 +72,16 @@ std::set<Target> targets_with_share(const NodeState& state) {
   return targets;
 }
 
-void add_shares(cpuset::Setting& wanted, const NodeState& state) {
+std::map<Target, Share> shares_in_use(const NodeState& state) {
+  std::map<Target, Share> shares;
   for (const auto& [id, workload] : state.workloads) {
     const std::optional<Share> share = share_of(workload);
     if (!share) continue;
     for (const Target& target : targets_of(workload)) {
-      if (can_have_share(target) && !is_gone(state, target)) wanted.shares[target] = *share;
+      if (can_have_share(target) && !is_gone(state, target)) shares[target] = *share;
     }
   }
-  for (const auto& [target, before] : state.baselines.cpu_shares) {
-    if (!wanted.shares.contains(target) && !is_gone(state, target)) wanted.restored_shares[target] = before;
-  }
+  return shares;
 }
 
 bool has_its_share(const NodeState& state, const Workload& workload) {

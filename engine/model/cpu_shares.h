@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -24,8 +25,8 @@ uint64_t requested_milli(const NodeState& state, const CpuPool& pool);
 std::optional<cpuset::Share> share_of(const Workload& workload);
 // The targets whose CPU time matters: those of workloads, and those that nrd has to restore.
 std::set<cpuset::Target> targets_with_share(const NodeState& state);
-// Adds the shares of workloads, and those to restore, to `wanted`.
-void add_shares(cpuset::Setting& wanted, const NodeState& state);
+// The shares of workloads, by target.
+std::map<cpuset::Target, cpuset::Share> shares_in_use(const NodeState& state);
 // True if its tasks, as last observed, get what they should.
 bool has_its_share(const NodeState& state, const Workload& workload);
 

@@ -259,9 +259,13 @@ Setting setting_of(const NodeState& state) {
   add_group_changes(wanted, state);
   add_unneeded(wanted, state);
   cpuset::Setting cpus = cpu_setting_of(state);
-  add_shares(cpus, state);
+  cpus.shares = shares_in_use(state);
+  for (const auto& [target, before] : state.baselines.cpu_shares) {
+    if (!is_gone(state, target)) cpus.shares.try_emplace(target, before);
+  }
   add_memory(cpus, state);
-  add_latency(cpus, state);
+  cpus.latency = latency_in_use(state);
+  cpus.latency.insert(state.baselines.latency.begin(), state.baselines.latency.end());
   add_noise(cpus, state);
   return {.rdt = std::move(wanted), .pstate = frequency_setting_of(state), .cpuset = std::move(cpus)};
 }

@@ -118,10 +118,8 @@ void add_cpu_changes(std::vector<KnobChange>& found, const cpuset::Setting& sett
   const auto noise_of = [](const cpuset::NoiseSource& source) { return "CPUs of " + text_of(source); };
   add_cpu_set_changes(found, setting, observed);
   add_changes(found, setting.shares, observed.shares, time_of);
-  add_changes(found, setting.restored_shares, observed.shares, time_of);
   add_memory_changes(found, setting, observed);
   add_changes(found, setting.latency, observed.latency, latency_of);
-  add_changes(found, setting.restored_latency, observed.latency, latency_of);
   // Not of what refuses to move back: it is where nrd has put it.
   add_changes(found, setting.noise, observed.noise, noise_of);
 }
@@ -140,17 +138,13 @@ std::string text_of(const pstate::FrequencySetting& knobs) {
 void apply(const cpuset::Setting& setting, cpuset::Observed& observed) {
   for (const auto& [target, cpus] : setting.limited) observed.targets[target] = limited_to(target, cpus);
   for (const auto& [target, before] : setting.restored) observed.targets[target] = before;
-  for (const auto* shares : {&setting.restored_shares, &setting.shares}) {
-    for (const auto& [target, share] : *shares) observed.shares[target] = share;
-  }
+  for (const auto& [target, share] : setting.shares) observed.shares[target] = share;
   for (const auto& [target, own] : setting.restored_memory) observed.memory[target].own = own;
   for (const auto& [target, nodes] : setting.memory) {
     observed.memory[target].nodes = nodes;
     observed.memory[target].own = nodes;
   }
-  for (const auto* limits : {&setting.restored_latency, &setting.latency}) {
-    for (const auto& [cpu, limit] : *limits) observed.latency[cpu] = limit;
-  }
+  for (const auto& [cpu, limit] : setting.latency) observed.latency[cpu] = limit;
   for (const auto& [source, cpus] : setting.noise) observed.noise[source] = cpus;
 }
 
@@ -172,7 +166,6 @@ Setting changes(Setting setting, const pstate::Setting& before) {
 
 Setting without_applied(Setting setting, const Observed& observed) {
   leave_out_same(setting.cpuset.shares, observed.cpuset.shares);
-  leave_out_same(setting.cpuset.restored_shares, observed.cpuset.shares);
   const auto& memory = observed.cpuset.memory;
   std::erase_if(setting.cpuset.memory, [&memory](const auto& entry) {
     const cpuset::Memory* found = find_in(memory, entry.first);
@@ -183,7 +176,6 @@ Setting without_applied(Setting setting, const Observed& observed) {
     return found && found->own == entry.second;
   });
   leave_out_same(setting.cpuset.latency, observed.cpuset.latency);
-  leave_out_same(setting.cpuset.restored_latency, observed.cpuset.latency);
   leave_out_same(setting.cpuset.noise, observed.cpuset.noise);
   leave_out_same(setting.cpuset.restored_noise, observed.cpuset.noise);
   return setting;

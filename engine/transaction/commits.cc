@@ -90,14 +90,14 @@ bool Commits::drop_restored() {
   };
   cpuset::Setting used = cpu_setting_of(state_);
   for (const cpuset::Target& target : waiting_targets(state_)) used.limited.try_emplace(target);
-  add_shares(used, state_);
+  used.shares = shares_in_use(state_);
   used.memory = bound_memory(state_);
   for (const cpuset::Target& target : absent_units(state_)) {
     used.limited.try_emplace(target);
     used.shares.try_emplace(target);
     used.memory.try_emplace(target);
   }
-  add_latency(used, state_);
+  used.latency = latency_in_use(state_);
   add_noise(used, state_);
   cpuset::Setting present;
   add_memory(present, state_);

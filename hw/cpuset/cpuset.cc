@@ -197,7 +197,6 @@ Result<void> Cpuset::converge_targets(const Setting& wanted) {
     const auto& [target, before] = *each;
     if (confines(target)) note(release(target, before, deadline_of(target)));
   }
-  for (const auto& [target, share] : wanted.restored_shares) note(shares_.set(target, share, deadline_of(target)));
   for (const auto& [target, own] : wanted.restored_memory) note(memory_.release(target, own, deadline_of(target)));
   note(shrink_partition(wanted.limited, late));
   // Before the controller is enabled for others, which would let services run on isolated CPUs.
@@ -214,7 +213,6 @@ Result<void> Cpuset::converge_targets(const Setting& wanted) {
     if (!confines(target)) note(release(target, before, deadline_of(target)));
   }
   for (const auto& [target, share] : wanted.shares) note(shares_.set(target, share, deadline_of(target)));
-  note(converge_latency(kHost, wanted.restored_latency));
   note(converge_latency(kHost, wanted.latency));
   note(noise_.restore(wanted.restored_noise));
   note(noise_.converge(wanted.noise));

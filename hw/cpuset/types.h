@@ -292,11 +292,9 @@ struct Setting {
   std::map<Target, Masks>
       restored{};  // are not limited any more, and get these masks back; threads that are not named `cpus`
   std::map<Target, Share> shares{};
-  std::map<Target, Share> restored_shares{};  // get these back
   std::map<Target, MemoryNodes> memory{};
   std::map<Target, MemoryNodes> restored_memory{};  // what they had themselves; empty: nothing
   std::map<CpuId, LatencyLimit> latency{};
-  std::map<CpuId, LatencyLimit> restored_latency{};  // get these limits back
   std::map<NoiseSource, CpuSet> noise{};
   std::map<NoiseSource, CpuSet> restored_noise{};  // get these CPUs back
   std::map<Task, CpuSet> pinned{};                 // threads that get these masks back; without boot_id

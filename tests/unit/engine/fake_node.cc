@@ -263,7 +263,6 @@ Result<void> FakeHardware::limit_targets(const cpuset::Setting& wanted) {
 }
 
 Result<void> FakeHardware::set_shares(const cpuset::Setting& wanted) {
-  TRY(write_knobs(wanted.restored_shares, tree.cpuset.shares, "target did not take its share"));
   return write_knobs(wanted.shares, tree.cpuset.shares, "target did not take its share");
 }
 
@@ -285,7 +284,6 @@ Result<void> FakeHardware::bind_memory(const cpuset::Setting& wanted) {
 }
 
 Result<void> FakeHardware::limit_latency(const cpuset::Setting& wanted) {
-  TRY(write_knobs(wanted.restored_latency, tree.cpuset.latency, "CPU did not take its latency limit"));
   return write_knobs(wanted.latency, tree.cpuset.latency, "CPU did not take its latency limit");
 }
 
