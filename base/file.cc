@@ -49,6 +49,15 @@ Result<std::optional<std::string>> read_one_line(const std::string& path) {
   return read_until(Until::LineEnd, path, kFileLimit);
 }
 
+Result<std::optional<CpuSet>> read_cpu_list(const std::string& path) {
+  const std::optional<std::string> text = TRY(read_one_line(path));
+  if (!text) return std::nullopt;
+  const std::string_view list = trimmed(*text);
+  Result<CpuSet> cpus = list.empty() ? CpuSet() : CpuSet::parse(list);
+  if (cpus && text->ends_with('\n')) return *std::move(cpus);
+  return fail(ErrorCode::Hardware, "unexpected list in " + path, "\"" + text->substr(0, 80) + "\"");
+}
+
 tl::expected<void, int> write_value(const std::string& path, std::string_view value, int flags) {
   const UniqueFd file(::open(path.c_str(), flags | O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
   if (!file.valid()) return tl::unexpected(errno);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <tl/expected.hpp>
 
+#include "base/cpu_set.h"
 #include "base/result.h"
 
 namespace nrd {
@@ -20,6 +21,10 @@ Result<std::optional<std::string>> read_file(const std::string& path, size_t lim
 // The same for a kernel file of one line, which is complete at the line's end: one read, where read_file() needs
 // another to detect the end.
 Result<std::optional<std::string>> read_one_line(const std::string& path);
+
+// A list of CPUs, or of NUMA nodes, in such a file: "0-3,8"; empty if the line is. Any other text is a Hardware error,
+// also a list without the line end: it was truncated, and half of "0-15" is another list.
+Result<std::optional<CpuSet>> read_cpu_list(const std::string& path);
 
 // Writes a value to a kernel file, in one write(2): the kernel accepts a value only whole, and would take the rest for
 // another one. The errno on failure; EIO: it accepted a part. It may still have another value. `flags`: more of

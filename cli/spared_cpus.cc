@@ -35,9 +35,8 @@ Outcome<CpuSet> cpus_of_one(const json::Value& workload) {
 // CPUs that irqbalance spares without a variable, in `file` of /sys/devices/system/cpu; empty where the kernel has
 // none.
 CpuSet isolated_by_kernel(const std::string& file) {
-  const auto text = read_one_line("/sys/devices/system/cpu/" + file);
-  if (!text || !*text) return {};
-  return CpuSet::parse(trimmed(**text)).value_or(CpuSet());  // some kernels have "(null)"
+  // Some kernels have "(null)".
+  return read_cpu_list("/sys/devices/system/cpu/" + file).value_or(std::nullopt).value_or(CpuSet());
 }
 
 // A regular expression (Python) for exactly this cgroup and those below it.

@@ -46,14 +46,7 @@ bool exists(const std::string& cgroup) {
 // Of CPUs or memory nodes. nullopt: there is no such file.
 Result<std::optional<CpuSet>> read_list(const std::string& cgroup, const char* file,
                                         const std::string& root = kCgroups) {
-  const std::optional<std::string> text = TRY(read_file(path_in(root, cgroup, file)));
-  if (!text) return std::nullopt;
-  const std::string_view list = trimmed(*text);
-  if (list.empty()) return CpuSet();
-  Result<CpuSet> cpus = CpuSet::parse(list);
-  if (!cpus)
-    return fail(ErrorCode::Hardware, "cannot read " + std::string(file) + " of cgroup " + cgroup, std::string(list));
-  return *std::move(cpus);
+  return read_cpu_list(path_in(root, cgroup, file));
 }
 
 // That of the next one above with such a file; nullopt: the cgroup does not exist.

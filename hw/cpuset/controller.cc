@@ -45,8 +45,10 @@ bool has_isolated_cpus() { return !line_of("/sys/devices/system/cpu/isolated").e
 }  // namespace
 
 Result<CpuSet> possible_cpus() {
-  const std::optional<std::string> list = TRY(read_one_line("/sys/devices/system/cpu/possible"));
-  return CpuSet::parse(trimmed(list.value_or("")));
+  const char* const path = "/sys/devices/system/cpu/possible";
+  const std::optional<CpuSet> possible = TRY(read_cpu_list(path));
+  if (possible) return *possible;
+  return fail(ErrorCode::Hardware, "the kernel has no list of possible CPUs", path);
 }
 
 Result<CpuSet> cpus_of_slice(const std::string& slice) {

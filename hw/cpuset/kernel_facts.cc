@@ -21,7 +21,7 @@ std::optional<uint32_t> number_in(std::string_view name, std::string_view prefix
 }
 
 // Some kernels have "(null)" without CPUs.
-CpuSet cpus_in(const std::string& path) { return CpuSet::parse(line_of(path)).value_or(CpuSet()); }
+CpuSet cpus_in(const std::string& path) { return read_cpu_list(path).value_or(std::nullopt).value_or(CpuSet()); }
 
 }  // namespace
 

@@ -32,8 +32,7 @@ Result<void> check_nodes(const Target& target, const std::string& cgroup, const 
 }  // namespace
 
 Result<MemoryNodes> MemoryBinding::nodes() {
-  const std::optional<std::string> list = TRY(read_one_line("/sys/devices/system/node/has_memory"));
-  return MemoryNodes::parse(trimmed(list.value_or("0")));
+  return TRY(read_cpu_list("/sys/devices/system/node/has_memory")).value_or(MemoryNodes{0});
 }
 
 // As last known while systemd does not answer.

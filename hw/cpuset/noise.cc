@@ -66,11 +66,11 @@ std::string mask_of(const CpuSet& cpus) {
 
 // nullopt: it does not exist, or has unexpected content.
 std::optional<CpuSet> cpus_of(const std::string& root, const NoiseSource& source) {
-  const Result<std::optional<std::string>> text = read_file(path_of(root, source));
+  const std::string path = path_of(root, source);
+  if (!has_mask(source.kind)) return read_cpu_list(path).value_or(std::nullopt);
+  const Result<std::optional<std::string>> text = read_file(path);
   if (!text || !*text || !(*text)->ends_with('\n')) return std::nullopt;
-  if (has_mask(source.kind)) return parse_mask(trimmed(**text));
-  Result<CpuSet> cpus = CpuSet::parse(trimmed(**text));
-  return cpus ? std::optional(*std::move(cpus)) : std::nullopt;
+  return parse_mask(trimmed(**text));
 }
 
 std::set<uint32_t> interrupts_in(const std::string& root) {

@@ -199,11 +199,9 @@ std::optional<std::vector<KHz>> parse_steps(std::string_view text) {
 
 Result<CpuSet> read_online(const std::string& root) {
   const std::string path = root + kCpus + "/online";
-  const std::optional<std::string> text = TRY(read_file(path));
-  const std::optional<CpuSet> online = text ? parse_cpus(*text) : std::nullopt;
-  if (online) return *online;
-  return fail(ErrorCode::Hardware, "unexpected list of online CPUs from the kernel",
-              path + ": \"" + text.value_or("no such file").substr(0, 80) + "\"");
+  const std::optional<CpuSet> online = TRY(read_cpu_list(path));
+  if (online && !online->empty()) return *online;
+  return fail(ErrorCode::Hardware, "the kernel has no list of online CPUs", path);
 }
 
 bool is_offline(const std::string& root, CpuId cpu) {

@@ -39,12 +39,7 @@ std::vector<std::string> explain(const Unsettable& cpus) {
 // The online CPUs of the same core; empty if not reported.
 Result<CpuSet> threads_of_core(const std::string& root, CpuId cpu) {
   const std::string path = root + kCpus + "/cpu" + std::to_string(cpu.value) + "/topology/thread_siblings_list";
-  const std::optional<std::string> text = TRY(read_file(path));
-  if (!text) return CpuSet{};
-  const std::optional<CpuSet> threads = parse_cpus(*text);
-  if (threads) return *threads;
-  return fail(ErrorCode::Hardware, text_of(cpu) + ": unexpected list of threads from the kernel",
-              path + ": \"" + text->substr(0, 80) + "\"");
+  return TRY(read_cpu_list(path)).value_or(CpuSet());
 }
 
 // Null: it cannot be set and was added to `unsettable`, or it has gone offline.

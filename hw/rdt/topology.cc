@@ -17,15 +17,7 @@ std::string cpu_path(const std::string& root, CpuId cpu) {
   return root + kCpus + "/cpu" + std::to_string(cpu.value) + "/";
 }
 
-Result<CpuSet> read_list(const std::string& path) {
-  const std::optional<std::string> text = TRY(read_one_line(path));
-  if (!text) return CpuSet{};
-  const std::string_view list = trimmed(*text);
-  if (list.empty() && text->ends_with('\n')) return CpuSet{};
-  Result<CpuSet> cpus = CpuSet::parse(list);
-  if (cpus && text->ends_with('\n')) return cpus;
-  return fail(ErrorCode::Hardware, "unexpected CPU list from the kernel", path + ": \"" + text->substr(0, 80) + "\"");
-}
+Result<CpuSet> read_list(const std::string& path) { return TRY(read_cpu_list(path)).value_or(CpuSet()); }
 
 // One line without its end. Nullopt: no complete line can be read.
 std::optional<std::string> read_line(const std::string& path) {

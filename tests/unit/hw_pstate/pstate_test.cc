@@ -265,7 +265,8 @@ TEST_CASE("without a driver the threads of a core are one domain") {
     INFO("list \"" << text << "\"");
     tree.put(Tree::cpu(2, "topology/thread_siblings_list"), text);
     const Node told = pstate.discover().value();
-    CHECK(told.missing == std::vector<std::string>{"P-states: CPU 2: unexpected list of threads from the kernel"});
+    const std::string path = tree.path(Tree::cpu(2, "topology/thread_siblings_list"));
+    CHECK(told.missing == std::vector<std::string>{"P-states: unexpected list in " + path});
     CHECK(told.cpus.size() == 3);
   }
 }
