@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/errno_text.h"
+#include "hw/cpuset/cgroup_walk.h"
 #include "hw/cpuset/types.h"
 
 namespace nrd::cpuset {
@@ -45,11 +46,22 @@ CpuSet cpus_of(std::span<const uint8_t> bytes) {
   return cpus;
 }
 
-Failure refused(const std::string& unit, int negative, const char* text) {
-  const std::string detail = unit + ": " + (text ? text : errno_text(-negative));
+// The name of the unit at an object path. An alias has that of its unit. Empty: it is no such path.
+std::string name_in(const std::string& path) {
+  char* name = nullptr;
+  if (::sd_bus_path_decode(path.c_str(), kUnits, &name) <= 0) return {};
+  const std::unique_ptr<char, decltype(&::free)> owned(name, &::free);
+  return owned.get();
+}
+
+// `about`: a unit, the path of its object, or a cgroup. `text`: of systemd, which may quote names that users chose.
+Failure refused(const std::string& about, int negative, const char* text) {
+  const std::string reason = text ? printable(text) : errno_text(-negative);
   if (negative == -ETIMEDOUT || negative == -ECONNRESET || negative == -ENOTCONN)
-    return fail(ErrorCode::Busy, "systemd does not answer; try again", detail);
-  return fail(ErrorCode::Hardware, "systemd refuses to limit the CPUs of " + unit, detail);
+    return fail(ErrorCode::Busy, "systemd does not answer; try again", about + ": " + reason);
+  const std::string unit = name_in(about);
+  return fail(ErrorCode::Hardware, "systemd refuses a request about " + (unit.empty() ? about : unit) + ": " + reason,
+              errno_text(-negative));
 }
 
 constexpr const char* kAllowedCpus = "AllowedCPUs";
@@ -122,14 +134,6 @@ Result<std::string> load(sd_bus* bus, const std::string& unit, Deadline deadline
   std::optional<std::string> path = TRY(find_path(bus, "LoadUnit", unit, deadline));
   if (!path) return no_such_unit(unit);
   return *std::move(path);
-}
-
-// The name of the unit at an object path. An alias has that of its unit.
-std::string name_in(const std::string& path) {
-  char* name = nullptr;
-  if (::sd_bus_path_decode(path.c_str(), kUnits, &name) <= 0) return {};
-  const std::unique_ptr<char, decltype(&::free)> owned(name, &::free);
-  return owned.get();
 }
 
 constexpr const char* kUnit = "org.freedesktop.systemd1.Unit";

@@ -7,8 +7,8 @@
 
 Like systemd it reports success whatever the kernel says to its writes, and writes nothing when a limit is cleared. A fault
 is in `mode`: "deaf" replies to nothing and does nothing; "mute" does what is asked and does not reply; "idle" replies
-"done" and does nothing; "slow" takes `delay` for each reply. While `memory_may_move` is cleared, changes of AllowedMemoryNodes=
-take effect and are answered later, as while the kernel moves pages.
+"done" and does nothing; "slow" takes `delay` for each reply; "strict" refuses all changes. While `memory_may_move` is cleared,
+changes of AllowedMemoryNodes= take effect and are answered later, as while the kernel moves pages.
 """
 
 import contextlib
@@ -191,6 +191,8 @@ class Systemd:
             time.sleep(self.delay)
         if member not in CHANGES:
             return self.property(message) if member == "Get" else getattr(self, member)(*message.body)
+        if self.mode == "strict":
+            raise DBusError("org.freedesktop.systemd1.UnitMasked", "Unit feed.service is masked.")
         self.changes += 1
         self.on_change(self.changes, False)
         answer = ("o", (f"{ROOT}/job/1",)) if member != "SetUnitProperties" else ("", ())

@@ -44,6 +44,12 @@ def test_a_silent_systemd_is_a_503_in_time_and_nothing_is_kept(host, target):
     post(host.node, ask(target))
 
 
+def test_a_refusal_of_systemd_is_an_error_with_its_reason(host):
+    host.systemd.mode = "strict"
+    assert_refused(host, ask("unit"), 500, "systemd refuses a request about", "Unit feed.service is masked.")
+    host.systemd.mode = "normal"
+
+
 def test_a_silent_systemd_fails_no_request_that_is_not_about_units(host):
     post(host.node, ask("unit"))
     host.systemd.mode = "deaf"
