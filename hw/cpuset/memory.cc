@@ -85,7 +85,7 @@ Result<void> MemoryBinding::set_and_check(const Target& target, const std::strin
 
 Result<void> MemoryBinding::bind(const Target& target, const MemoryNodes& nodes, Deadline deadline) {
   const std::optional<Place> place = TRY(find(target, deadline));
-  if (!place) return {};
+  if (!place || (place->cgroup.empty() && target.kind == Target::Kind::Scope)) return {};
   const Memory memory = TRY(read(*place));
   if (memory.nodes == nodes && (memory.is_used || memory.own == nodes)) return {};
   if (!memory.is_used) return set_and_check(target, place->cgroup, nodes, deadline);
