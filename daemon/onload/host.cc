@@ -23,6 +23,7 @@
 #include "hw/onload/kernel_file.h"
 #include "hw/onload/kernel_log.h"
 #include "hw/onload/library_interface.h"
+#include "hw/onload/load_order.h"
 #include "hw/onload/module_state.h"
 #include "hw/onload/modules.h"
 #include "hw/onload/stacks.h"
@@ -39,17 +40,6 @@ using onload::Spec;  // not nrd::Spec
 std::string running_kernel() {
   utsname names{};
   return ::uname(&names) == 0 ? names.release : "";
-}
-
-InstalledVersion installed(const Version& version) {
-  InstalledVersion found{
-      .name = version.name, .kernels = {}, .control_plane = version.control_plane, .library = version.library};
-  for (const auto& [kernel, modules] : version.kernels) {
-    for (const auto& [path, file] : modules) {
-      found.kernels[kernel].push_back({file.name, file.version, file.build_id, path});
-    }
-  }
-  return found;
 }
 
 class OnloadHost final : public Host {
@@ -163,24 +153,24 @@ class OnloadHost final : public Host {
     return verify_onload(expected, clock_);
   }
 
-  Result<std::vector<InstalledVersion>> versions() override {
+  Result<std::vector<Version>> versions() override {
     const std::vector<std::string> names = TRY(versions_.names());
-    std::vector<InstalledVersion> all;
+    std::vector<Version> all;
     for (const std::string& name : names) {
-      const Version version = TRY(versions_.read(name));
-      all.push_back(installed(version));
+      Version version = TRY(versions_.read(name));
+      all.push_back(std::move(version));
     }
     return all;
   }
 
-  Result<InstalledVersion> import(const std::string& name, const std::string& source) override {
+  Result<Version> import(const std::string& name, const std::string& source) override {
     if (!source.starts_with(config_.imports + "/") || !parts_of(source.substr(config_.imports.size() + 1))) {
       return fail_at(ErrorCode::BadRequest, "/source", "must be below " + config_.imports,
                      "a directory or tar archive below onload.imports (nrd.toml)");
     }
     Result<Version> version = versions_.import(name, source);
     if (!version) return source_at_fault(version.error(), source);
-    return installed(*version);
+    return version;
   }
 
   Result<void> remove_version(const std::string& name) override {

@@ -113,16 +113,15 @@ class ControllerThread final : public Controller {
     });
   }
 
-  void list_versions(Callback<std::vector<InstalledVersion>> done) override {
+  void list_versions(Callback<std::vector<Version>> done) override {
     tasks_.read(versions_, {}, std::move(done), [this] { return node_.versions(); });
   }
 
-  void import(std::string name, std::string source, Callback<InstalledVersion> done) override {
-    tasks_.change(std::move(done),
-                  [this, name = std::move(name), source = std::move(source)]() -> Result<InstalledVersion> {
-                    if (const Operation* operation = running(planner_.status())) return busy(*operation);
-                    return node_.import(name, source);
-                  });
+  void import(std::string name, std::string source, Callback<Version> done) override {
+    tasks_.change(std::move(done), [this, name = std::move(name), source = std::move(source)]() -> Result<Version> {
+      if (const Operation* operation = running(planner_.status())) return busy(*operation);
+      return node_.import(name, source);
+    });
   }
 
   void remove_version(std::string name, Callback<void> done) override {
@@ -231,7 +230,7 @@ class ControllerThread final : public Controller {
   OperationPlanner planner_;  // controller thread only
   using Question = std::pair<std::optional<Spec>, std::optional<uint64_t>>;
   WorkQueue::Shared<InUse> users_;
-  WorkQueue::Shared<std::vector<InstalledVersion>> versions_;
+  WorkQueue::Shared<std::vector<Version>> versions_;
   WorkQueue::Shared<std::vector<Stack>> stacks_;
   WorkQueue::Shared<std::vector<Interface>> interfaces_;
   WorkQueue::Shared<DryRun, Question> dry_runs_;

@@ -66,9 +66,9 @@ class Controller {
   // Any thread; takes effect at once.
   virtual void set_limits(std::chrono::milliseconds refresh_interval, UsersPolicy most_forceful) = 0;
 
-  virtual void list_versions(Callback<std::vector<InstalledVersion>> done) = 0;
+  virtual void list_versions(Callback<std::vector<Version>> done) = 0;
   // Takes seconds. Conflict while an operation runs, which the import would delay.
-  virtual void import(std::string name, std::string source, Callback<InstalledVersion> done) = 0;
+  virtual void import(std::string name, std::string source, Callback<Version> done) = 0;
   // Conflict while the version is in use.
   virtual void remove_version(std::string name, Callback<void> done) = 0;
   virtual void read_stacks(Callback<std::vector<Stack>> done) = 0;

@@ -24,23 +24,6 @@ struct StepError {
 };
 using Acted = tl::expected<void, StepError>;
 
-struct InstalledModule {
-  std::string name;
-  std::string version;  // empty: none
-  std::string build_id;
-  std::string path;  // in the tree of its version
-  friend bool operator==(const InstalledModule&, const InstalledModule&) = default;
-};
-
-// An installed version of Onload.
-struct InstalledVersion {
-  std::string name;
-  std::map<std::string, std::vector<InstalledModule>> kernels;  // by kernel release, in load order
-  std::string control_plane;                                    // path in the tree; empty: none
-  std::string library;
-  friend bool operator==(const InstalledVersion&, const InstalledVersion&) = default;
-};
-
 // A precondition of an operation.
 struct Check {
   std::string name;
@@ -80,9 +63,9 @@ class Host {
   // `before`: interfaces of the driver that must exist again under the same names.
   virtual Acted verify(const Target& target, const std::vector<NotedInterface>& before) = 0;
 
-  virtual Result<std::vector<InstalledVersion>> versions() = 0;
+  virtual Result<std::vector<Version>> versions() = 0;
   // From a directory or archive on this node. Takes seconds.
-  virtual Result<InstalledVersion> import(const std::string& name, const std::string& source) = 0;
+  virtual Result<Version> import(const std::string& name, const std::string& source) = 0;
   virtual Result<void> remove_version(const std::string& name) = 0;  // Conflict while a process uses its files
   virtual Result<std::vector<Stack>> stacks() = 0;
   virtual Result<std::vector<Interface>> interfaces() = 0;

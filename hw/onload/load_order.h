@@ -11,16 +11,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "hw/onload/module_file.h"
+#include "hw/onload/types.h"
 
 namespace nrd::onload {
-
-// A module and its path in the tree of its version.
-struct VersionModule {
-  std::string path;  // "lib/modules/6.1.0-56-amd64/extra/onload.ko"
-  ModuleFile file;
-  friend bool operator==(const VersionModule&, const VersionModule&) = default;
-};
 
 // BadRequest: two modules of one name, or circular dependencies.
 Result<std::vector<VersionModule>> load_order(std::vector<VersionModule> modules);

@@ -10,24 +10,13 @@
 // Any thread.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/result.h"
+#include "hw/onload/types.h"
 
 namespace nrd::onload {
-
-struct ModuleFile {
-  std::string name;
-  std::string version;               // empty: none, as for sfc_resource and sfc_char
-  std::string vermagic;              // begins with the release of its kernel
-  std::string build_id;              // in hex, as file(1) shows it; empty: none
-  std::vector<std::string> depends;  // modules whose symbols it uses
-  std::vector<std::string> parameters;
-  friend bool operator==(const ModuleFile&, const ModuleFile&) = default;
-};
 
 // The release of the module's kernel: "6.1.0-56-amd64".
 std::string kernel_of(const ModuleFile& module);

@@ -135,6 +135,35 @@ struct InUse {
   friend bool operator==(const InUse&, const InUse&) = default;
 };
 
+// What a kernel module file says about itself.
+struct ModuleFile {
+  std::string name;
+  std::string version;               // empty: none, as for sfc_resource and sfc_char
+  std::string vermagic;              // begins with the release of its kernel
+  std::string build_id;              // in hex, as file(1) shows it; empty: none
+  std::vector<std::string> depends;  // modules whose symbols it uses
+  std::vector<std::string> parameters;
+  friend bool operator==(const ModuleFile&, const ModuleFile&) = default;
+};
+
+// A module and its path in the tree of its version of Onload.
+struct VersionModule {
+  std::string path;  // "lib/modules/6.1.0-56-amd64/extra/onload.ko"
+  ModuleFile file;
+  friend bool operator==(const VersionModule&, const VersionModule&) = default;
+};
+
+// An installed version of Onload.
+struct Version {
+  std::string name;
+  // Kernel release ("6.1.0-56-amd64") -> its modules, in load order.
+  std::map<std::string, std::vector<VersionModule>> kernels;
+  // Paths in the tree; empty: none.
+  std::string control_plane;  // "sbin/onload_cp_server"
+  std::string library;        // "usr/lib64/libonload.so"
+  friend bool operator==(const Version&, const Version&) = default;
+};
+
 enum class SwitchState { Off, On };
 
 struct Interface {

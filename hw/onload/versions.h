@@ -14,26 +14,15 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
-#include "hw/onload/load_order.h"
 #include "hw/onload/trusted_dir.h"
+#include "hw/onload/types.h"
 
 namespace nrd::onload {
-
-struct Version {
-  std::string name;
-  // Kernel release ("6.1.0-56-amd64") -> its modules, in load order.
-  std::map<std::string, std::vector<VersionModule>> kernels;
-  // Paths in the tree; empty: none.
-  std::string control_plane;  // "sbin/onload_cp_server"
-  std::string library;        // "usr/lib64/libonload.so"
-  friend bool operator==(const Version&, const Version&) = default;
-};
 
 // [A-Za-z0-9._+-]{1,64}, not starting with a dot.
 bool is_version_name(std::string_view name);

@@ -57,7 +57,7 @@ void render_control_plane(json::Writer& w, const onload::Status& view);
 void render(json::Writer& w, const onload::Module& module);
 void render(json::Writer& w, const onload::Status& view);
 void render(json::Writer& w, const onload::InUse& use);
-void render(json::Writer& w, const onload::InstalledVersion& version);
+void render(json::Writer& w, const onload::Version& version);
 void render(json::Writer& w, const onload::Verification& found);
 void render(json::Writer& w, const onload::Stack& stack);
 void render(json::Writer& w, const onload::ProfileEntry& entry);

@@ -94,10 +94,10 @@ void render_server(Writer& w, const ControlPlaneServer& server) {
                          {"age_seconds", server.age}});
 }
 
-void render_installed(Writer& w, const InstalledModule& module) {
-  json::write_object(w, {{"name", module.name},
-                         {"version", or_null(module.version)},
-                         {"build_id", module.build_id},
+void render_installed(Writer& w, const VersionModule& module) {
+  json::write_object(w, {{"name", module.file.name},
+                         {"version", or_null(module.file.version)},
+                         {"build_id", module.file.build_id},
                          {"path", module.path}});
 }
 
@@ -196,7 +196,7 @@ void render(Writer& w, const InUse& use) {
                          {"unknown", use.unknown}});
 }
 
-void render(Writer& w, const InstalledVersion& version) {
+void render(Writer& w, const Version& version) {
   const auto render_modules = [](Writer& of, const auto& modules) { array(modules, render_installed)(of); };
   json::write_object(w, {{"name", version.name},
                          {"kernels", by_key(version.kernels, render_modules)},

@@ -16,7 +16,7 @@ namespace {
 
 using namespace onload;
 
-http::Response imported(const InstalledVersion& version) {
+http::Response imported(const Version& version) {
   http::Response response = rendered(version);
   response.status = 201;
   response.headers.emplace_back("Location", "/v1/onload/versions/" + version.name);
@@ -49,14 +49,14 @@ std::string holders_of(const routing::Call& call, const std::string& version) {
 
 void list_onload_versions(const routing::Call& call, http::Reply reply) {
   call.launch->controller.list_versions(
-      answer_with<std::vector<InstalledVersion>>(call, std::move(reply), listed<std::vector<InstalledVersion>>));
+      answer_with<std::vector<Version>>(call, std::move(reply), listed<std::vector<Version>>));
 }
 
 void import_onload_version(const routing::Call& call, http::Reply reply) {
   std::optional<Import> import = accept_body(call, reply, parse_import);
   if (!import) return;
   call.launch->controller.import(std::move(import->name), std::move(import->source),
-                                 answer_with<InstalledVersion>(call, std::move(reply), imported));
+                                 answer_with<Version>(call, std::move(reply), imported));
 }
 
 void delete_onload_version(const routing::Call& call, http::Reply reply) {

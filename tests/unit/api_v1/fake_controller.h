@@ -57,10 +57,10 @@ class FakeController final : public onload::Controller {
   void find_users(Callback<onload::InUse> done) override { done(use); }
   void refresh(Callback<void> done) override { done({}); }
   void verify(Callback<onload::Verification> done) override { done(verification); }
-  void list_versions(Callback<std::vector<onload::InstalledVersion>> done) override { done(versions); }
-  void import(std::string name, std::string source, Callback<onload::InstalledVersion> done) override {
+  void list_versions(Callback<std::vector<onload::Version>> done) override { done(versions); }
+  void import(std::string name, std::string source, Callback<onload::Version> done) override {
     imported.emplace_back(name, std::move(source));
-    done(onload::InstalledVersion{.name = std::move(name)});
+    done(onload::Version{.name = std::move(name)});
   }
   void remove_version(std::string name, Callback<void> done) override {
     removed_versions.push_back(std::move(name));
@@ -89,7 +89,7 @@ class FakeController final : public onload::Controller {
   std::vector<uint64_t> cancelled;
   onload::DryRun planned;
   onload::Verification verification;
-  std::vector<onload::InstalledVersion> versions;
+  std::vector<onload::Version> versions;
   std::vector<std::pair<std::string, std::string>> imported;
   std::vector<std::string> removed_versions;
   std::vector<onload::Stack> stacks;

@@ -129,7 +129,8 @@ TEST_CASE("freeze and thaw reach the controller") {
 
 TEST_CASE("versions are listed, imported and removed by name") {
   Service service;
-  service.controller.versions = {{.name = "9.0", .kernels = {{"6.1.0", {{"onload", "9.0.1", "ab", "x/onload.ko"}}}}}};
+  const VersionModule onload{.path = "x/onload.ko", .file = {.name = "onload", .version = "9.0.1", .build_id = "ab"}};
+  service.controller.versions = {{.name = "9.0", .kernels = {{"6.1.0", {onload}}}}};
   const auto list = json::parse(service.ask("GET", "/v1/onload/versions").body);
   CHECK(*list->items().front().find("name")->as_string() == "9.0");
   const auto made = service.ask("POST", "/v1/onload/versions", R"({"name": "9.1", "source": "/opt/nrd/import/9.1"})");

@@ -151,10 +151,8 @@ class FakeNode final : public Host {
   }
   bool carries_default_route = false;
 
-  Result<std::vector<InstalledVersion>> versions() override { return std::vector<InstalledVersion>{}; }
-  Result<InstalledVersion> import(const std::string& name, const std::string&) override {
-    return InstalledVersion{.name = name};
-  }
+  Result<std::vector<Version>> versions() override { return std::vector<Version>{}; }
+  Result<Version> import(const std::string& name, const std::string&) override { return Version{.name = name}; }
   Result<void> remove_version(const std::string& name) override {
     removed_versions.push_back(name);
     return {};
