@@ -121,8 +121,9 @@ std::optional<TaskStat> parse_task_stat(std::string_view stat) {
   constexpr size_t kState = 0;  // counted after the name
   constexpr size_t kFlags = 6;
   constexpr size_t kStart = 19;
+  const size_t id_end = stat.find(" (");
   const size_t name_end = stat.rfind(") ");
-  if (name_end == std::string_view::npos) return std::nullopt;
+  if (id_end == stat.npos || name_end == stat.npos || name_end < id_end + 2) return std::nullopt;
   std::string_view rest = stat.substr(name_end + 2);
   std::array<std::string_view, kStart + 1> fields;
   for (std::string_view& field : fields) {
@@ -131,10 +132,15 @@ std::optional<TaskStat> parse_task_stat(std::string_view stat) {
     field = rest.substr(0, blank);
     rest.remove_prefix(blank + 1);
   }
+  const auto id = parse_number<pid_t>(stat.substr(0, id_end));
   const auto flags = parse_number<uint32_t>(fields[kFlags]);
   const auto start = parse_number<uint64_t>(fields[kStart]);
-  if (fields[kState].size() != 1 || !flags || !start) return std::nullopt;
-  return TaskStat{.state = fields[kState].front(), .flags = *flags, .start = *start};
+  if (!id || *id <= 0 || fields[kState].size() != 1 || !flags || !start) return std::nullopt;
+  return TaskStat{.id = *id,
+                  .name = std::string(stat.substr(id_end + 2, name_end - id_end - 2)),
+                  .state = fields[kState].front(),
+                  .flags = *flags,
+                  .start = *start};
 }
 
 Result<std::vector<pid_t>> threads_of(const Task& task) {

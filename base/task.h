@@ -36,6 +36,8 @@ struct Task {
 // Of /proc/ID/stat (proc(5)): "4711 (feed handler) S 1 ...". The name is between the first "(" and the last ")" and may
 // contain anything.
 struct TaskStat {
+  pid_t id = 0;                                                  // field 1
+  std::string name{};                                            // field 2, without the parentheses
   char state = '?';                                              // field 3; Z: a zombie
   uint32_t flags = 0;                                            // field 9
   uint64_t start = 0;                                            // field 22

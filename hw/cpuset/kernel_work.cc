@@ -88,13 +88,12 @@ struct Thread {
 // nullopt: it is no thread of the kernel, or has ended.
 std::optional<Thread> kernel_thread(const std::string& folder) {
   const std::string line = read_one_line(folder + "/stat").value_or(std::nullopt).value_or("");
-  const std::optional<TaskStat> stat = parse_task_stat(line);
+  std::optional<TaskStat> stat = parse_task_stat(line);
   if (!stat || !stat->is_kernels()) return std::nullopt;
   const std::string status = read_file(folder + "/status").value_or(std::nullopt).value_or("");
   std::optional<CpuSet> cpus = allowed_in_status(status);
   if (!cpus) return std::nullopt;
-  const size_t name = line.find('(') + 1;
-  return Thread{line.substr(name, line.rfind(')') - name), *std::move(cpus)};
+  return Thread{std::move(stat->name), *std::move(cpus)};
 }
 
 // By what is common to their names: "ksoftirqd/4" and "ksoftirqd/5".

@@ -27,8 +27,8 @@ std::optional<uint64_t> parse_namespace(std::string_view link) {
   return parse_number<uint64_t>(link.substr(kPrefix.size(), link.size() - kPrefix.size() - 1));
 }
 
-std::chrono::seconds age_of(const ProcessId& process, uint64_t uptime) {
-  const uint64_t started = process.start / static_cast<uint64_t>(::sysconf(_SC_CLK_TCK));
+std::chrono::seconds age_of(uint64_t start, uint64_t uptime) {
+  const uint64_t started = start / static_cast<uint64_t>(::sysconf(_SC_CLK_TCK));
   return std::chrono::seconds(uptime > started ? uptime - started : 0);
 }
 
@@ -42,10 +42,10 @@ Result<std::optional<ControlPlaneServer>> read_server(const std::string& root, p
   if (!status || !exe || !link) return std::nullopt;
   const std::optional<uint64_t> net_namespace = parse_namespace(*link);
   if (!net_namespace) return unexpected("the network namespace of a control plane server", std::to_string(pid), *link);
-  return ControlPlaneServer{.process = status->id,
+  return ControlPlaneServer{.process = identity_of(*status),
                             .exe = program_of(*exe),
                             .net_namespace = *net_namespace,
-                            .age = age_of(status->id, uptime)};
+                            .age = age_of(status->start, uptime)};
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include "base/directory.h"
 #include "base/errno_text.h"
 #include "base/number.h"
-#include "base/task.h"
 #include "hw/onload/kernel_file.h"
 
 namespace nrd::onload {
@@ -22,18 +21,6 @@ constexpr size_t kStatusLimit = size_t{1} << 20;  // up to 65,536 groups
 bool is_gone(int error) { return error == ENOENT || error == ESRCH || error == ENOTDIR; }
 
 }  // namespace
-
-std::optional<ProcessStatus> parse_process_status(std::string_view stat) {
-  const size_t open = stat.find(" (");
-  const size_t close = stat.rfind(") ");
-  const std::optional<TaskStat> fields = parse_task_stat(stat);
-  if (!fields || !stat.ends_with('\n') || open == std::string_view::npos || close < open + 2) return std::nullopt;
-  const auto pid = parse_number<pid_t>(stat.substr(0, open));
-  if (!pid || *pid <= 0) return std::nullopt;
-  return ProcessStatus{.id = {*pid, fields->start},
-                       .comm = std::string(stat.substr(open + 2, close - open - 2)),
-                       .state = fields->state};
-}
 
 Failure ProcessDir::unreadable(const std::string& file, int error) const {
   constexpr std::string_view kProc = "/proc/";
@@ -144,10 +131,10 @@ Result<std::optional<uid_t>> ProcessDir::owner() const {
   return unexpected("the state of a process", path_ + "/status", *text);
 }
 
-Result<std::optional<ProcessStatus>> ProcessDir::status() const {
+Result<std::optional<TaskStat>> ProcessDir::status() const {
   const std::optional<std::string> text = TRY(read("stat", kStatLimit));
   if (!text) return std::nullopt;
-  std::optional<ProcessStatus> status = parse_process_status(*text);
+  std::optional<TaskStat> status = parse_task_stat(*text);
   if (!status) return unexpected("the state of a process", path_ + "/stat", *text);
   return status;
 }

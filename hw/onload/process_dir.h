@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/task.h"
 #include "base/unique_fd.h"
 #include "hw/onload/types.h"
 
@@ -20,15 +21,7 @@ namespace nrd::onload {
 // What the kernel appends to the path of a file whose name is gone.
 inline constexpr std::string_view kDeleted = " (deleted)";
 
-struct ProcessStatus {
-  ProcessId id;
-  std::string comm;
-  char state = '?';  // Z: the thread group leader has exited; other threads may run
-  friend bool operator==(const ProcessStatus&, const ProcessStatus&) = default;
-};
-
-// "4711 (feed handler) S 1 ...": the name is everything between the first "(" and the last ")".
-std::optional<ProcessStatus> parse_process_status(std::string_view stat);
+inline ProcessId identity_of(const TaskStat& stat) { return {stat.id, stat.start}; }
 
 // The target of a link.
 struct LinkTarget {
@@ -58,7 +51,7 @@ class ProcessDir {
   // The effective user ID.
   Result<std::optional<uid_t>> owner() const;
 
-  Result<std::optional<ProcessStatus>> status() const;
+  Result<std::optional<TaskStat>> status() const;
 
  private:
   ProcessDir(UniqueFd directory, std::string path) : directory_(std::move(directory)), path_(std::move(path)) {}

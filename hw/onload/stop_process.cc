@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "base/errno_text.h"
+#include "base/process.h"
 #include "base/unique_fd.h"
 #include "hw/onload/control_plane.h"
 #include "hw/onload/process_dir.h"
@@ -27,12 +28,11 @@ Failure failed(const ProcessId& process, const char* call, int error) {
   return fail(ErrorCode::Hardware, "cannot stop " + name_of(process), std::string(call) + ": " + errno_text(error));
 }
 
-Result<bool> is_same_program(const ProcessId& process, const std::string& exe) {
+Result<bool> runs(const ProcessId& process, const std::string& exe) {
   const std::optional<ProcessDir> directory = TRY(ProcessDir::open("", process.pid));
   if (!directory) return false;
-  const auto status = TRY(directory->status());
   const auto link = TRY(directory->link("exe"));
-  return status && link && status->id == process && program_of(*link) == exe;
+  return link && program_of(*link) == exe;
 }
 
 // True: it has exited.
@@ -59,12 +59,11 @@ Result<bool> send_and_wait(const ProcessId& process, int pidfd, int signal, std:
   return is_sent ? wait_for_end(process, pidfd, until) : true;
 }
 
-// nullopt: it has exited. EINVAL: the PID is that of a thread, or of a process group whose leader has exited.
+// Held, so that its number is not that of a later process. nullopt: it has exited.
 Result<std::optional<UniqueFd>> open_pidfd(const ProcessId& process) {
-  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
-  if (pidfd.valid()) return pidfd;
-  if (errno == ESRCH || errno == EINVAL) return std::nullopt;
-  return failed(process, "pidfd_open", errno);
+  std::optional<Process> found = TRY(open_process(process.pid));
+  if (!found || found->start != process.start) return std::nullopt;
+  return std::move(found->fd);
 }
 
 }  // namespace
@@ -72,9 +71,8 @@ Result<std::optional<UniqueFd>> open_pidfd(const ProcessId& process) {
 Result<void> stop_process(const ProcessId& process, const std::string& exe, std::chrono::milliseconds timeout) {
   const std::optional<UniqueFd> pidfd = TRY(open_pidfd(process));
   if (!pidfd) return {};
-  // Checked after opening the pidfd, so a match proves that the pidfd is of that process.
-  const bool found = TRY(is_same_program(process, exe));
-  if (!found) return {};
+  const bool is_same = TRY(runs(process, exe));
+  if (!is_same) return {};
   const bool ended = TRY(send_and_wait(process, pidfd->get(), SIGTERM, timeout));
   if (ended) return {};
   const bool killed = TRY(send_and_wait(process, pidfd->get(), SIGKILL, kKillTimeout));
@@ -85,9 +83,6 @@ Result<void> stop_process(const ProcessId& process, const std::string& exe, std:
 Result<void> signal_process(const ProcessId& process, Signal signal) {
   const std::optional<UniqueFd> pidfd = TRY(open_pidfd(process));
   if (!pidfd) return {};
-  const std::optional<ProcessDir> directory = TRY(ProcessDir::open("", process.pid));
-  const auto status = TRY(directory ? directory->status() : std::nullopt);
-  if (!status || status->id != process) return {};
   return send(process, pidfd->get(), signal == Signal::Term ? SIGTERM : SIGKILL).map([](bool) {});
 }
 

@@ -72,8 +72,8 @@ Result<std::optional<User>> describe(const ProcessDir& process, const OpenHandle
   const auto exe = TRY(process.link("exe"));
   const auto cgroup = TRY(process.read("cgroup", kCgroupLimit));
   if (!status || !owner) return std::nullopt;
-  User user{.process = status->id,
-            .comm = std::move(status)->comm,
+  User user{.process = identity_of(*status),
+            .comm = std::move(status)->name,
             .exe = program_of(exe.value_or("")),
             .uid = *owner,
             .cgroup = parse_cgroup(cgroup.value_or("")),
@@ -178,7 +178,7 @@ class UserSearch {
   Result<OpenHandles> handles_of(HandleScanner& scanner, const ProcessDir& process, pid_t pid) {
     Result<OpenHandles> all = scanner.scan(process, pid);
     if (!all || !all->empty()) return all;
-    const std::optional<ProcessStatus> status = TRY(process.status());
+    const std::optional<TaskStat> status = TRY(process.status());
     if (!status || status->state != 'Z') return all;
     const auto threads = TRY(process.list("task", walk_.limits.processes));
     for (const std::string& thread : threads.value_or(std::vector<std::string>{})) {

@@ -39,7 +39,7 @@ TEST_CASE("the status of a task is read whatever its name is") {
     CAPTURE(name);
     const auto stat = parse_task_stat("4711 (" + std::string(name) + ") S" + kFields);
     REQUIRE(stat);
-    CHECK(*stat == TaskStat{.state = 'S', .flags = 2129984, .start = 987654});
+    CHECK(*stat == TaskStat{.id = 4711, .name = name, .state = 'S', .flags = 2129984, .start = 987654});
     CHECK(stat->is_kernels());
   }
   CHECK_FALSE(
@@ -49,6 +49,7 @@ TEST_CASE("the status of a task is read whatever its name is") {
 TEST_CASE("an invalid status line of a task is none") {
   for (const std::string& text :
        {std::string(), std::string("4711 (feed)"), std::string("4711 (feed) S 1 2"),
+        "0 (feed) S" + std::string(kFields), "(feed) S" + std::string(kFields), "4711 ) (S" + std::string(kFields),
         "4711 (feed) SS" + std::string(kFields), "4711 (feed) S" + std::string(kFields).substr(0, 54)}) {
     CAPTURE(text);
     CHECK_FALSE(parse_task_stat(text));

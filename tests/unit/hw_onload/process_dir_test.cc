@@ -13,31 +13,11 @@ namespace nrd::onload::process_dir_test {
 
 using nrd::testing::Tree;
 
-TEST_CASE("a process is identified by PID and start tick, whatever its name") {
-  const std::string rest = " S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 777 20\n";
-  for (const char* comm : {"feed", "a b", "a) S 1 2", "(((", ")", ""}) {
-    INFO("\"" << comm << "\"");
-    CHECK(parse_process_status("4711 (" + std::string(comm) + ")" + rest) ==
-          ProcessStatus{.id = {4711, 777}, .comm = comm, .state = 'S'});
-  }
-}
-
-TEST_CASE("a truncated or malformed process state is refused") {
-  const std::string whole = "4711 (feed) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 777 20\n";
-  for (size_t size = 0; size < whole.size(); ++size) {
-    INFO(size << " bytes");
-    CHECK(parse_process_status(whole.substr(0, size)) == std::nullopt);
-  }
-  CHECK(parse_process_status("0 (feed) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 777\n") == std::nullopt);
-  CHECK(parse_process_status("4711 (feed) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 x\n") == std::nullopt);
-  CHECK(parse_process_status("4711 (feed) Sleeping 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 7\n") == std::nullopt);
-}
-
 TEST_CASE("a process of this host is described") {
   const ProcessDir self = ProcessDir::open("", ::getpid()).value().value();
-  const ProcessStatus status = self.status().value().value();
-  CHECK(status.id.pid == ::getpid());
-  CHECK(status.id.start > 0);
+  const TaskStat status = self.status().value().value();
+  CHECK(status.id == ::getpid());
+  CHECK(status.start > 0);
   CHECK(self.owner().value() == ::geteuid());
   CHECK(self.target("exe").value()->character_device == std::nullopt);
 }

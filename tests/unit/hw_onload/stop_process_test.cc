@@ -38,7 +38,7 @@ class Child {
     ::close(ready[0]);
     ::close(ready[1]);
     const ProcessDir directory = ProcessDir::open("", pid_).value().value();
-    id_ = directory.status().value()->id;
+    id_ = identity_of(*directory.status().value());
     exe_ = directory.link("exe").value().value();
   }
   ~Child() {
