@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,8 +13,18 @@
 #include "base/unique_fd.h"
 
 namespace nrd {
+namespace {
 
-tl::expected<std::vector<std::string>, int> list_names(int directory, size_t limit) {
+// Some file systems do not report the type.
+bool is_folder(int directory, const dirent& entry) {
+  if (entry.d_type != DT_UNKNOWN) return entry.d_type == DT_DIR;
+  struct stat status {};
+  return ::fstatat(directory, entry.d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
+}
+
+}  // namespace
+
+tl::expected<std::vector<std::string>, int> list_names(int directory, size_t limit, Entries which) {
   const int fd = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return tl::unexpected(errno);
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(fd), &::closedir);  // owns fd
@@ -28,7 +39,7 @@ tl::expected<std::vector<std::string>, int> list_names(int directory, size_t lim
     if (entry == nullptr && errno != 0) return tl::unexpected(errno);
     if (entry == nullptr) break;
     const std::string_view name = entry->d_name;
-    if (name == "." || name == "..") continue;
+    if (name == "." || name == ".." || (which == Entries::Folders && !is_folder(directory, *entry))) continue;
     if (names.size() == limit) return tl::unexpected(EFBIG);
     names.emplace_back(name);
   }
@@ -36,10 +47,14 @@ tl::expected<std::vector<std::string>, int> list_names(int directory, size_t lim
   return names;
 }
 
-std::vector<std::string> names_in(const std::string& path, size_t limit) {
+tl::expected<std::vector<std::string>, int> list_names(const std::string& path, size_t limit, Entries which) {
   const UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!directory.valid()) return {};
-  return list_names(directory.get(), limit).value_or(std::vector<std::string>());
+  if (!directory.valid()) return tl::unexpected(errno);
+  return list_names(directory.get(), limit, which);
+}
+
+std::vector<std::string> names_in(const std::string& path, size_t limit) {
+  return list_names(path, limit).value_or(std::vector<std::string>());
 }
 
 }  // namespace nrd

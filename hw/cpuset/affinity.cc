@@ -12,8 +12,6 @@
 #include "base/errno_text.h"
 #include "base/file.h"
 #include "base/find_in.h"
-#include "base/number.h"
-#include "base/unique_fd.h"
 #include "hw/cpuset/cgroup.h"
 
 namespace nrd::cpuset {
@@ -82,15 +80,6 @@ Result<bool> set_mask(pid_t thread, const CpuSet& cpus, Clipping clipping = Clip
                  "wanted " + cpus.to_string() + ", it has " + after->to_string());
 }
 
-// Numbers in an open folder of /proc.
-std::vector<pid_t> numbers_in(const std::string& folder) {
-  std::vector<pid_t> numbers;
-  for (const std::string& name : names_in(folder, kLargestPid)) {
-    if (const auto number = parse_number<pid_t>(name)) numbers.push_back(*number);
-  }
-  return numbers;
-}
-
 }  // namespace
 
 std::optional<CpuSet> allowed_in_status(std::string_view status) {
@@ -106,7 +95,7 @@ std::optional<CpuSet> allowed_in_status(std::string_view status) {
 Result<PinnedThreads> PinnedThreads::find(const CpuSet& all) {
   PinnedThreads found;
   std::map<std::string, CpuSet> by_cgroup{{"/", all}};
-  for (const pid_t process : numbers_in("/proc")) {
+  for (const pid_t process : numbers_in<pid_t>("/proc", kLargestPid)) {
     const std::optional<std::string> cgroup = cgroup_of(process).value_or(std::nullopt);
     if (!cgroup) continue;  // it has ended
     const auto [known, is_new] = by_cgroup.try_emplace(*cgroup);
@@ -128,7 +117,7 @@ Result<PinnedThreads> PinnedThreads::find_in(const std::string& cgroup, const Cp
 }
 
 Result<void> PinnedThreads::add(pid_t process, const CpuSet& all) {
-  for (const pid_t thread : numbers_in("/proc/" + std::to_string(process) + "/task")) {
+  for (const pid_t thread : numbers_in<pid_t>("/proc/" + std::to_string(process) + "/task", kLargestPid)) {
     std::optional<CpuSet> cpus = TRY(mask_of(thread));
     if (cpus && *cpus != all) threads_.push_back({process, thread, *std::move(cpus)});
   }

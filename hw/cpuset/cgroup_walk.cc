@@ -1,21 +1,22 @@
 #include "hw/cpuset/cgroup_walk.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <string_view>
 
+#include "base/directory.h"
 #include "base/file.h"
 #include "base/number.h"
 #include "base/split.h"
+#include "base/unique_fd.h"
 
 namespace nrd::cpuset {
 namespace {
 
 constexpr size_t kLongestName = 256;
+constexpr size_t kMostFolders = size_t{1} << 16;
 
 // nullopt: it does not exist.
 std::optional<std::string> text_of(const std::string& path) {
@@ -38,18 +39,9 @@ std::optional<CgroupCpus> read_cgroup(const std::string& root, const std::string
 }  // namespace
 
 std::vector<std::string> folders_in(const std::string& path) {
-  std::vector<std::string> names;
-  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0) return names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(fd), &::closedir);  // owns fd
-  while (names.size() < kMostCgroups) {
-    const dirent* entry = entries ? ::readdir(entries.get()) : nullptr;
-    if (entry == nullptr) break;
-    const std::string_view name = entry->d_name;
-    if (entry->d_type == DT_DIR && name != "." && name != "..") names.emplace_back(name);
-  }
-  std::ranges::sort(names);
-  return names;
+  const UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!folder.valid()) return {};
+  return list_names(folder.get(), kMostFolders, Entries::Folders).value_or(std::vector<std::string>());
 }
 
 // A cgroup without the controller has none with it below: the walk ends there, mostly after a few slices.

@@ -28,7 +28,7 @@ inline constexpr size_t kDeepestCgroup = 8;  // levels below the root
 std::vector<CgroupCpus> list_cgroups(const std::string& root);
 // Users choose names of cgroups, which reach terminals and the journal.
 std::string printable(std::string_view path);
-// Names of those directly below the folder of a cgroup, at most kMostCgroups. Follows no links: users make cgroups
+// Names of those directly below the folder of a cgroup; none of more than 65,536. Follows no links: users make cgroups
 // where they were delegated one.
 std::vector<std::string> folders_in(const std::string& path);
 // Empty if there is no such cgroup.

@@ -9,7 +9,6 @@
 
 #include "base/directory.h"
 #include "base/file.h"
-#include "base/number.h"
 #include "hw/cpuset/cgroup.h"
 #include "hw/cpuset/kernel_facts.h"
 #include "hw/cpuset/neighbours.h"
@@ -188,11 +187,10 @@ std::string text_in(const std::string& path) { return read_file(path).value_or(s
 
 // True if the user of nrd, root, has started a process of this name: others may name theirs as they like.
 bool is_running(std::string_view name, const std::string& root) {
-  return std::ranges::any_of(names_in(root + "/proc", kLargestPid), [&](const std::string& process) {
-    const std::string folder = root + "/proc/" + process;
+  return std::ranges::any_of(numbers_in<pid_t>(root + "/proc", kLargestPid), [&](pid_t process) {
+    const std::string folder = root + "/proc/" + std::to_string(process);
     struct stat owner = {};
-    return parse_number<pid_t>(process) && line_of(folder + "/comm") == name && ::lstat(folder.c_str(), &owner) == 0 &&
-           owner.st_uid == ::geteuid();
+    return line_of(folder + "/comm") == name && ::lstat(folder.c_str(), &owner) == 0 && owner.st_uid == ::geteuid();
   });
 }
 

@@ -12,7 +12,6 @@
 #include "base/directory.h"
 #include "base/file.h"
 #include "base/joined.h"
-#include "base/number.h"
 #include "base/task.h"
 #include "hw/cpuset/affinity.h"
 #include "hw/cpuset/noise.h"
@@ -143,9 +142,8 @@ std::vector<Disturbance> find_interrupts(const CheckQuery& query, const std::str
 
 std::vector<Disturbance> find_kernel_threads(const CheckQuery& query, const std::string& root) {
   Threads bound, unbound;
-  for (const std::string& name : names_in(root + "/proc", kLargestPid)) {
-    if (!parse_number<pid_t>(name)) continue;
-    const std::optional<Thread> thread = kernel_thread(root + "/proc/" + name);
+  for (const pid_t id : numbers_in<pid_t>(root + "/proc", kLargestPid)) {
+    const std::optional<Thread> thread = kernel_thread(root + "/proc/" + std::to_string(id));
     if (!thread) continue;
     const CpuSet here = thread->cpus & query.cpus;
     if (!here.empty()) (thread->cpus.size() == 1 ? bound : unbound).add(*thread, here);

@@ -75,11 +75,8 @@ std::optional<CpuSet> cpus_of(const std::string& root, const NoiseSource& source
 
 std::set<uint32_t> interrupts_in(const std::string& root) {
   constexpr size_t kMost = size_t{1} << 16;
-  std::set<uint32_t> numbers;
-  for (const std::string& name : names_in(root + "/proc/irq", kMost)) {
-    if (const auto number = parse_number<uint32_t>(name)) numbers.insert(*number);
-  }
-  return numbers;
+  const std::vector<uint32_t> numbers = numbers_in<uint32_t>(root + "/proc/irq", kMost);
+  return {numbers.begin(), numbers.end()};
 }
 
 }  // namespace
@@ -98,10 +95,10 @@ std::map<NoiseSource, CpuSet> Noise::observe() {
     if (cpus && !cpus->empty()) observed.emplace(source, *std::move(cpus));
   }
   return observed;
-  Result<void> done;
 }
 
 Result<void> Noise::converge(const std::map<NoiseSource, CpuSet>& wanted) {
+  Result<void> done;
   for (const auto& [source, cpus] : wanted) {
     const Result<bool> has_moved = set(source, cpus);
     if (has_moved == false) immovable_.insert(source.number);

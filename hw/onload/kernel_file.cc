@@ -1,6 +1,5 @@
 #include "hw/onload/kernel_file.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,7 +10,6 @@
 #include "base/directory.h"
 #include "base/errno_text.h"
 #include "base/file.h"
-#include "base/unique_fd.h"
 
 namespace nrd::onload {
 namespace {
@@ -68,8 +66,7 @@ Result<void> write_text(const std::string& path, std::string_view text, const st
 }
 
 Result<std::optional<std::vector<std::string>>> list_directory(const std::string& path) {
-  const UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  auto names = directory.valid() ? list_names(directory.get(), kEntryLimit) : tl::unexpected(errno);
+  auto names = list_names(path, kEntryLimit);
   if (names) return *std::move(names);
   if (names.error() == ENOENT || names.error() == ENOTDIR || names.error() == ESRCH) return std::nullopt;
   return unreadable(path, names.error());

@@ -1,16 +1,13 @@
 #include "hw/rdt/groups.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <memory>
 #include <thread>
 
+#include "base/directory.h"
 #include "base/errno_text.h"
 #include "base/file.h"
 #include "base/number.h"
@@ -25,28 +22,15 @@ constexpr std::chrono::milliseconds kRmidPoll{20};
 
 std::string path_of(const std::string& directory) { return kResctrl + directory; }
 
-using Directory = std::unique_ptr<DIR, int (*)(DIR*)>;
-Directory open_directory(const std::string& path) { return {::opendir(path.c_str()), &::closedir}; }
-
-// Some file systems do not report the type in the directory entry.
-bool is_directory(DIR* parent, const dirent& entry) {
-  if (entry.d_type != DT_UNKNOWN) return entry.d_type == DT_DIR;
-  struct stat status = {};
-  return ::fstatat(::dirfd(parent), entry.d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
-}
-
-std::vector<std::string> subdirectories(DIR* directory) {
-  std::vector<std::string> names;
-  while (const dirent* entry = ::readdir(directory)) {
-    if (entry->d_name[0] != '.' && is_directory(directory, *entry)) names.emplace_back(entry->d_name);
-  }
-  std::ranges::sort(names);
-  return names;
+// The errno on failure. The kernel has fewer classes and RMIDs.
+tl::expected<std::vector<std::string>, int> groups_in(const std::string& path) {
+  constexpr size_t kMost = size_t{1} << 16;
+  return list_names(path, kMost, Entries::Folders);
 }
 
 bool has_monitoring_groups(const std::string& directory) {
-  const Directory groups = open_directory(path_of(directory) + "/mon_groups");
-  return groups && !subdirectories(groups.get()).empty();
+  const auto groups = groups_in(path_of(directory) + "/mon_groups");
+  return groups && !groups->empty();
 }
 
 // Kernels before 4.19 have no modes.
@@ -112,14 +96,12 @@ Failure cannot_make(const std::string& path, int error) {
 }  // namespace
 
 Result<std::vector<std::string>> list_groups() {
-  const Directory directory = open_directory(kResctrl);
-  if (!directory) {
-    return fail(ErrorCode::Hardware, "the resctrl file system is no longer mounted", errno_text());
-  }
-  std::vector<std::string> groups = subdirectories(directory.get());
-  std::erase_if(groups,
+  auto groups = groups_in(kResctrl);
+  if (!groups)
+    return fail(ErrorCode::Hardware, "the resctrl file system is no longer mounted", errno_text(groups.error()));
+  std::erase_if(*groups,
                 [](const std::string& name) { return name == "info" || name == "mon_groups" || name == "mon_data"; });
-  return groups;
+  return *std::move(groups);
 }
 
 std::optional<ClosId> class_of(std::string_view group) {

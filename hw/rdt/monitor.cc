@@ -1,12 +1,10 @@
 #include "hw/rdt/monitor.h"
 
-#include <dirent.h>
-
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
+#include "base/directory.h"
 #include "base/file.h"
 #include "base/number.h"
 #include "base/split.h"
@@ -36,14 +34,14 @@ std::string folder_of(ClosId clos, CacheId cache) {
 
 // The NUMA nodes that are counted separately, each with its directory. nullopt: there is no such cache or group.
 std::optional<std::map<uint32_t, std::string>> numa_nodes_in(const std::string& folder) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(folder.c_str()), &::closedir);
-  if (!directory) return std::nullopt;
+  constexpr size_t kMost = 4096;
+  const auto names = list_names(folder, kMost);
+  if (!names) return std::nullopt;
   std::map<uint32_t, std::string> nodes;
-  while (const dirent* entry = ::readdir(directory.get())) {
-    const std::string_view name = entry->d_name;
+  for (const std::string_view name : *names) {
     if (!name.starts_with(kSubFolder)) continue;
-    if (const auto node = parse_number<uint32_t>(name.substr(kSubFolder.size())))
-      nodes[*node] = folder + "/" + entry->d_name;
+    const auto node = parse_number<uint32_t>(name.substr(kSubFolder.size()));
+    if (node) nodes[*node] = folder + "/" + std::string(name);
   }
   return nodes;
 }

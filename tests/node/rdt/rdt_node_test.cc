@@ -282,6 +282,12 @@ TEST_CASE("beside a foreign group masks are written to resctrl, and the group is
   CHECK(rdt->observe()->foreign.contains("theirs"));
 }
 
+TEST_CASE("a group is seen whatever its name") {
+  Booted node;
+  REQUIRE(::mkdir((kTree + ".theirs").c_str(), 0755) == 0);
+  CHECK(node.start().observe()->foreign.contains(".theirs"));
+}
+
 TEST_CASE("a CPU that came online after the start can be moved") {
   Booted node;
   node.control.ask("offline 3");
