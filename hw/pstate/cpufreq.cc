@@ -94,16 +94,6 @@ class Files {
   CpuId cpu_;
 };
 
-template <typename... Results>
-std::optional<Error> first_error(const Results&... results) {
-  std::optional<Error> first;
-  const auto keep = [&first](const auto& result) {
-    if (!first && !result) first = result.error();
-  };
-  (keep(results), ...);
-  return first;
-}
-
 // acpi-cpufreq has the firmware's table; on Intel turbo is one entry, 1 MHz above the highest without it.
 bool ends_with_turbo(const std::vector<KHz>& steps) {
   return steps.size() >= 2 && steps.back().value - steps[steps.size() - 2].value == 1000;
@@ -117,11 +107,10 @@ std::optional<KHz> base_of(const std::optional<KHz>& nominal_mhz, KHz max) {
 
 // A driver with a table rounds limits to its entries: a maximum down, a minimum up.
 Result<std::vector<KHz>> read_steps(const Files& files) {
-  const auto steps = files.find("scaling_available_frequencies", parse_steps);
-  const auto boosts = files.find("scaling_boost_frequencies", parse_steps);
-  if (const std::optional<Error> error = first_error(steps, boosts)) return Failure(*error);
-  std::vector<KHz> all = steps->value_or(std::vector<KHz>{});
-  if (!all.empty() && *boosts) all.insert(all.end(), (*boosts)->begin(), (*boosts)->end());
+  const auto steps = TRY(files.find("scaling_available_frequencies", parse_steps));
+  const auto boosts = TRY(files.find("scaling_boost_frequencies", parse_steps));
+  std::vector<KHz> all = steps.value_or(std::vector<KHz>{});
+  if (!all.empty() && boosts) all.insert(all.end(), boosts->begin(), boosts->end());
   std::ranges::sort(all);
   all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
@@ -211,11 +200,10 @@ bool is_offline(const std::string& root, CpuId cpu) {
 
 Result<std::optional<bool>> turbo_of_cpufreq(const std::string& root) {
   // intel_pstate/no_turbo: of intel_pstate in both modes; cpufreq/boost: of other drivers that support boost.
-  const Result<std::optional<std::string>> no_turbo = read_file(root + kCpus + "/intel_pstate/no_turbo", kSysfsLimit);
-  const Result<std::optional<std::string>> boost = read_file(root + kCpus + "/cpufreq/boost", kSysfsLimit);
-  if (const std::optional<Error> error = first_error(no_turbo, boost)) return Failure(*error);
-  if (*no_turbo) return trimmed(**no_turbo) == "0";
-  if (*boost) return trimmed(**boost) == "1";
+  const auto no_turbo = TRY(read_file(root + kCpus + "/intel_pstate/no_turbo", kSysfsLimit));
+  const auto boost = TRY(read_file(root + kCpus + "/cpufreq/boost", kSysfsLimit));
+  if (no_turbo) return trimmed(*no_turbo) == "0";
+  if (boost) return trimmed(*boost) == "1";
   return std::nullopt;
 }
 
@@ -223,35 +211,32 @@ Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu) 
   const Files files(root, cpu);
   auto driver = TRY(files.find("scaling_driver", parse_word));
   if (!driver) return std::nullopt;
-  const auto min = files.read("cpuinfo_min_freq", parse_khz);
-  const auto max = files.read("cpuinfo_max_freq", parse_khz);
+  const KHz min = TRY(files.read("cpuinfo_min_freq", parse_khz));
+  const KHz max = TRY(files.read("cpuinfo_max_freq", parse_khz));
   // base_frequency: intel_pstate with HWP. bios_limit: acpi-cpufreq; the firmware's present limit, which is otherwise
   // the highest P-state without boost. Other drivers report neither.
-  const auto base = files.find_first({"base_frequency", "bios_limit"}, parse_khz);
+  const auto base = TRY(files.find_first({"base_frequency", "bios_limit"}, parse_khz));
   // acpi_cppc/nominal_freq: in MHz, of amd-pstate; without boost (Documentation/admin-guide/acpi/cppc_sysfs.rst).
-  const auto nominal = files.find_beside("acpi_cppc/nominal_freq", parse_khz);
+  const auto nominal = TRY(files.find_beside("acpi_cppc/nominal_freq", parse_khz));
   // freqdomain_cpus: CPUs that the hardware coordinates, which may be more than those that share their files.
-  const auto domain = files.find_first({"freqdomain_cpus", "related_cpus"}, parse_cpus);
-  auto governors = files.find("scaling_available_governors", parse_words);
-  auto epps = files.find("energy_performance_available_preferences", parse_words);
-  auto steps = read_steps(files);
-  if (const std::optional<Error> error = first_error(min, max, base, nominal, domain, governors, epps, steps)) {
-    return Failure(*error);
-  }
-  if (*max == KHz{0} || *min > *max) {
-    return fail(ErrorCode::Hardware, text_of(cpu) + ": cpufreq reports inconsistent frequencies",
-                path_of(root, cpu, "cpuinfo_max_freq") + ": " + std::to_string(min->value) + " to " +
-                    std::to_string(max->value));
+  const auto domain = TRY(files.find_first({"freqdomain_cpus", "related_cpus"}, parse_cpus));
+  const auto governors = TRY(files.find("scaling_available_governors", parse_words));
+  const auto epps = TRY(files.find("energy_performance_available_preferences", parse_words));
+  std::vector<KHz> steps = TRY(read_steps(files));
+  if (max == KHz{0} || min > max) {
+    return fail(
+        ErrorCode::Hardware, text_of(cpu) + ": cpufreq reports inconsistent frequencies",
+        path_of(root, cpu, "cpuinfo_max_freq") + ": " + std::to_string(min.value) + " to " + std::to_string(max.value));
   }
   Cpu found{.way = Interface::Cpufreq,
             .driver = *std::move(driver),
-            .min = *min,
-            .max = *max,
-            .base = *base ? *base : base_of(*nominal, *max),
-            .steps = *std::move(steps),
-            .domain = domain->value_or(CpuSet{}),
-            .governors = governors->value_or(std::vector<std::string>{}),
-            .epps = epps->value_or(std::vector<std::string>{}),
+            .min = min,
+            .max = max,
+            .base = base ? base : base_of(nominal, max),
+            .steps = std::move(steps),
+            .domain = domain.value_or(CpuSet{}),
+            .governors = governors.value_or(std::vector<std::string>{}),
+            .epps = epps.value_or(std::vector<std::string>{}),
             .hwp = std::nullopt};
   found.domain.add(cpu);
   if (ends_with_turbo(found.steps)) found.base = found.steps[found.steps.size() - 2];
@@ -264,15 +249,14 @@ Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu) 
 
 Result<std::optional<FrequencySetting>> observe_cpufreq(const std::string& root, CpuId cpu) {
   const Files files(root, cpu);
-  const auto min = files.find(file_of(Knob::Min), parse_khz);
-  if (min && !*min) return std::nullopt;
-  const auto max = files.read(file_of(Knob::Max), parse_khz);
-  const auto governor = files.find(file_of(Knob::Governor), parse_word);
-  if (const std::optional<Error> error = first_error(min, max, governor)) return Failure(*error);
+  const std::optional<KHz> min = TRY(files.find(file_of(Knob::Min), parse_khz));
+  if (!min) return std::nullopt;
+  const KHz max = TRY(files.read(file_of(Knob::Max), parse_khz));
+  const auto governor = TRY(files.find(file_of(Knob::Governor), parse_word));
   // Reading fails (EINVAL with amd-pstate) if the firmware chose a value without a name.
   const auto epp = files.find(file_of(Knob::Epp), parse_word);
   return FrequencySetting{
-      .min = **min, .max = *max, .governor = governor->value_or(""), .epp = epp ? epp->value_or("") : ""};
+      .min = *min, .max = max, .governor = governor.value_or(""), .epp = epp ? epp->value_or("") : ""};
 }
 
 std::optional<KHz> current_of_cpufreq(const std::string& root, CpuId cpu) {
