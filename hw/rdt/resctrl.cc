@@ -11,6 +11,7 @@
 #include "base/number.h"
 #include "base/split.h"
 #include "base/unique_fd.h"
+#include "hw/rdt/capabilities.h"
 #include "hw/rdt/locks.h"
 
 namespace nrd::rdt {
@@ -61,27 +62,15 @@ std::optional<std::map<CacheId, uint32_t>> parse_values(unsigned level, std::str
   }
 }
 
-bool has_line_word(std::string_view text, std::string_view word) {
-  for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
-    const size_t end = at + word.size();
-    const bool starts = at == 0 || text[at - 1] == ' ' || text[at - 1] == '\t' || text[at - 1] == '\n';
-    if (starts && (end == text.size() || text[end] == '\n' || text[end] == ' ')) return true;
-  }
-  return false;
-}
-
-bool file_has_word(const std::string& path, std::string_view word) {
-  const Result<std::optional<std::string>> text = read_file(path, size_t{16} << 20);  // cpuinfo of 1,024 CPUs is 2 MiB
-  return text && *text && has_line_word(**text, word);
-}
-
 }  // namespace
 
 std::string why_no_cat() {
-  if (!file_has_word("/proc/filesystems", "resctrl")) {
+  const std::string known = read_file("/proc/filesystems").value_or(std::nullopt).value_or("");
+  if (std::ranges::count(split(known, " \t\n"), std::string_view("resctrl")) == 0) {
     return "L3 CAT: the kernel has no resctrl file system; it needs CONFIG_X86_CPU_RESCTRL and a CPU with RDT";
   }
-  if (!file_has_word("/proc/cpuinfo", "cat_l3") && !file_has_word("/proc/cpuinfo", "cat_l2")) {
+  const Capabilities flags = read_flags().value_or(Capabilities());
+  if (!flags.l3_cat && !flags.l2_cat) {
     return "L3 CAT: the CPU has none (no cat_l3 or cat_l2 in /proc/cpuinfo)";
   }
   return "L3 CAT: resctrl has no info/L3; check the kernel command line for rdt=!l3cat";
@@ -163,17 +152,14 @@ Result<std::vector<pid_t>> parse_tasks(std::string_view tasks) {
 Result<std::optional<Cat>> parse_cat_info(const std::string& folder, const std::optional<std::string>& cbm_mask,
                                           const std::optional<std::string>& min_cbm_bits,
                                           const std::optional<std::string>& shareable_bits) {
-  const auto cbm = parse_info(folder + "/cbm_mask", cbm_mask, 16);
-  const auto min_ways = parse_info(folder + "/min_cbm_bits", min_cbm_bits);
-  const auto shareable = parse_info(folder + "/shareable_bits", shareable_bits, 16);
-  for (const auto* answer : {&cbm, &min_ways, &shareable}) {
-    if (!*answer) return Failure(answer->error());
-  }
-  if (!*cbm || !*min_ways) return std::nullopt;
+  const auto cbm = TRY(parse_info(folder + "/cbm_mask", cbm_mask, 16));
+  const auto min_ways = TRY(parse_info(folder + "/min_cbm_bits", min_cbm_bits));
+  const auto shareable = TRY(parse_info(folder + "/shareable_bits", shareable_bits, 16));
+  if (!cbm || !min_ways) return std::nullopt;
   return Cat{.classes = 0,
-             .ways = WayMask(**cbm).count(),
-             .min_ways = std::max(**min_ways, 1U),
-             .shareable = WayMask(shareable->value_or(0))};
+             .ways = WayMask(*cbm).count(),
+             .min_ways = std::max(*min_ways, 1U),
+             .shareable = WayMask(shareable.value_or(0))};
 }
 
 bool is_mounted() { return has_info(""); }
