@@ -89,6 +89,13 @@ Result<std::optional<CpuSet>> effective_cpus(const std::string& cgroup) {
   return read_effective(cgroup, "cpuset.cpus.effective");
 }
 
+Result<void> check_effective(const std::string& name, const std::string& cgroup, const CpuSet& wanted) {
+  const std::optional<CpuSet> effective = TRY(effective_cpus(cgroup));
+  if (!effective || *effective == wanted) return {};
+  return fail(ErrorCode::Hardware, name + " runs on CPU " + effective->to_string() + ", not on " + wanted.to_string() +
+                                       "; check the CPUs of " + parent_of(cgroup));
+}
+
 bool is_done_unconfirmed(const Result<void>& request, const std::string& cgroup, const CpuSet& wanted) {
   if (request || request.error().code != ErrorCode::Busy || cgroup.empty()) return false;
   return effective_cpus(cgroup).value_or(std::nullopt) == wanted;

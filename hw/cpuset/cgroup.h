@@ -33,11 +33,13 @@ bool is_populated(const std::string& cgroup);
 // cpuset.cpus.effective of a cgroup, the CPUs that its processes get at most; that of the next one above with such a
 // file. nullopt: the cgroup does not exist.
 Result<std::optional<CpuSet>> effective_cpus(const std::string& cgroup);
+// The same; in version 1 that of the same path in the hierarchy of cpuset.
+Result<std::optional<CpuSet>> cpus_of_processes(const std::string& cgroup);
+// Hardware: `name`, whose cgroup that is, has other CPUs. Not if the cgroup has ended.
+Result<void> check_effective(const std::string& name, const std::string& cgroup, const CpuSet& wanted);
 // True if systemd has done what `request` asked, but not confirmed it in time: the files decide. Not if `cgroup` is
 // empty.
 bool is_done_unconfirmed(const Result<void>& request, const std::string& cgroup, const CpuSet& wanted);
-// The same; in version 1 that of the same path in the hierarchy of cpuset.
-Result<std::optional<CpuSet>> cpus_of_processes(const std::string& cgroup);
 // cpuset.cpus of those below that have one, and processes.
 std::map<std::string, CpuSet> inner_cpus(const std::string& cgroup);
 // Hardware: a cgroup below `cgroup` runs on a part of `wanted`.

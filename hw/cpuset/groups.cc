@@ -30,13 +30,6 @@ Result<uint64_t> usage_of(const std::string& cgroup) {
   return parse_number<uint64_t>(std::string_view(text).substr(0, text.find('\n')).substr(kKey.size())).value_or(0);
 }
 
-Result<void> check_effective(const Target& target, const std::string& cgroup, const CpuSet& wanted) {
-  const std::optional<CpuSet> effective = TRY(effective_cpus(cgroup));
-  if (!effective || *effective == wanted) return {};  // none: it has ended
-  return fail(ErrorCode::Hardware, target.name + " runs on CPU " + effective->to_string() + ", not on " +
-                                       wanted.to_string() + "; check the CPUs of " + parent_of(cgroup));
-}
-
 // nullopt: it does not run.
 Result<std::optional<CpuSet>> effective_of(const Unit& unit) {
   return unit.cgroup.empty() ? Result<std::optional<CpuSet>>(std::nullopt) : effective_cpus(unit.cgroup);
@@ -172,7 +165,7 @@ Result<void> Groups::set_unit(const Target& target, const Unit& unit, const Limi
   if (!set && !is_done_unconfirmed(set, unit.cgroup, limit.effective)) return set;
   if (const auto known = known_units_.find(target.name); known != known_units_.end() && known->second)
     known->second->allowed = limit.own;
-  return unit.cgroup.empty() ? Result<void>() : check_effective(target, unit.cgroup, limit.effective);
+  return unit.cgroup.empty() ? Result<void>() : check_effective(target.name, unit.cgroup, limit.effective);
 }
 
 Result<void> Groups::limit_cgroup(const Target& target, const CpuSet& cpus) {
@@ -189,7 +182,7 @@ Result<void> Groups::set_cgroup(const Target& target, const Limit& limit) {
     TRY(set_own_cpus(target.name, limit.own));
     masks.restore_within(limit.effective);
   }
-  return check_effective(target, target.name, limit.effective);
+  return check_effective(target.name, target.name, limit.effective);
 }
 
 Result<void> Groups::release(const Target& target, const Masks& before, Deadline deadline) {

@@ -36,13 +36,6 @@ Result<std::optional<Masks>> own_masks(const Task& task) {
   return masks;
 }
 
-Result<void> check_effective(const Target& scope, const CpuSet& wanted) {
-  const std::optional<CpuSet> effective = TRY(effective_cpus(cgroup_of_scope(scope)));
-  if (!effective || *effective == wanted) return {};  // none: it has ended
-  return fail(ErrorCode::Hardware, scope.name + " runs on CPU " + effective->to_string() + ", not on " +
-                                       wanted.to_string() + "; check AllowedCPUs= of nrd.slice");
-}
-
 }  // namespace
 
 Result<std::optional<Masks>> Scopes::masks_of(const Target& scope) {
@@ -75,34 +68,36 @@ Result<void> Scopes::move(const Target& scope, const CpuSet& cpus, const MemoryN
 }
 
 Result<void> Scopes::limit(const Target& scope, const CpuSet& cpus, const MemoryNodes& nodes, Deadline deadline) {
+  const std::string cgroup = cgroup_of_scope(scope);
   const std::optional<bool> inside = TRY(is_inside(scope));
-  const bool is_there = is_populated(cgroup_of_scope(scope));
+  const bool is_there = is_populated(cgroup);
   if (!is_there) {
     if (inside != false) return {};
     TRY(move(scope, cpus, nodes, deadline));
-    return check_effective(scope, cpus);
+    return check_effective(scope.name, cgroup, cpus);
   }
-  const std::optional<CpuSet> effective = TRY(effective_cpus(cgroup_of_scope(scope)));
+  const std::optional<CpuSet> effective = TRY(effective_cpus(cgroup));
   if (effective && *effective != cpus) {
-    const PinnedThreads masks = TRY(kept_masks(cgroup_of_scope(scope), *effective));
+    const PinnedThreads masks = TRY(kept_masks(cgroup, *effective));
     const Result<void> set = units_.set_allowed_cpus(scope.name, cpus, deadline);
     masks.restore_within(cpus);
-    if (!set && !is_done_unconfirmed(set, cgroup_of_scope(scope), cpus)) return set;
-    TRY(check_inner(cgroup_of_scope(scope), cpus));
+    if (!set && !is_done_unconfirmed(set, cgroup, cpus)) return set;
+    TRY(check_inner(cgroup, cpus));
   }
-  TRY(check_effective(scope, cpus));
+  TRY(check_effective(scope.name, cgroup, cpus));
   // It has left for another cgroup, while others are still in the scope.
   return inside == false ? apply(scope.task, {.cpus = cpus}) : Result<void>();
 }
 
 // A request to start the scope may still have been in systemd's queue: its answer to this one comes after that.
 Result<void> Scopes::release(const Target& scope, const Masks& before, Deadline deadline) {
+  const std::string cgroup = cgroup_of_scope(scope);
   const std::optional<bool> inside = TRY(is_inside(scope));
-  if (!inside && !is_populated(cgroup_of_scope(scope))) return {};
+  if (!inside && !is_populated(cgroup)) return {};
   if (TRY(units_.find(scope.name, deadline))) {
     const CpuSet all = TRY(effective_cpus("/")).value_or(CpuSet());
     const Result<void> cleared = units_.clear_allowed_cpus(scope.name, all, deadline);
-    if (!cleared && !is_done_unconfirmed(cleared, cgroup_of_scope(scope), all)) return cleared;
+    if (!cleared && !is_done_unconfirmed(cleared, cgroup, all)) return cleared;
   }
   return inside ? restore(scope.task, before) : Result<void>();
 }
