@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/find_in.h"
@@ -69,6 +70,17 @@ bool requests_nothing(const Spec& spec) {
   return !spec.asks_for_ways() && !spec.frequency && !spec.onload && !spec.cpu;
 }
 
+// Of a change whose body has an object for the first of several pools: "/cpu/0/count" is "/cpu/count" there, and
+// "/cpu/1/pool" is only "/cpu".
+Error of_object(Error error) {
+  constexpr std::string_view kCpu = "/cpu";
+  for (size_t i = 0; i < kMostCpuPools; ++i) {
+    const std::string item = std::string(kCpu) + "/" + std::to_string(i);
+    if (error.field.starts_with(item)) error.field.replace(0, i == 0 ? item.size() : error.field.size(), kCpu);
+  }
+  return error;
+}
+
 Failure not_found() { return fail(ErrorCode::NotFound, "there is no such workload"); }
 
 }  // namespace
@@ -131,7 +143,9 @@ Result<Workloads> patch(const NodeState& state, WorkloadId id, const SpecPatch& 
                         : removes(patch.l2)    ? "/l2"
                         : patch.frequency      ? "/pstate"
                                                : "/onload";
-  return change(state, *found, std::move(spec), emptied, now, quota_user);
+  const bool is_object = patch.cpu && !patch.further_cpus;
+  auto changed = change(state, *found, std::move(spec), emptied, now, quota_user);
+  return is_object ? std::move(changed).map_error(of_object) : changed;
 }
 
 Result<Workloads> remove(const NodeState& state, WorkloadId id) {

@@ -81,6 +81,18 @@ TEST_CASE("all pools or none: a refusal names the item, and nothing has changed"
   CHECK(fixture.state().workloads.empty());
 }
 
+TEST_CASE("a refusal of an object for the first of several pools names the member of the object") {
+  ListFixture fixture;
+  const auto workload = value_of(fixture.create(fast_and_common(2, 500)));
+  const auto field = [&](const std::string& object) {
+    return error_of(fixture.patch(workload.id, {.cpu = members<CpuRequest>(object)})).field;
+  };
+  CHECK(field(R"({"count": 13})") == "/cpu/count");
+  CHECK(field(R"({"near": ["cpu:2"], "strict": true, "apart": ["9"]})") == "/cpu/apart/0");
+  CHECK(field(R"({"pool": "none"})") == "/cpu/pool");
+  CHECK(field(R"({"pool": "common", "request_milli": 100})") == "/cpu");  // which the second one has
+}
+
 TEST_CASE("all CPUs of one of its pools go offline: reported, while the tasks run on the others") {
   ListFixture fixture;
   REQUIRE(fixture.create(fast_and_common(1, 500)));
