@@ -34,6 +34,7 @@ void TaskReaper::remove_ended() {
 
 // Returns whether it is committed.
 bool TaskReaper::apply(const Workloads& workloads) {
+  if (commits_.is_unknown()) return false;
   Proposal proposal = propose(state_, workloads);
   const Result<void> converged = claims_.claim(proposal).and_then(
       [&] { return sync_.converge(std::move(proposal.setting), HardwareSync::Scope::Changes); });

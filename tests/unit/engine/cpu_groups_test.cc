@@ -93,6 +93,30 @@ TEST_CASE("a workload ends with a job that came and went between two observation
   CHECK(fixture.store.baselines().cpu_sets.empty());
 }
 
+TEST_CASE("tasks and units that end together: nothing more is stored while the first outcome is unknown") {
+  UnitFixture fixture;
+  Spec spec = for_unit();
+  spec.cgroup_owner = CgroupOwner{};
+  REQUIRE(fixture.create(spec));
+  REQUIRE(fixture.create(for_cpus({.pool = "fast", .count = 2}, {a_process(20)})));
+  fixture.writer->reap_tasks();
+  fixture.hardware.tree.cpuset.groups[kUnit].processes = {};
+  fixture.hardware.tasks.erase(a_process(20));
+  const cpuset::Target ended{.kind = cpuset::Target::Kind::Task, .name = {}, .task = a_process(20)};
+  fixture.hardware.tree.cpuset.targets.erase(ended);
+  const uint64_t commits = fixture.store.commits;
+  fixture.store.next_outcomes = {store::Committed::Unknown};
+  fixture.store.reopens = false;
+  fixture.writer->reap_tasks();
+  CHECK(fixture.store.commits == commits + 1);
+  CHECK(fixture.state().health.writes_frozen);
+  CHECK(fixture.state().workloads.size() == 2);
+  fixture.store.reopens = true;
+  fixture.writer->reap_tasks();
+  CHECK_FALSE(fixture.state().health.writes_frozen);
+  CHECK(fixture.state().workloads.size() == 1);  // the other one has CPUs of its own
+}
+
 TEST_CASE("a workload ends with a limited cgroup that is removed before it has had a process") {
   UnitFixture fixture;
   const cpuset::Target cgroup{.kind = cpuset::Target::Kind::Cgroup, .name = "/jobs", .task = {}};
