@@ -103,7 +103,8 @@ Result<CreateWorkload> WorkloadService::command_of(const Requester& who, const N
     command.spec.near_cpus = TRY(workload.spec.further_cpus.empty() ? near : near.map_error(in_list));
   }
   // The client that asks for its own CPUs runs on them: nrdctl run.
-  if (workload.spec.cpu && !workload.task_ids && command.spec.owner && !workload.owner->pid) {
+  const bool names_tasks = workload.task_ids || workload.spec.has_group();
+  if (workload.spec.cpu && !names_tasks && command.spec.owner && !workload.owner->pid) {
     command.spec.tasks = {as_task(*command.spec.owner)};
     command.spec.runs_caller = true;
   }

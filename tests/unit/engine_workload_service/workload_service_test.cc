@@ -140,6 +140,19 @@ TEST_CASE("workloads of other processes do not exist for requests of the run rol
   CHECK(role.engine.commands().empty());
 }
 
+TEST_CASE("CPUs for a unit are not for the calling process that owns the workload") {
+  RunRole role;
+  role.who.is_limited_to_own = false;
+  NewWorkload workload{.spec = {}, .owner = OwnerRequest{}};
+  workload.spec.cpu = CpuRequest{.pool = "fast", .count = 1};
+  workload.spec.unit = "feed.service";
+  (void)role.create(workload);
+  const Spec spec = std::get<CreateWorkload>(role.engine.commands().back()).spec;
+  CHECK(spec.owner == role.self);
+  CHECK(spec.tasks.empty());
+  CHECK_FALSE(spec.runs_caller);
+}
+
 TEST_CASE("the quota of the calling user applies to the run role alone") {
   RunRole role;
   role.who.caller->user = {.uid = 1001, .groups = {50}};
