@@ -21,6 +21,13 @@ constexpr const char* kFrozen = "frozen";
 StepError cancelled() { return {kCancelled, "cancelled by request", {}, {}}; }
 StepError frozen() { return {kFrozen, "Onload was frozen before anything was removed", {}, {}}; }
 
+// The first one stays.
+void note_cause(Operation& operation, const StepError& step_error) {
+  if (!operation.cause.empty()) return;
+  operation.cause = step_error.cause;
+  operation.message = step_error.message;
+}
+
 bool has_closed_access(const Operation& operation) {
   return std::ranges::find(operation.steps, Act::CloseDeviceAccess, &Step::act) != operation.steps.end();
 }
@@ -185,16 +192,15 @@ Result<Acted> OperationRunner::take(Operation& operation, const NextStep& step, 
     record.cause = acted.error().cause;
     record.message = acted.error().message;
     record.kernel = acted.error().kernel;
+    // It was stored while the step waited; this record must not lose it.
+    if (cause == kCancelled) note_cause(operation, acted.error());
   }
   TRY(record_(operation));
   return acted;
 }
 
 bool OperationRunner::turns_back(Operation& operation, const RollbackPlan& plan, const StepError& step_error) {
-  if (operation.cause.empty()) {
-    operation.cause = step_error.cause;
-    operation.message = step_error.message;
-  }
+  note_cause(operation, step_error);
   const bool may =
       plan.on_failure == OnFailure::Rollback || step_error.cause == kCancelled || step_error.cause == kFrozen;
   const bool can = plan.back || !has_changed(operation);

@@ -477,6 +477,21 @@ TEST_CASE("an operation that waits for users can be cancelled, an ended one cann
   CHECK(cancel(77).error().code == ErrorCode::NotFound);
 }
 
+TEST_CASE("a cancelled operation rolls back although nrd stops before its next step") {
+  LoadedFixture fixture;
+  fixture.node.users = {User{.process = {4711, 99}, .comm = "feed"}};
+  Spec spec = a_spec("9.0");
+  spec.users = UsersPolicy::Wait;
+  const auto accepted = fixture.apply(spec);
+  REQUIRE(accepted);
+  REQUIRE(fixture.ask<Accepted>([&](auto done) { fixture.controller->cancel(*accepted->operation, std::move(done)); }));
+  fixture.controller.reset();
+  fixture.node.users.clear();
+  fixture.start();
+  CHECK(fixture.settled()->operations.back().outcome == Outcome::RolledBack);
+  CHECK(fixture.node.is(a_release("8.1")));
+}
+
 TEST_CASE("a dry run predicts the steps of the operation and changes nothing") {
   LoadedFixture fixture;
   fixture.node.done.clear();
