@@ -97,9 +97,10 @@ Condition is_verified(const Status& status) {
   const Generation& last = status.generations.back();
   const std::string name = "generation " + std::to_string(last.number);
   if (running(status) != nullptr) return unknown("UnderWay", name);
-  const bool has_failed = !status.operations.empty() && status.operations.back().outcome != Outcome::Succeeded &&
-                          status.operations.back().generation == last.number;
-  if (has_failed) return no(as_reason(status.operations.back().cause), status.operations.back().message);
+  const Operation* change = last_change(status);
+  const bool has_failed =
+      change != nullptr && change->outcome != Outcome::Succeeded && change->generation == last.number;
+  if (has_failed) return no(as_reason(change->cause), change->message);
   switch (last.verdict) {
     case Verdict::Pending: return unknown("Pending", name);
     case Verdict::Verified: return yes("Verified", name);

@@ -31,12 +31,17 @@ const Operation* running(const Status& status) {
   return is_open ? &status.operations.back() : nullptr;
 }
 
-bool last_failed(const Status& status) {
+const Operation* last_change(const Status& status) {
   for (auto operation = status.operations.rbegin(); operation != status.operations.rend(); ++operation) {
     const bool changes_access = operation->kind == OperationKind::Drain || operation->kind == OperationKind::Undrain;
-    if (!changes_access) return operation->outcome == Outcome::Failed;
+    if (!changes_access) return &*operation;
   }
-  return false;
+  return nullptr;
+}
+
+bool last_failed(const Status& status) {
+  const Operation* last = last_change(status);
+  return last != nullptr && last->outcome == Outcome::Failed;
 }
 
 bool is_cancelled(const Status& status) {

@@ -56,10 +56,11 @@ std::string wrong_device(const Status& status);
 const Generation* effective(const Status& status);
 const Generation* find_generation(const Status& status, uint64_t number);
 const Operation* running(const Status& status);
-bool last_failed(const Status& status);          // the last change or restart; drains do not count
-bool is_cancelled(const Status& status);         // the running operation is to be rolled back
-bool is_draining(const Status& status);          // a drain is running
-uint64_t last_generation(const Status& status);  // 0: none
+const Operation* last_change(const Status& status);  // or restart of the control plane; drains do not count. Null: none
+bool last_failed(const Status& status);              // the last change
+bool is_cancelled(const Status& status);             // the running operation is to be rolled back
+bool is_draining(const Status& status);              // a drain is running
+uint64_t last_generation(const Status& status);      // 0: none
 uint64_t next_operation(const Status& status);
 
 // The spec of generation `to`, or of the last verified generation before the effective one.

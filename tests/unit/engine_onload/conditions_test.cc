@@ -98,6 +98,12 @@ TEST_CASE("each condition reports its fault") {
       {"NicAvailable", [](Status& v) { v.observed.interfaces = {{.name = "a", .operstate = "up", .afxdp = true}}; },
        "True Available"},
       {"Verified", [&](Status& v) { fails(v, "interface_changed"); }, "False InterfaceChanged"},
+      {"Verified",
+       [&](Status& v) {
+         fails(v, "in_use");  // users that did not end
+         v.operations.back().kind = OperationKind::Drain;
+       },
+       "True Verified"},
       {"Verified", [](Status& v) { v.operations.back().outcome = nrd::onload::Outcome::Running; }, "Unknown UnderWay"},
       {"Frozen",
        [](Status& v) {
