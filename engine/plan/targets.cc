@@ -24,12 +24,17 @@ bool overlap(const Task& a, const Task& b) {
   return a.id == b.id && a.start == b.start;
 }
 
-Result<void> check_nobody_elses(const NodeState& state, const Task& task, std::optional<WorkloadId> self) {
+// Also of its unit or cgroup, unless the task asks for itself: then it leaves that for a scope.
+bool has_task(const NodeState& state, const Spec& spec, const Task& task, bool runs_caller) {
+  const auto is_it = [&](const Task& its) { return overlap(its, task) && !has_ended(state, its); };
+  return std::ranges::any_of(spec.tasks, is_it) ||
+         (!runs_caller && std::ranges::any_of(processes_of(state, spec), is_it));
+}
+
+Result<void> check_nobody_elses(const NodeState& state, const Spec& spec, const Task& task,
+                                std::optional<WorkloadId> self) {
   for (const auto& [id, other] : state.workloads) {
-    if (id == self) continue;
-    const bool is_taken = std::ranges::any_of(
-        other.spec.tasks, [&](const Task& its) { return overlap(its, task) && !has_ended(state, its); });
-    if (!is_taken) continue;
+    if (id == self || !has_task(state, other.spec, task, spec.runs_caller)) continue;
     return fail_at(ErrorCode::Conflict, kTasksField,
                    "task " + number_of(task) + " belongs to workload " + id_text(other),
                    "tasks that no other workload has", number_of(task) + " " + id_text(other));
@@ -87,7 +92,7 @@ Result<void> check_tasks(const NodeState& state, const Spec& spec, std::optional
   for (const Task& task : spec.tasks) {
     if (has_already(state, self, task)) continue;
     if (has_ended(state, task)) return no_such_task(kTasksField, task.id);
-    TRY(check_nobody_elses(state, task, self));
+    TRY(check_nobody_elses(state, spec, task, self));
     TRY(check_not_infra(state, task));
     TRY(check_place(state, task));
   }

@@ -48,6 +48,25 @@ TEST_CASE("a unit runs on the granted CPUs, and its processes are in the class, 
   CHECK(fixture.store.baselines().tasks.empty());
 }
 
+TEST_CASE("a task in the unit of a workload belongs to that, in whatever order they are requested") {
+  UnitFixture fixture;
+  const CacheRequest ways{.max = 2, .min = 2};
+  Spec unit;
+  unit.unit = kUnit.name;
+  unit.cache = ways;
+  Spec task;
+  task.tasks = {a_process(10)};
+  task.cache = ways;
+  const auto first = value_of(fixture.create(unit));
+  const Error taken = error_of(fixture.create(task));
+  CHECK(taken.code == ErrorCode::Conflict);
+  CHECK(taken.field == "/task_ids");
+  CHECK(taken.message == "task 10 belongs to workload 1");
+  REQUIRE(fixture.remove(first.id));
+  REQUIRE(fixture.create(task));
+  CHECK(error_of(fixture.create(unit)).message == "task 10 of it belongs to workload 2");
+}
+
 TEST_CASE("a workload ends with its unit if it asked for that, also if none comes in time") {
   UnitFixture fixture;
   const Observed before = fixture.hardware.tree;
