@@ -140,12 +140,7 @@ Result<RunResult> OperationRunner::go(Operation& operation, const RollbackPlan& 
     const std::optional<NextStep> step = next_step(target, observed, run_state_);
     if (!step) return finish(operation, goes_back ? Outcome::RolledBack : Outcome::Succeeded);
 
-    if (step->act == Act::CloseDeviceAccess && is_frozen()) {
-      operation.cause = frozen().cause;
-      operation.message = frozen().message;
-      return finish(operation, Outcome::Failed);
-    }
-
+    if (step->act == Act::CloseDeviceAccess && is_frozen() && turns_back(operation, plan, frozen())) continue;
     if (step->act == Act::Remove && is_of_driver(step->subject) && operation.interfaces.empty()) {
       operation.interfaces = interfaces_of_driver(observed.interfaces);
     }

@@ -198,6 +198,7 @@ TEST_CASE("a freeze stops an operation before the first removal but not after it
   trip.frozen = true;
   REQUIRE(trip.run({.forward = nothing(), .back = a_release("8.1"), .back_to = 1}));
   CHECK(trip.stored.cause == "frozen");
+  CHECK(trip.stored.outcome == Outcome::RolledBack);  // a failed one would refuse new users
   CHECK(trip.node.done.empty());
   Trip begun(a_release("8.1"));
   begun.dies_at = 6;
