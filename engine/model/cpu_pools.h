@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/cpu_set.h"
+#include "base/find_in.h"
 #include "base/result.h"
 #include "hw/cpuset/types.h"
 
@@ -64,18 +65,12 @@ enum class Confinement {
 
 // The pool of this name, if any.
 inline const CpuPool* find_pool(const CpuPools& pools, std::string_view name) {
-  for (const CpuPool& pool : pools) {
-    if (pool.name == name) return &pool;
-  }
-  return nullptr;
+  return first_with(pools, &CpuPool::name, name);
 }
 
 // The pool that has `cpu`, if any: pools do not overlap.
 inline const CpuPool* pool_with(const CpuPools& pools, CpuId cpu) {
-  for (const CpuPool& pool : pools) {
-    if (pool.cpus.contains(cpu)) return &pool;
-  }
-  return nullptr;
+  return first_if(pools, [cpu](const CpuPool& pool) { return pool.cpus.contains(cpu); });
 }
 
 // The CPUs of all of them.

@@ -170,9 +170,8 @@ std::vector<Condition> conditions_of(const Status& status, const std::vector<Con
   for (const auto& [type, answer] : kQuestions) {
     Condition found = answer(status);
     found.type = type;
-    const auto last = std::ranges::find(before, type, &Condition::type);
-    const bool is_as_before = last != before.end() && last->status == found.status;
-    found.last_transition = is_as_before ? last->last_transition : now;
+    const Condition* last = first_with(before, &Condition::type, std::string_view(type));
+    found.last_transition = last && last->status == found.status ? last->last_transition : now;
     conditions.push_back(std::move(found));
   }
   return conditions;

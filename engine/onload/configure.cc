@@ -1,6 +1,5 @@
 // Applies the settings of single interfaces outside of operations: on request and at nrd's start.
-#include <algorithm>
-
+#include "base/find_in.h"
 #include "base/log.h"
 #include "engine/onload/interface_spec.h"
 #include "engine/onload/operation_planner.h"
@@ -63,9 +62,9 @@ Result<void> OperationPlanner::apply_switch(const Interface& interface, Interfac
     }
     return stored;
   }
-  const auto same = std::ranges::find_if(
+  InterfaceSpec* same = first_if(
       status_.interfaces, [&](const InterfaceSpec& other) { return other.pci == spec.pci && other.mac == spec.mac; });
-  same == status_.interfaces.end() ? status_.interfaces.push_back(spec) : void(*same = spec);
+  same ? void(*same = spec) : status_.interfaces.push_back(spec);
   if (!stays) return {};
   return fail(ErrorCode::Conflict,
               "Onload keeps network interface " + interface.name +
@@ -77,17 +76,15 @@ Result<Interface> OperationPlanner::set_interface(const std::string& name, Inter
   TRY(check_changeable(status_));
   refresh();
   if (!status_.problem.empty()) return fail(ErrorCode::Hardware, status_.problem);
-  const auto is_it = [&](const Interface& interface) { return interface.name == name; };
-  const auto found = std::ranges::find_if(status_.observed.interfaces, is_it);
-  if (found == status_.observed.interfaces.end())
-    return fail(ErrorCode::NotFound, "network interface " + name + " not found");
+  const Interface* found = first_with(status_.observed.interfaces, &Interface::name, name);
+  if (!found) return fail(ErrorCode::NotFound, "network interface " + name + " not found");
   const Interface before = *found;
   const Result<void> set = apply_switch(before, what, to);
   refresh();
   if (!set) return Failure(set.error());
   const std::vector<Interface> now = TRY(node_.interfaces());
-  const auto after = std::ranges::find_if(now, is_it);
-  return after == now.end() ? before : *after;
+  const Interface* after = first_with(now, &Interface::name, name);
+  return after ? *after : before;
 }
 
 // Reverts interface settings changed while nrd was stopped; changes after that count as drift.

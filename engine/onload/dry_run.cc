@@ -1,8 +1,8 @@
 #include "engine/onload/dry_run.h"
 
-#include <algorithm>
 #include <utility>
 
+#include "base/find_in.h"
 #include "engine/onload/enum_names.h"
 #include "engine/onload/interface_spec.h"
 #include "engine/onload/operation_runner.h"
@@ -57,8 +57,8 @@ void forget_settings(ObservedState& observed) {
 
 void configure(ObservedState& observed, const NextStep& step) {
   const auto [name, what] = parse_subject(step.subject);
-  const auto found = std::ranges::find(observed.interfaces, name, &Interface::name);
-  if (found == observed.interfaces.end()) return;
+  Interface* found = first_with(observed.interfaces, &Interface::name, name);
+  if (!found) return;
   const bool is_on = step.value == json::name_of(SwitchState::On);
   if (what == InterfaceSwitch::Afxdp) found->afxdp = is_on;
   if (what == InterfaceSwitch::Acceleration) found->accelerated = is_on;

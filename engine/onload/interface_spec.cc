@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/find_in.h"
 #include "engine/onload/enum_names.h"
 #include "engine/onload/target.h"
 
@@ -33,16 +34,12 @@ InterfaceSubject parse_subject(const std::string& subject) {
 }
 
 const Interface* find(const InterfaceSpec& spec, const std::vector<Interface>& interfaces) {
-  const auto found =
-      std::ranges::find_if(interfaces, [&](const Interface& interface) { return is_it(spec, interface, interfaces); });
-  return found == interfaces.end() ? nullptr : &*found;
+  return first_if(interfaces, [&](const Interface& interface) { return is_it(spec, interface, interfaces); });
 }
 
 const InterfaceSpec* find(const std::vector<InterfaceSpec>& specs, const Interface& interface,
                           const std::vector<Interface>& interfaces) {
-  const auto found =
-      std::ranges::find_if(specs, [&](const InterfaceSpec& spec) { return is_it(spec, interface, interfaces); });
-  return found == specs.end() ? nullptr : &*found;
+  return first_if(specs, [&](const InterfaceSpec& spec) { return is_it(spec, interface, interfaces); });
 }
 
 Result<InterfaceSpec> known_by(const Interface& interface, const std::vector<Interface>& interfaces) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/find_in.h"
 #include "base/log.h"
 #include "engine/onload/next_step.h"
 #include "engine/onload/preconditions.h"
@@ -150,8 +151,8 @@ Result<Accepted> OperationPlanner::restart_control_plane() {
 
 // Stored at once, so that the rollback also happens if the daemon dies before the next step.
 Result<Accepted> OperationPlanner::cancel(uint64_t id) {
-  const auto found = std::ranges::find(status_.operations, id, &Operation::id);
-  if (found == status_.operations.end()) return fail(ErrorCode::NotFound, "operation not found");
+  const Operation* found = first_with(status_.operations, &Operation::id, id);
+  if (!found) return fail(ErrorCode::NotFound, "operation not found");
   Operation operation = *found;
   const Result<RollbackPlan> plan = plan_of(node_, status_, operation);
   TRY(check_cancellable(operation, plan && plan->back));
@@ -212,12 +213,12 @@ Result<Verification> OperationPlanner::verify() {
 // Stores the end of an operation together with its consequences (verdict, device access) in one commit.
 Result<void> OperationPlanner::record(const Operation& operation) {
   Change change{.operations = {operation}};
-  const auto found = std::ranges::find(status_.generations, operation.generation, &Generation::number);
+  Generation* found = first_with(status_.generations, &Generation::number, operation.generation);
   std::optional<Generation> judged;
   const bool is_over = operation.outcome != Outcome::Running;
   if (is_over && operation.kind == OperationKind::Drain && operation.outcome != Outcome::Succeeded)
     change.drained = false;
-  if (is_over && operation.kind == OperationKind::Change && found != status_.generations.end()) {
+  if (is_over && operation.kind == OperationKind::Change && found) {
     judged = *found;
     if (operation.outcome == Outcome::Succeeded) {
       judged->verdict = Verdict::Verified;

@@ -1,9 +1,9 @@
 #include "engine/onload/profile_repository.h"
 
-#include <algorithm>
 #include <map>
 #include <variant>
 
+#include "base/find_in.h"
 #include "hw/onload/profiles/profile_text.h"
 
 namespace nrd::onload {
@@ -52,9 +52,8 @@ profiles::Library ProfileRepository::library(const std::vector<ProfileFolder>& f
   for (const ProfileFolder& folder : folders) library.directories.push_back(folder.path());
   library.read = [this, &folders](const std::string& path) -> Result<std::optional<profiles::ProfileFile>> {
     const size_t slash = path.rfind('/');
-    const std::string directory = path.substr(0, slash);
-    const auto folder = std::ranges::find(folders, directory, &ProfileFolder::path);
-    if (folder == folders.end()) return std::optional<profiles::ProfileFile>();
+    const ProfileFolder* folder = first_with(folders, &ProfileFolder::path, path.substr(0, slash));
+    if (!folder) return std::optional<profiles::ProfileFile>();
     return read_from(*folder, path.substr(slash + 1));
   };
   return library;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/find_in.h"
+
 namespace nrd::onload {
 
 bool shows_same(const Status& one, const Status& other) {
@@ -22,8 +24,7 @@ const Generation* effective(const Status& status) {
 }
 
 const Generation* find_generation(const Status& status, uint64_t number) {
-  const auto found = std::ranges::find(status.generations, number, &Generation::number);
-  return found == status.generations.end() ? nullptr : &*found;
+  return first_with(status.generations, &Generation::number, number);
 }
 
 const Operation* running(const Status& status) {

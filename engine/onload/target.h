@@ -1,13 +1,13 @@
 // The target of an operation, in terms of the observable state of the node.
 #pragma once
 
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/find_in.h"
 #include "engine/onload/spec.h"
 #include "hw/onload/types.h"
 
@@ -53,8 +53,7 @@ struct Target {
 
 // Null: the target has no such module.
 inline const TargetModule* find_module(const Target& target, std::string_view name) {
-  const auto found = std::ranges::find(target.modules, name, &TargetModule::name);
-  return found == target.modules.end() ? nullptr : &*found;
+  return first_with(target.modules, &TargetModule::name, name);
 }
 
 // The observed state of the node.

@@ -284,10 +284,9 @@ Result<void> check_place(const Planning& planning, const Grant& kept) {
 
 // The exclusive pool that has all of `cpus`, if any.
 const CpuPool* exclusive_pool_with(const NodeState& state, const CpuSet& cpus) {
-  for (const CpuPool& pool : state.config->cpu_pools) {
-    if (pool.kind == CpuPool::Kind::Exclusive && !cpus.empty() && cpus.is_subset_of(pool.cpus)) return &pool;
-  }
-  return nullptr;
+  return first_if(state.config->cpu_pools, [&cpus](const CpuPool& pool) {
+    return pool.kind == CpuPool::Kind::Exclusive && !cpus.empty() && cpus.is_subset_of(pool.cpus);
+  });
 }
 
 // core_ids inside an exclusive pool request its `cpus`; elsewhere no pool has a part in them.
