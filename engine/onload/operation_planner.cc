@@ -162,36 +162,32 @@ Result<Accepted> OperationPlanner::cancel(uint64_t id) {
   return Accepted{operation.generation, operation.id};
 }
 
-// An operation without a new generation.
+// Together with `change`.
 Result<Accepted> OperationPlanner::start_operation(Operation operation, Change change) {
   operation.id = next_operation(status_);
   operation.started = now(clock_);
-  change.operations = {operation};
-  forget_oldest(status_, options_.kept, change);
-  change.removed_generations.clear();
-  TRY(commit_(change));
-  take_over(status_, change);
-  publish();
-  return Accepted{operation.generation, operation.id};
+  const Accepted accepted{operation.generation, operation.id};
+  change.operations = {std::move(operation)};
+  TRY(store(std::move(change)));
+  return accepted;
 }
 
 Result<Accepted> OperationPlanner::accept(const Spec& spec) {
   Generation generation{.number = last_generation(status_) + 1, .spec = spec, .created = now(clock_)};
-  Accepted accepted{.generation = generation.number};
-  Change change;
-  if (spec.state == State::Unmanaged) {
-    generation.verdict = Verdict::Verified;
-    generation.verified = now(clock_);
-  } else {
-    accepted.operation = next_operation(status_);
-    change.operations = {{.id = *accepted.operation, .generation = generation.number, .started = now(clock_)}};
-  }
-  change.generations = {std::move(generation)};
+  const uint64_t number = generation.number;
+  if (spec.state != State::Unmanaged) return start_operation({.generation = number}, {.generations = {generation}});
+  generation.verdict = Verdict::Verified;
+  generation.verified = now(clock_);
+  TRY(store({.generations = {generation}}));
+  return Accepted{number, std::nullopt};
+}
+
+Result<void> OperationPlanner::store(Change change) {
   forget_oldest(status_, options_.kept, change);
   TRY(commit_(change));
   take_over(status_, change);
   publish();
-  return accepted;
+  return {};
 }
 
 Result<Verification> OperationPlanner::verify() {

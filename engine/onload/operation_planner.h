@@ -86,6 +86,7 @@ class OperationPlanner {
  private:
   Result<Accepted> start_operation(Operation operation, Change change);
   Result<Accepted> accept(const Spec& spec);
+  Result<void> store(Change change);
   Result<void> apply_switch(const Interface& interface, InterfaceSwitch what, SwitchState to);
 
   Host& node_;

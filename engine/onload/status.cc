@@ -84,10 +84,10 @@ std::optional<std::string> need_of(const Status& status, const std::string& vers
 
 void forget_oldest(const Status& status, size_t kept, Change& change) {
   const Generation* needed = effective(status);
-  for (size_t i = 0; i + kept <= status.generations.size(); ++i) {
+  for (size_t i = 0; i + kept < status.generations.size() + change.generations.size(); ++i) {
     if (&status.generations[i] != needed) change.removed_generations.push_back(status.generations[i].number);
   }
-  for (size_t i = 0; i + kept <= status.operations.size(); ++i) {
+  for (size_t i = 0; i + kept < status.operations.size() + change.operations.size(); ++i) {
     change.removed_operations.push_back(status.operations[i].id);
   }
 }

@@ -68,7 +68,8 @@ Result<Spec> spec_before(const Status& status, std::optional<uint64_t> to);
 // Why a version cannot be removed; nullopt: it is unused.
 std::optional<std::string> need_of(const Status& status, const std::string& version);
 
-// Adds deletions to `change` so that `kept` - 1 generations and operations remain; keeps the effective generation.
+// Adds deletions to `change` so that with what it adds `kept` generations and operations remain; keeps the effective
+// generation.
 void forget_oldest(const Status& status, size_t kept, Change& change);
 // Of a stored `change`: adds its generations and operations, which are new, removes those that it deletes, and takes
 // over what is drained.
