@@ -86,9 +86,8 @@ bool has_changed(const Operation& operation) {
 std::string describe(const InUse& use) {
   std::string text;
   size_t listed = 0;
-  const size_t all = use.users.size() + use.unexplained.size() + use.foreign_holders.size() + use.unknown.size();
+  constexpr size_t kMost = 3;
   const auto add = [&](const std::string& what) {
-    constexpr size_t kMost = 3;
     if (++listed <= kMost) text += (text.empty() ? "" : ", ") + what;
   };
   for (const User& user : use.users) {
@@ -100,7 +99,7 @@ std::string describe(const InUse& use) {
   }
   for (const std::string& sentence : use.unknown) add(sentence);
   if (text.empty()) return std::to_string(use.stacks.size()) + " stacks";
-  return all > listed ? text : text + (listed > 3 ? " and " + std::to_string(listed - 3) + " more" : "");
+  return listed > kMost ? text + " and " + std::to_string(listed - kMost) + " more" : text;
 }
 
 Result<RunResult> OperationRunner::finish(Operation& operation, Outcome outcome) {
