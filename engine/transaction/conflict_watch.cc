@@ -29,20 +29,20 @@ bool contains(const std::vector<Conflict>& conflicts, const Conflict& wanted) {
 
 }  // namespace
 
-void ConflictWatch::refresh() {
-  const cpuset::PoolUse use = pool_use_of(state_);
-  std::vector<Conflict> found = hardware_.conflicts(use);
+void refresh_conflicts(Hardware& hardware, NodeState& state) {
+  const cpuset::PoolUse use = pool_use_of(state);
+  std::vector<Conflict> found = hardware.conflicts(use);
   std::erase_if(found, [&use](const Conflict& conflict) { return is_of_workload(use, conflict); });
   for (const Conflict& conflict : found) {
-    if (contains(state_.cpu_conflicts, conflict)) continue;
+    if (contains(state.cpu_conflicts, conflict)) continue;
     log::warning("CPU_CONFLICT", conflict.text, {{"NAME", conflict.name}, {"REMEDY", conflict.remedy}});
   }
-  for (const Conflict& conflict : state_.cpu_conflicts) {
+  for (const Conflict& conflict : state.cpu_conflicts) {
     if (contains(found, conflict)) continue;
     log::notice("CPU_CONFLICT_ENDED", "other software does not use these CPUs of pools any more",
                 {{"NAME", conflict.name}, {"CPUS", conflict.cpus.to_string()}});
   }
-  state_.cpu_conflicts = std::move(found);
+  state.cpu_conflicts = std::move(found);
 }
 
 }  // namespace nrd

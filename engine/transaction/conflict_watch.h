@@ -6,16 +6,7 @@
 
 namespace nrd {
 
-class ConflictWatch {
- public:
-  ConflictWatch(Hardware& hardware, NodeState& state) : hardware_(hardware), state_(state) {}
-
-  // Searches again, and logs what has changed.
-  void refresh();
-
- private:
-  Hardware& hardware_;
-  NodeState& state_;
-};
+// Searches again, and logs what has changed.
+void refresh_conflicts(Hardware& hardware, NodeState& state);
 
 }  // namespace nrd

@@ -9,6 +9,7 @@
 #include "engine/model/baselines.h"
 #include "engine/model/setting.h"
 #include "engine/model/setting_changes.h"
+#include "engine/transaction/conflict_watch.h"
 
 namespace nrd {
 namespace {
@@ -63,7 +64,7 @@ void Drift::repair(const CpuSet& changed) {
   if (changed.empty()) groups_.remove_old_leftovers();
   groups_.report_sharing();
   // Not after events either: other work waits for them.
-  if (changed.empty()) conflicts_.refresh();
+  if (changed.empty()) refresh_conflicts(hardware_, state_);
   Setting wanted = setting_of(state_);
   // Not while a CPU waits for its class: the kernel may have to wake each of them.
   if (changed.empty()) state_.current = hardware_.current_frequencies(cpus_of(wanted.pstate.cpus));

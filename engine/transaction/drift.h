@@ -3,7 +3,6 @@
 #pragma once
 
 #include "engine/transaction/claims.h"
-#include "engine/transaction/conflict_watch.h"
 #include "engine/transaction/external_frequencies.h"
 #include "engine/transaction/foreign_group_watch.h"
 #include "engine/transaction/task_reaper.h"
@@ -13,7 +12,7 @@ namespace nrd {
 class Drift {
  public:
   Drift(Hardware& hardware, NodeState& state, HardwareSync& sync, Commits& commits, Claims& claims,
-        ExternalFrequencies& externals, ForeignGroupWatch& groups, ConflictWatch& conflicts, TaskReaper& reaper)
+        ExternalFrequencies& externals, ForeignGroupWatch& groups, TaskReaper& reaper)
       : hardware_(hardware),
         state_(state),
         sync_(sync),
@@ -21,7 +20,6 @@ class Drift {
         claims_(claims),
         externals_(externals),
         groups_(groups),
-        conflicts_(conflicts),
         reaper_(reaper) {}
 
   // `changed`: CPUs that went online or offline; empty at the interval.
@@ -39,7 +37,6 @@ class Drift {
   Claims& claims_;
   ExternalFrequencies& externals_;
   ForeignGroupWatch& groups_;
-  ConflictWatch& conflicts_;
   TaskReaper& reaper_;
 };
 

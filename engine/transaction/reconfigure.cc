@@ -9,6 +9,7 @@
 #include "engine/model/cpu_sets.h"
 #include "engine/model/cpu_shares.h"
 #include "engine/plan/pool_change.h"
+#include "engine/transaction/conflict_watch.h"
 
 namespace nrd {
 namespace {
@@ -125,7 +126,7 @@ Result<void> Reconfigure::apply(const NodeConfig& config) {
     return converged;
   }
   groups_.report_sharing();
-  conflicts_.refresh();
+  refresh_conflicts(hardware_, state_);
   return {};
 }
 

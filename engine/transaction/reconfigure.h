@@ -3,7 +3,6 @@
 #pragma once
 
 #include "engine/transaction/claims.h"
-#include "engine/transaction/conflict_watch.h"
 #include "engine/transaction/foreign_group_watch.h"
 
 namespace nrd {
@@ -14,14 +13,8 @@ Result<NodeConfig> with_resolved_pools(NodeConfig config, const NodeFacts& facts
 class Reconfigure {
  public:
   Reconfigure(Hardware& hardware, NodeState& state, HardwareSync& sync, Commits& commits, Claims& claims,
-              ForeignGroupWatch& groups, ConflictWatch& conflicts)
-      : hardware_(hardware),
-        state_(state),
-        sync_(sync),
-        commits_(commits),
-        claims_(claims),
-        groups_(groups),
-        conflicts_(conflicts) {}
+              ForeignGroupWatch& groups)
+      : hardware_(hardware), state_(state), sync_(sync), commits_(commits), claims_(claims), groups_(groups) {}
 
   // BadRequest: it does not fit the node; Conflict: workloads have ways or CPUs that their pool would lose. Changes
   // nothing.
@@ -42,7 +35,6 @@ class Reconfigure {
   Commits& commits_;
   Claims& claims_;
   ForeignGroupWatch& groups_;
-  ConflictWatch& conflicts_;
 };
 
 }  // namespace nrd

@@ -13,6 +13,7 @@
 #include "engine/model/cpu_shares.h"
 #include "engine/plan/grant.h"
 #include "engine/plan/spec.h"
+#include "engine/transaction/conflict_watch.h"
 
 namespace nrd {
 namespace {
@@ -62,10 +63,9 @@ Transaction::Transaction(Hardware& hardware, store::Store& store, const Clock& c
       externals_(hardware, state_, sync_, commits_),
       governor_(hardware, clock, state_, sync_, externals_),
       groups_(state_, sync_),
-      conflicts_(hardware, state_),
       reaper_(clock, state_, sync_, commits_, claims_, governor_),
-      drift_(hardware, state_, sync_, commits_, claims_, externals_, groups_, conflicts_, reaper_),
-      reconfigure_(hardware, state_, sync_, commits_, claims_, groups_, conflicts_),
+      drift_(hardware, state_, sync_, commits_, claims_, externals_, groups_, reaper_),
+      reconfigure_(hardware, state_, sync_, commits_, claims_, groups_),
       memory_(hardware, clock, state_, sync_, commits_, claims_, std::move(memory_changed)) {
   state_.config = std::make_shared<const NodeConfig>(options.node);
   hardware_.set_systemd_timeout(state_.config->systemd_timeout);
@@ -100,7 +100,7 @@ Result<void> Transaction::recover() {
   // Claims of requests that died before their commit.
   if (!commits_.is_unknown()) commits_.release_restored();
   groups_.report_sharing();
-  conflicts_.refresh();
+  refresh_conflicts(hardware_, state_);
   memory_.start_next();
   return {};
 }

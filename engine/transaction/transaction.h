@@ -101,7 +101,6 @@ class Transaction {
   ExternalFrequencies externals_;
   FrequencyGovernor governor_;
   ForeignGroupWatch groups_;
-  ConflictWatch conflicts_;
   TaskReaper reaper_;
   Drift drift_;
   Reconfigure reconfigure_;
