@@ -200,18 +200,9 @@ Outcome Transaction::find_created(const IdempotencyKey& key) {
   return fail(ErrorCode::NotFound, "no workload was created with this key");
 }
 
-Result<void> Transaction::check_revision(const Command& command) const {
-  if (const auto* patch = std::get_if<PatchWorkload>(&command)) {
-    return plan::check_revision(state_, patch->id, patch->if_revision);
-  }
-  const auto* remove = std::get_if<DeleteWorkload>(&command);
-  return remove ? plan::check_revision(state_, remove->id, remove->if_revision) : Result<void>();
-}
-
 // Assign each number once, and skip those that clients have chosen.
-void Transaction::note_created(const Spec& spec, const std::optional<IdempotencyKey>& key) {
-  if (key) commits_.keys().add(*key, WorkloadId{state_.next_id}, now(clock_));
-  state_.next_id = std::max(state_.next_id, number_of(spec.given_id)) + 1;
+void Transaction::note_created(const Workload& created) {
+  state_.next_id = std::max(created.id.value, number_of(created.spec.given_id)) + 1;
 }
 
 // Clients may have chosen some above the numbers that note_created() counts.
@@ -220,13 +211,23 @@ void Transaction::skip_chosen_ids() {
   while (workload_with_id(state_, std::to_string(state_.next_id))) ++state_.next_id;
 }
 
-// The next id for one that does not exist yet.
-Result<WorkloadId> Transaction::target_of(const Command& command) const {
-  if (const auto* patch = std::get_if<PatchWorkload>(&command)) return patch->id;
-  if (const auto* remove = std::get_if<DeleteWorkload>(&command)) return remove->id;
-  const auto* put = std::get_if<PutWorkload>(&command);
-  const Workload* found = put ? TRY(plan::target_of(state_, *put)) : nullptr;
-  return found ? found->id : WorkloadId{state_.next_id};
+// The workload that the client knows in its present revision, and whose memory does not move; the next id for one that
+// does not exist yet.
+Result<WorkloadId> Transaction::target_of(const Command& command) {
+  skip_chosen_ids();
+  WorkloadId id{state_.next_id};
+  const auto take = [&](const auto& known) {
+    id = known.id;
+    return plan::check_revision(state_, known.id, known.if_revision);
+  };
+  if (const auto* patch = std::get_if<PatchWorkload>(&command)) TRY(take(*patch));
+  if (const auto* remove = std::get_if<DeleteWorkload>(&command)) TRY(take(*remove));
+  if (const auto* put = std::get_if<PutWorkload>(&command)) {
+    const Workload* found = TRY(plan::target_of(state_, *put));
+    if (found) id = found->id;
+  }
+  TRY(memory_.check(command, id));
+  return id;
 }
 
 // Plan again if CPUs or groups have changed since the plan was made.
@@ -248,14 +249,12 @@ Result<Transaction::Tried> Transaction::try_one(const Command& command) {
   if (const CpuRequest* request = cpu_request_of(command); request && !request->among.empty())
     return fail_at(ErrorCode::BadRequest, lists_pools(command) ? "/cpu/0/among" : "/cpu/among",
                    "is only allowed in a dry run", "dry_run=true, or leave it out");
-  if (const auto* create = std::get_if<CreateWorkload>(&command); create && create->key) {
+  const auto* create = std::get_if<CreateWorkload>(&command);
+  if (create && create->key) {
     const std::optional<WorkloadId> created = TRY(created_with(*create->key));
     if (created) return Tried{*created};
   }
-  TRY(check_revision(command));
-  skip_chosen_ids();
   const WorkloadId id = TRY(target_of(command));
-  TRY(memory_.check(command, id));
   Proposal proposal = TRY(plan_on_fresh_observation(command));
   const bool is_new = id.value == state_.next_id;
   Tried tried{id};
@@ -267,19 +266,14 @@ Result<Transaction::Tried> Transaction::try_one(const Command& command) {
   }
   if (proposal.workloads == state_.workloads) return tried;
   TRY(carry_out(std::move(proposal)));
-  if (!is_new) return tried;
-  state_.next_id = id.value;  // the claim of its scope may have taken it
-  if (const auto* create = std::get_if<CreateWorkload>(&command)) note_created(create->spec, create->key);
-  if (const auto* put = std::get_if<PutWorkload>(&command)) note_created(put->spec, {});
+  if (is_new) note_created(state_.workloads.at(id));
+  if (create && create->key) commits_.keys().add(*create->key, id, now(clock_));
   return tried;
 }
 
 Outcome Transaction::dry_run(const Command& command) {
   const RequestTime time(hardware_);
-  TRY(check_revision(command));
-  skip_chosen_ids();
   const WorkloadId id = TRY(target_of(command));
-  TRY(memory_.check(command, id));
   Proposal proposal = TRY(plan_on_fresh_observation(command));
   const auto move = move_before(command, proposal, id);
   if (move) TRY(memory_.check_room());

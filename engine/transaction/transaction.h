@@ -80,10 +80,9 @@ class Transaction {
   Result<Workloads> plan(const Command& command);
   Result<Proposal> plan_on_fresh_observation(const Command& command);
   Result<std::optional<WorkloadId>> created_with(const IdempotencyKey& key) const;
-  Result<void> check_revision(const Command& command) const;
-  void note_created(const Spec& spec, const std::optional<IdempotencyKey>& key);
+  void note_created(const Workload& created);
   void skip_chosen_ids();
-  Result<WorkloadId> target_of(const Command& command) const;
+  Result<WorkloadId> target_of(const Command& command);
   Result<Tried> apply_one(const Command& command);
   Result<Tried> try_one(const Command& command);
   std::optional<cpuset::MemoryChange> move_before(const Command& command, const Proposal& proposal,
