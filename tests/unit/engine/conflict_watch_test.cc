@@ -4,48 +4,34 @@
 #include <doctest/doctest.h>
 
 #include "engine/model/cpu_sets.h"
-#include "tests/unit/engine/fixtures.h"
+#include "tests/unit/engine/cpu_pool_fixture.h"
 
 namespace nrd::conflict_watch_test {
 
-using nrd::testing::value_of;
+using namespace nrd::testing;
 
 using cpuset::Conflict;
 using cpuset::Target;
 
 namespace {
 
-Task a_process(pid_t id) { return {.id = id, .process = id, .start = 7, .boot_id = "boot-1"}; }
-
-EngineOptions with_pools() {
-  EngineOptions options;
-  options.node.cpu_pools = {{.name = "fast", .cpus = *CpuSet::parse("2-7,10-15")},
-                            {.name = "common", .cpus = CpuSet{8, 9}, .kind = CpuPool::Kind::Shared}};
-  return options;
-}
-
-struct Fixture : nrd::testing::TransactionFixture {
-  Fixture() : TransactionFixture({}, with_pools()) {
-    hardware.add_task(a_process(10), CpuSet::first(16));
+// Without threads.
+struct Fixture : CpuPoolFixture {
+  Fixture() : CpuPoolFixture(NodeShape{}) {
     hardware.facts.rdt.isolated = CpuSet{15};
     hardware.facts.cpuset.nohz_full = CpuSet{14};
     start();
   }
-  // For a process, on 2 CPUs.
-  Spec spec() const {
-    Spec spec;
-    spec.cpu = CpuRequest{.pool = "fast", .count = 2};
-    spec.tasks = {a_process(10)};
-    return spec;
-  }
 };
+
+Spec for_process() { return for_cpus({.pool = "fast", .count = 2}, {a_process(10)}); }
 
 }  // namespace
 
 TEST_CASE("conflicts are searched for at start and at each drift check, with what workloads have") {
   Fixture fixture;
   CHECK(fixture.state().cpu_conflicts.empty());
-  const auto workload = value_of(fixture.create(fixture.spec()));
+  const auto workload = value_of(fixture.create(for_process()));
   const Conflict conflict{.source = Conflict::Source::Irqbalance, .name = "irqbalance", .cpus = CpuSet{4}};
   fixture.hardware.foreign = {conflict};
   fixture.writer->repair();
@@ -64,7 +50,7 @@ TEST_CASE("conflicts are searched for at start and at each drift check, with wha
 
 TEST_CASE("a scope that was made after the search began is no conflict") {
   Fixture fixture;
-  Spec spec = fixture.spec();
+  Spec spec = for_process();
   spec.runs_caller = true;
   spec.owner = Owner{.pid = 10, .start = 7, .boot_id = "boot-1"};
   const Target scope{.kind = Target::Kind::Scope, .name = "nrd-1.scope", .task = a_process(10)};

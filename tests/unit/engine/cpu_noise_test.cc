@@ -3,20 +3,13 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/unit/engine/fixtures.h"
+#include "tests/unit/engine/cpu_pool_fixture.h"
 
 namespace nrd::cpu_noise_test {
 
 using namespace nrd::testing;
 
 namespace {
-
-// 2 sockets of 8 CPUs, two threads a core.
-NodeShape with_threads() {
-  NodeShape shape;
-  shape.threads_per_core = 2;
-  return shape;
-}
 
 EngineOptions with_limit(std::optional<uint32_t> latency_us) {
   EngineOptions options;

@@ -13,8 +13,6 @@ namespace nrd::testing {
 inline const cpuset::Target kUnit{.kind = cpuset::Target::Kind::Unit, .name = "feed.service", .task = {}};
 inline const cpuset::Target kCgroup{.kind = cpuset::Target::Kind::Cgroup, .name = "/pod", .task = {}};
 
-inline Task a_process(pid_t id) { return {.id = id, .process = id, .start = 7, .boot_id = "boot-1"}; }
-
 // 2 sockets of 8 CPUs, two threads a core.
 inline NodeShape with_threads() {
   NodeShape shape;

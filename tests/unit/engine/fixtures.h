@@ -17,6 +17,8 @@ namespace nrd::testing {
 // Ways as a picture, way 0 at the left: "..##.......".
 std::string picture(WayMask ways, unsigned width);
 
+inline Task a_process(pid_t id) { return {.id = id, .process = id, .start = 7, .boot_id = "boot-1"}; }
+
 struct TransactionFixture {
   explicit TransactionFixture(const NodeShape& shape = {}, EngineOptions configured = {});
   ~TransactionFixture();

@@ -8,11 +8,11 @@
 
 namespace nrd::tasks_test {
 
+using nrd::testing::a_process;
 using nrd::testing::error_of;
 using nrd::testing::value_of;
 namespace {
 
-Task a_process(pid_t id) { return {.id = id, .process = id, .start = 7, .boot_id = "boot-1"}; }
 Task a_thread(pid_t id, pid_t process) { return {.id = id, .process = process, .start = 7, .boot_id = "boot-1"}; }
 
 Spec for_tasks(std::vector<Task> tasks, uint32_t max = 2, uint32_t min = 2) {
