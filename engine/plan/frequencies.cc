@@ -179,6 +179,20 @@ Result<void> check_domain(const NodeState& state, const Workload& workload, CpuI
   return {};
 }
 
+// Of a CPU that has gone offline since: what it was granted for the same request. Null: nothing.
+const pstate::FrequencySetting* kept_offline(const NodeState& state, const Workload& workload, CpuId id) {
+  const Workload* before = find_in(state.workloads, workload.id);
+  const bool is_kept = before && before->spec.frequency == workload.spec.frequency;
+  return is_kept && !state.facts.rdt.online.contains(id) ? find_in(before->grant.frequencies, id) : nullptr;
+}
+
+// Why the frequency of a CPU cannot be set here, after a colon.
+std::string missing_text(const NodeState& state, CpuId id) {
+  if (!state.facts.rdt.online.contains(id)) return ": it is offline";
+  const auto& missing = state.facts.pstate.missing;
+  return missing.empty() ? "" : ": " + missing.front();
+}
+
 }  // namespace
 
 Result<std::map<CpuId, pstate::FrequencySetting>> plan_frequencies(const NodeState& state, const Workload& workload) {
@@ -191,9 +205,11 @@ Result<std::map<CpuId, pstate::FrequencySetting>> plan_frequencies(const NodeSta
     const pstate::Cpu* found = find_in(state.facts.pstate.cpus, id);
     if (!found) {
       if (keeps_threshold_only(request)) continue;
-      const auto& missing = state.facts.pstate.missing;
-      return unsupported("", "the frequency of " + text_of(id) + " cannot be set here" +
-                                 (missing.empty() ? std::string() : ": " + missing.front()));
+      const pstate::FrequencySetting* kept = kept_offline(state, workload, id);
+      if (!kept)
+        return unsupported("", "the frequency of " + text_of(id) + " cannot be set here" + missing_text(state, id));
+      granted[id] = *kept;
+      continue;
     }
     const pstate::Cpu& cpu = *found;
     const pstate::FrequencySetting* known = original_setting(state, id);

@@ -303,16 +303,22 @@ TEST_CASE("a reload keeps grants: a change that would revoke one is refused with
   CHECK(fixture.writer->reconfigure(larger, ReloadMode::Apply));
 }
 
-TEST_CASE("ways of a workload change while one of its CPUs is offline") {
+TEST_CASE("ways of a workload change while one of its CPUs is offline, and its frequencies stay") {
   Fixture fixture;
   Spec spec = for_cpus({.pool = "fast", .count = 2}, {a_process(10)});
   spec.cache = CacheRequest{.max = 2, .min = 2};
+  spec.frequency = FrequencyRequest{.min = 12, .max = 20};
   const auto workload = value_of(fixture.create(spec));
   fixture.hardware.facts.rdt.online.remove(CpuId{4});
+  fixture.hardware.facts.pstate.cpus.edit().erase(CpuId{4});
   fixture.writer->repair();
   const auto patched = value_of(fixture.patch(workload.id, {.cache = nrd::testing::max_and_min(3, 3)}));
   CHECK(patched.grant.cpu == workload.grant.cpu);
   CHECK(patched.grant.ways.at(CacheId{3, 0}).count() == 3);
+  CHECK(patched.grant.frequencies == workload.grant.frequencies);
+  const SpecPatch faster{.frequency = std::optional(FrequencyRequest{.min = 12, .max = 25})};
+  CHECK(error_of(fixture.patch(workload.id, faster)).message ==
+        "the frequency of CPU 4 cannot be set here: it is offline");
 }
 
 }  // namespace nrd::cpu_pools_test
