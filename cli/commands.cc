@@ -204,7 +204,7 @@ Outcome<> list_workloads(const Client& client, Output output, const WorkloadFilt
     const std::string body = TRY(body_of(client.get("/v1/workloads" + query)));
     if (body != shown) TRY(print_list(body, output));
     if (!filter.watch) return {};
-    flush();
+    if (!flush()) return stop(kRefused);
     shown = body;
     TRY(value_of(client.get("/v1/workloads?since=" + revision + "&wait=20")));
   }

@@ -264,5 +264,7 @@ int main(int argc, char** argv) {
   const int exit = report(
       read_own_password(arguments).and_then([&] { return arguments.execute(Client(arguments.to), output); }), output);
   ::curl_global_cleanup();
-  return exit;
+  if (flush()) return exit;
+  print_error("cannot write standard output: the result is incomplete");
+  return exit == kDone ? kRefused : exit;
 }

@@ -90,7 +90,7 @@ void print_drawn(std::string_view text) {
   write(replaced(text, harmless, question_mark), stdout);
 }
 
-void flush() { std::fflush(stdout); }
+bool flush() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
 void print_error(std::string_view text) {
   write("nrdctl: " + printable(text) + (text.ends_with('\n') ? "" : "\n"), stderr);

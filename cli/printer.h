@@ -34,8 +34,8 @@ __attribute__((format(printf, 1, 2))) void print_format(const char* format, ...)
 void print_json(std::string_view text);
 // For our own drawings: keeps the colours and cursor movements listed in printer.cc.
 void print_drawn(std::string_view text);
-// What was printed reaches a pipe now.
-void flush();
+// What was printed reaches a pipe now. False: not all of it could be written.
+bool flush();
 // "nrdctl: ...", on standard error.
 void print_error(std::string_view text);
 

@@ -91,7 +91,7 @@ Outcome<> become_daemon(const char* option) {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   const std::string daemon = self.parent_path().parent_path() / "sbin/nrd";
-  std::fflush(stdout);
+  flush();
   ::execl(daemon.c_str(), "nrd", option, nullptr);
   return stop(kRefused, "cannot run " + daemon + ": " + errno_text());
 }

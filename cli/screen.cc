@@ -28,7 +28,7 @@ constexpr const char* kRestOfScreen = "\x1b[J";
 
 void write_now(const std::string& text) {
   print_drawn(text);
-  std::fflush(stdout);
+  flush();
 }
 
 bool asks_to_leave() {

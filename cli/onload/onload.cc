@@ -68,7 +68,7 @@ Outcome<> follow(const Client& client, Output output, const std::string& id) {
       const auto& steps = part(operation, "steps").items();
       for (const size_t ended = ended_steps(operation); shown < ended; ++shown) print(draw_step(steps[shown]));
       if (output.terminal) print(draw_running(operation));
-      std::fflush(stdout);
+      flush();
     }
     if (outcome == "running") {
       waiting = "?since=" + text_of(operation, "revision") + "&wait=" + std::to_string(kPollTime.count());

@@ -1,0 +1,40 @@
+"""nrdctl at servers that do not answer as nrd does, and where its output or a file cannot be written."""
+
+import json
+import subprocess
+
+import pytest
+
+from nrdctl import run_nrdctl
+from servers import Handler, UnixServer, serving
+
+
+class Scripted(Handler):
+    """Answers by path; 404 for any other."""
+
+    methods = ("GET", "DELETE")
+
+    def answer(self):
+        self.server.asked.append(self.path)
+        content = self.server.answers.get(self.path.split("?")[0])
+        self.reply(404, "") if content is None else self.reply(200, content if isinstance(content, bytes) else json.dumps(content))
+
+
+class Silent(Handler):
+    def answer(self):
+        """Closes the connection."""
+
+
+@pytest.fixture
+def socket(tmp_path):
+    return str(tmp_path / "nrd.sock")
+
+
+def scripted(socket, **answers):
+    return serving(UnixServer(socket, Scripted), asked=[], answers={path.replace("_", "/"): content for path, content in answers.items()})
+
+
+def test_output_that_cannot_be_written_is_an_error(socket):
+    with scripted(socket, _v1_workloads=[]), open("/dev/full", "w") as full:
+        done = run_nrdctl("--socket", socket, "export", capture_output=False, stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 1 and "cannot write standard output" in done.stderr
