@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -180,7 +181,8 @@ Outcome<> export_workloads(const Client& client, Output output) {
 
 Outcome<> back_up(const Client& client, const std::string& file) {
   const std::vector<json::Value> workloads = TRY(exported(client));
-  const std::filesystem::path path = std::filesystem::absolute(file);
+  std::error_code ignored;  // an empty name, which is no document
+  const std::filesystem::path path = std::filesystem::absolute(file, ignored);
   if (!tree::is_document(path.filename())) return stop(kUsage, file + ": expected a file name ending in .yaml");
   TRY(or_stop(write_new_files(path.parent_path(), {{.name = path.filename(), .content = document_with(workloads)}})));
   print_format("%zu workloads saved in %s; nrdctl restore %s creates them again\n", workloads.size(), file.c_str(),

@@ -38,3 +38,10 @@ def test_output_that_cannot_be_written_is_an_error(socket):
     with scripted(socket, _v1_workloads=[]), open("/dev/full", "w") as full:
         done = run_nrdctl("--socket", socket, "export", capture_output=False, stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 1 and "cannot write standard output" in done.stderr
+
+
+@pytest.mark.parametrize("file", ["", "/"])
+def test_a_backup_needs_the_name_of_a_file(socket, file):
+    with scripted(socket, _v1_workloads=[]):
+        done = run_nrdctl("--socket", socket, "backup", file)
+    assert done.returncode == 2 and "expected a file name ending in .yaml" in done.stderr
