@@ -34,6 +34,7 @@ void set_limits(CURL* curl) {
   ::curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, kConnectTimeoutMs);
   ::curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, kTotalTimeoutMs);
   ::curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+  ::curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);  // a workload called ".." is not another path
 }
 
 void set_tls(CURL* curl, const Endpoint& to) {

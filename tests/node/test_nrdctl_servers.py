@@ -45,3 +45,10 @@ def test_a_backup_needs_the_name_of_a_file(socket, file):
     with scripted(socket, _v1_workloads=[]):
         done = run_nrdctl("--socket", socket, "backup", file)
     assert done.returncode == 2 and "expected a file name ending in .yaml" in done.stderr
+
+
+@pytest.mark.parametrize("called", [".", ".."])
+def test_dots_are_no_other_path(socket, called):
+    with scripted(socket, _v1_workloads=[], _v1_workloads_=[]) as server:
+        done = run_nrdctl("--socket", socket, "workload", "show", called)
+    assert done.returncode == 4 and server.asked[0] == f"/v1/workloads/{called}", (done, server.asked)
