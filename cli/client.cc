@@ -115,6 +115,8 @@ std::string tls_trouble(CURLcode code, const Endpoint& to, const std::string& re
 }
 
 Failure trouble(CURL* curl, CURLcode code, const Endpoint& to, const ErrorText& text) {
+  if (code == CURLE_WRITE_ERROR)
+    return fail(ErrorCode::Busy, "the response has more than 64 MiB; check that the endpoint is nrd");
   const std::string reason = text[0] == '\0' ? ::curl_easy_strerror(code) : text.data();
   if (to.url.empty()) return fail(ErrorCode::Busy, socket_trouble(curl, code, to, reason));
   if (is_https(to.url)) return fail(ErrorCode::Busy, tls_trouble(code, to, reason));

@@ -52,3 +52,9 @@ def test_dots_are_no_other_path(socket, called):
     with scripted(socket, _v1_workloads=[], _v1_workloads_=[]) as server:
         done = run_nrdctl("--socket", socket, "workload", "show", called)
     assert done.returncode == 4 and server.asked[0] == f"/v1/workloads/{called}", (done, server.asked)
+
+
+def test_a_response_that_is_too_long_is_called_so(socket):
+    with scripted(socket, _v1_workloads=b"x" * (65 << 20)):
+        done = run_nrdctl("--socket", socket, "workload", "list")
+    assert done.returncode == 3 and "more than 64 MiB" in done.stderr
