@@ -179,6 +179,28 @@ Outcome<> update_workload(const Client& client, Output output, const std::string
 
 namespace {
 
+using Steady = std::chrono::steady_clock;
+
+// A status that changes before a poll begins has no new revision; short polls bound the delay.
+constexpr std::chrono::seconds kLongestPoll(5);
+
+// Until the workloads are no longer those of `revision`, or `end`.
+Outcome<> wait_for_change(const Client& client, const std::string& revision, Steady::time_point end) {
+  using std::chrono::seconds;
+  constexpr std::chrono::milliseconds kPause(100);
+  const auto begin = Steady::now();
+  const auto left = end - begin;
+  if (left < seconds(1)) {
+    std::this_thread::sleep_for(std::min<Steady::duration>(std::max(left, Steady::duration::zero()), kPause));
+    return {};
+  }
+  const seconds wait = std::min(kLongestPoll, std::chrono::floor<seconds>(left));
+  TRY(body_of(client.get("/v1/workloads?since=" + revision + "&wait=" + std::to_string(wait.count()))));
+  // nrd answers early if there are too many polls, or many changes.
+  std::this_thread::sleep_until(std::min(begin + kPause, end));
+  return {};
+}
+
 Outcome<> print_list(const std::string& body, const Output& output) {
   if (output.json) {
     print_json(body);
@@ -206,7 +228,7 @@ Outcome<> list_workloads(const Client& client, Output output, const WorkloadFilt
     if (!filter.watch) return {};
     if (!flush()) return stop(kRefused);
     shown = body;
-    TRY(value_of(client.get("/v1/workloads?since=" + revision + "&wait=20")));
+    TRY(wait_for_change(client, revision, Steady::now() + kLongestPoll));
   }
 }
 
@@ -248,8 +270,6 @@ Outcome<> delete_workloads(const Client& client, Output output, const std::vecto
 
 namespace {
 
-using Steady = std::chrono::steady_clock;
-
 Outcome<bool> is_reached(const Client& client, const std::string& called, Awaited awaited) {
   const Outcome<std::string> id = find_workload(client, called);
   if (!id && id.error().exit != kNoSuch) return tl::unexpected(id.error());
@@ -258,25 +278,6 @@ Outcome<bool> is_reached(const Client& client, const std::string& called, Awaite
   const Result<Answer> answer = client.get("/v1/workloads/" + encoded(*id));
   if (answer && answer->status == kNotFound) return false;  // deleted since
   return text_of(TRY(value_of(answer)), "status") == "Successful";
-}
-
-// Until the workloads are no longer those of `revision`, or `end`.
-Outcome<> wait_for_change(const Client& client, const std::string& revision, Steady::time_point end) {
-  using std::chrono::seconds;
-  // A status that changes before the poll begins has no new revision; a short poll bounds the delay.
-  constexpr seconds kLongestPoll(5);
-  constexpr std::chrono::milliseconds kPause(100);
-  const auto begin = Steady::now();
-  const auto left = end - begin;
-  if (left < seconds(1)) {
-    std::this_thread::sleep_for(std::min<Steady::duration>(std::max(left, Steady::duration::zero()), kPause));
-    return {};
-  }
-  const seconds wait = std::min(kLongestPoll, std::chrono::floor<seconds>(left));
-  TRY(body_of(client.get("/v1/workloads?since=" + revision + "&wait=" + std::to_string(wait.count()))));
-  // nrd answers early if there are too many polls, or many changes.
-  std::this_thread::sleep_until(std::min(begin + kPause, end));
-  return {};
 }
 
 }  // namespace

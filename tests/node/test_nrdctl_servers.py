@@ -2,10 +2,12 @@
 
 import json
 import subprocess
+import time
 
 import pytest
 
-from nrdctl import run_nrdctl
+from harness import NRDCTL
+from nrdctl import CLEAN, run_nrdctl
 from servers import Handler, UnixServer, serving
 
 
@@ -58,3 +60,12 @@ def test_a_response_that_is_too_long_is_called_so(socket):
     with scripted(socket, _v1_workloads=b"x" * (65 << 20)):
         done = run_nrdctl("--socket", socket, "workload", "list")
     assert done.returncode == 3 and "more than 64 MiB" in done.stderr
+
+
+def test_a_watch_does_not_hurry_a_server_that_answers_at_once(socket):
+    with scripted(socket, _v1_workloads=[], _v1_health={"revision": 1}) as server:
+        with subprocess.Popen([NRDCTL, "--socket", socket, "workload", "list", "--watch"], env=CLEAN, stdout=subprocess.DEVNULL) as watching:
+            time.sleep(2)
+            watching.kill()
+        polls = [path for path in server.asked if "since=" in path]
+    assert 0 < len(polls) <= 21
