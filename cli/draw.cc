@@ -163,7 +163,7 @@ std::string draw_cache(const json::Value& cache, const char* name, const Row& ow
 
 // Of "l3_cat" or "l2_cat"; 0: these caches are not allocated.
 size_t ways_of(const json::Value& capabilities, const char* level) {
-  return part(part(capabilities, level), "ways").as_unsigned().value_or(0);
+  return std::min<uint64_t>(part(part(capabilities, level), "ways").as_unsigned().value_or(0), WayMask::kMaxWays);
 }
 
 }  // namespace

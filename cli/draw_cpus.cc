@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "base/cpu_set.h"
+#include "base/find_in.h"
+#include "base/number.h"
 #include "cli/answer.h"
 
 namespace nrd::cli {
@@ -43,7 +45,10 @@ std::map<std::string, char> cpu_letters(const json::Value& cpus) {
 
 char glyph_of(const json::Value& cpu, const std::map<std::string, char>& letters) {
   const std::string use = text_of(cpu, "use");
-  if (use == "exclusive") return letters.at(text_or_nothing(cpu, "workload"));
+  if (use == "exclusive") {
+    const char* letter = find_in(letters, text_or_nothing(cpu, "workload"));
+    return letter ? *letter : '?';
+  }
   if (use == "idle_sibling") return '-';
   if (use == "shared") return 'S';
   if (use == "free") return '.';
@@ -179,7 +184,9 @@ std::string draw_cpus(const CpuDrawing& of, Colour colour) {
   std::map<CpuId, char> glyphs;
   CpuSet all;
   for (const json::Value& cpu : part(of.cpus, "cpus").items()) {
-    const CpuId id{static_cast<uint32_t>(part(cpu, "cpu").as_unsigned().value_or(0))};
+    const auto number = parse_number<uint32_t>(text_or_nothing(cpu, "cpu"));
+    if (!number || *number >= CpuSet::kMaxCpus) continue;
+    const CpuId id{*number};
     glyphs[id] = glyph_of(cpu, letters);
     all.add(id);
   }

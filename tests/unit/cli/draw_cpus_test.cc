@@ -39,6 +39,14 @@ TEST_CASE("each CPU is drawn in its core, by pool and workload") {
         "  pool common: shared, CPUs 4\n");
 }
 
+TEST_CASE("CPUs that a server makes up are no end of nrdctl") {
+  const json::Value cpus =
+      parsed(R"({"zones": [], "cpus": [{"cpu": 0, "use": "exclusive"}, {"cpu": 8192, "use": "free"},
+      {"cpu": 4294967296, "use": "free"}, {"use": "free"}]})");
+  const json::Value none = parsed("[]");
+  CHECK(cli::draw_cpus({cpus, none, none}, cli::Colour::No).starts_with("CPUs\n       0  ?\n"));
+}
+
 TEST_CASE("a conflict is a line with its remedy below the pools") {
   const json::Value cpus = parsed(R"({"zones": [], "cpus": [{"cpu": 0, "use": "other"}], "conflicts": [
       {"source": "irqbalance", "name": "irqbalance", "cpus": "4", "text": "irqbalance moves interrupts", "remedy": "ban them"}]})");

@@ -42,6 +42,12 @@ TEST_CASE("the drawing shows the owner of every way and the pools below") {
         "  pools: o OS floor, g guarantee, b best effort, s shared, i infra\n");
 }
 
+TEST_CASE("a cache has no more ways than a mask has bits") {
+  const std::string text =
+      drawn(R"({"capabilities": {"l3_cat": {"ways": 1000000000000}}, "caches": [{"id": 0}]})", "[]");
+  CHECK(text.find(" 30 31\n owner ") != std::string::npos);
+}
+
 TEST_CASE("only L2 caches with owned ways are drawn beside L3") {
   const std::string text = drawn(R"({
     "capabilities": {"l3_cat": {"ways": 3}, "l2_cat": {"ways": 4}, "missing": []},
