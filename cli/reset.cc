@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -28,10 +27,11 @@ Outcome<> confirm(const Reset& wanted, const std::string& question) {
     return stop(kRefused, "confirmation required: " + question + " Use --yes to skip it.");
   }
   print_format("%s [y/N] ", question.c_str());
-  std::fflush(stdout);
-  std::array<char, 8> line{};
-  const bool is_read = std::fgets(line.data(), line.size(), stdin) != nullptr;
-  return is_read && (line[0] == 'y' || line[0] == 'Y') ? Outcome<>() : stop(kRefused);
+  flush();
+  const int first = std::getchar();
+  // The rest of the line answers no other question.
+  for (int c = first; c != '\n' && c != EOF;) c = std::getchar();
+  return first == 'y' || first == 'Y' ? Outcome<>() : stop(kRefused);
 }
 
 // Group names with their content: "CPUs 4-7, 12 tasks".

@@ -1,6 +1,8 @@
 """nrdctl at servers that do not answer as nrd does, and where its output or a file cannot be written."""
 
 import json
+import os
+import pty
 import subprocess
 import time
 
@@ -69,3 +71,16 @@ def test_a_watch_does_not_hurry_a_server_that_answers_at_once(socket):
             watching.kill()
         polls = [path for path in server.asked if "since=" in path]
     assert 0 < len(polls) <= 21
+
+
+def test_a_line_answers_one_question(socket):
+    node = {"caches": [{"foreign": [{"group": "no-such-group", "cpus": "", "tasks": 0}]}]}
+    answers = {"_v1_workloads": [{"id": "1"}], "_v1_workloads_1": {"id": "1"}, "_v1_node": node}
+    ours, theirs = pty.openpty()
+    with scripted(socket, **answers):
+        os.write(ours, b"yesyesyy\nn\n")
+        done = run_nrdctl("--socket", socket, "reset", "--foreign", "no-such-*", stdin=theirs)
+    os.close(ours)
+    os.close(theirs)
+    assert "workload 1 deleted" in done.stdout and "remove resctrl group" in done.stdout
+    assert done.returncode == 1 and "cannot remove" not in done.stderr
