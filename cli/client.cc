@@ -70,15 +70,18 @@ void set_endpoint(CURL* curl, const Endpoint& to, const std::string& path) {
   ::curl_easy_setopt(curl, CURLOPT_PROXY, "");  // the environment's proxy does not apply to a local socket
 }
 
-std::string socket_trouble(CURL* curl, CURLcode code, const Endpoint& to, const std::string& text) {
+Failure socket_trouble(CURL* curl, CURLcode code, const Endpoint& to, const std::string& text) {
   const std::string where = "cannot reach nrd on the socket " + to.socket + ": ";
   long number = 0;
   ::curl_easy_getinfo(curl, CURLINFO_OS_ERRNO, &number);
   // For a failed connect to a Unix socket, libcurl's own text is misleading (localhost port 80); use errno instead.
-  if (code != CURLE_COULDNT_CONNECT || number == 0) return where + text;
+  if (code != CURLE_COULDNT_CONNECT || number == 0) return fail(ErrorCode::Busy, where + text);
   const std::string reason = errno_text(static_cast<int>(number));
-  if (number == EACCES || number == EPERM) return where + reason + "; run as root or join the group nrd";
-  return where + reason + "; check that nrd is running (systemctl status nrd)";
+  if (number == EACCES || number == EPERM)
+    return fail(ErrorCode::Busy, where + reason + "; run as root or join the group nrd");
+  const bool is_served = number != ENOENT && number != ECONNREFUSED;
+  return fail(is_served ? ErrorCode::Busy : ErrorCode::NotFound,
+              where + reason + "; check that nrd is running (systemctl status nrd)");
 }
 
 // Which TLS check failed, and on which side.
@@ -118,7 +121,7 @@ Failure trouble(CURL* curl, CURLcode code, const Endpoint& to, const ErrorText& 
   if (code == CURLE_WRITE_ERROR)
     return fail(ErrorCode::Busy, "the response has more than 64 MiB; check that the endpoint is nrd");
   const std::string reason = text[0] == '\0' ? ::curl_easy_strerror(code) : text.data();
-  if (to.url.empty()) return fail(ErrorCode::Busy, socket_trouble(curl, code, to, reason));
+  if (to.url.empty()) return socket_trouble(curl, code, to, reason);
   if (is_https(to.url)) return fail(ErrorCode::Busy, tls_trouble(code, to, reason));
   return fail(ErrorCode::Busy, "cannot reach " + to.url + ": " + reason +
                                    "; check that nrd is running with --debug (systemctl status nrd)");

@@ -51,7 +51,7 @@ class Client {
   Result<void> check_trusted() const;
 
   // A response of any status. ErrorCode::Busy, with advice, if the daemon cannot be reached or either side does not
-  // trust the other.
+  // trust the other; NotFound if nothing serves the Unix socket.
   Result<Answer> get(const std::string& path) const { return call("GET", path, ""); }
   Result<Answer> post(const std::string& path, const std::string& body) const { return call("POST", path, body); }
   Result<Answer> put(const std::string& path, const std::string& body) const { return call("PUT", path, body); }

@@ -73,6 +73,12 @@ def test_a_watch_does_not_hurry_a_server_that_answers_at_once(socket):
     assert 0 < len(polls) <= 21
 
 
+def test_a_daemon_that_does_not_answer_is_not_taken_for_a_stopped_one(socket):
+    with serving(UnixServer(socket, Silent)):
+        done = run_nrdctl("--socket", socket, "reset", "--yes", "--foreign", "no-such-group")
+    assert done.returncode == 3 and "cannot reach nrd" in done.stderr
+
+
 def test_a_line_answers_one_question(socket):
     node = {"caches": [{"foreign": [{"group": "no-such-group", "cpus": "", "tasks": 0}]}]}
     answers = {"_v1_workloads": [{"id": "1"}], "_v1_workloads_1": {"id": "1"}, "_v1_node": node}
