@@ -23,6 +23,10 @@ void declare_default(CLI::App& parent, Arguments& a, Arguments::Execute execute)
   });
 }
 
+CLI::Validator given() {
+  return CLI::Validator([](const std::string& text) { return text.empty() ? "must not be empty" : ""; }, "");
+}
+
 void declare_output(CLI::App& app, Arguments& a) {
   app.add_flag("--json", a.json, "the same as -o json");
   app.add_option("-o,--output-format", a.format,

@@ -56,6 +56,8 @@ struct Arguments {
 CLI::App* declare(CLI::App& parent, Arguments& a, const char* name, const char* help, Arguments::Execute execute);
 // What `parent` does without one of its subcommands.
 void declare_default(CLI::App& parent, Arguments& a, Arguments::Execute execute);
+// Refuses an empty text: in a script it is a variable that is not set, and must not count as no option.
+CLI::Validator given();
 // The options of all commands about output.
 void declare_output(CLI::App& app, Arguments& a);
 Output output_of(const Arguments& a);

@@ -130,6 +130,8 @@ Outcome<> check_request(const NewWorkload& wanted) {
   if (wanted.cpus.empty() && !has_tasks && !asks_for_pooled_cpus(wanted)) {
     return stop(kUsage, "no CPUs or tasks given; use --cpus, --count or --task-ids (nrdctl workload create --help)");
   }
+  if (wanted.within_seconds && wanted.owner != kCgroupOwner)
+    return stop(kUsage, "--within-seconds requires --owner cgroup");
   if (asks_something(wanted)) return {};
   return stop(
       kUsage,

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "cli/arguments.h"
+
 namespace nrd::cli {
 namespace {
 
@@ -27,7 +29,7 @@ void declare_endpoint(CLI::App& app, Endpoint& to, PasswordSource& password) {
   CLI::Option* socket = app.add_option("--socket", to.socket, "Unix socket of nrd (env NRD_SOCKET)");
   CLI::Option* url =
       app.add_option("--url", to.url, "URL of nrd instead of the socket, https://HOST:8443 (env NRD_URL)");
-  socket->capture_default_str();
+  socket->capture_default_str()->check(given());
   url->excludes(socket);
   app.add_option("--cert", to.certificate, "client certificate, PEM (https only; env NRD_CERT)");
   app.add_option("--key", to.key, "private key of --cert, PEM (https only; env NRD_KEY)");
@@ -46,8 +48,9 @@ void declare_endpoint(CLI::App& app, Endpoint& to, PasswordSource& password) {
 void check_endpoint(const CLI::App& app, Endpoint& to) {
   if (app.count("--socket") > 0) to.url.clear();
   while (to.url.ends_with('/')) to.url.pop_back();
-  if (!to.url.empty() && !to.url.starts_with("http://") && !to.url.starts_with("https://")) {
-    throw CLI::ValidationError("--url", to.url + " must begin with http:// or https://");
+  const bool is_local = app.count("--url") == 0 && to.url.empty();
+  if (!is_local && !to.url.starts_with("http://") && !to.url.starts_with("https://")) {
+    throw CLI::ValidationError("--url", "\"" + to.url + "\" must begin with http:// or https://");
   }
   const bool is_about_tls = app.count("--cert") + app.count("--key") + app.count("--cacert") > 0;
   if (is_about_tls && !to.url.starts_with("https://")) {

@@ -33,7 +33,7 @@ void declare_documents(CLI::App& app, Arguments& a) {
                            [&a](const Client& client, Output) { return show_differences(client, a.apply); });
   for (CLI::App* command : {applied, diff}) {
     command->add_option("-f,--file", a.apply.path, "file or folder of documents; - is standard input")->required();
-    command->add_option("--set", a.apply.set, "label the workloads as members of this set");
+    command->add_option("--set", a.apply.set, "label the workloads as members of this set")->check(given());
     command->add_flag("--prune", a.apply.prune, "delete workloads of the set that no document names");
   }
   applied->add_flag("--dry-run", a.apply.is_dry, "show what would happen without applying it");

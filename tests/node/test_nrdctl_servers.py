@@ -58,6 +58,26 @@ def test_dots_are_no_other_path(socket, called):
     assert done.returncode == 4 and server.asked[0] == f"/v1/workloads/{called}", (done, server.asked)
 
 
+@pytest.mark.parametrize("words", [
+    ("list", "--name", ""), ("list", "--label", ""), ("update", "1", "--cpus", ""), ("update", "1", "--ways", "0"),
+    *[("create", "--cpus", "4", "--ways", "1", option, "") for option in ("--name", "--uuid", "--policy", "--id", "--unit", "--cgroup")]])
+def test_an_option_that_a_script_left_empty_is_not_ignored(socket, words):
+    with scripted(socket, _v1_workloads=[], _v1_workloads_1={"id": "1"}) as server:
+        done = run_nrdctl("--socket", socket, "workload", *words)
+    assert done.returncode == 2 and words[-2] in done.stderr and server.asked == []
+
+
+@pytest.mark.parametrize("option,url", [("--url", ""), ("--url", "/"), ("--socket", "")])
+def test_a_node_that_a_script_left_empty_is_not_this_one(option, url):
+    done = run_nrdctl(option, url, "reset", "--yes")
+    assert done.returncode == 2 and option in done.stderr
+
+
+def test_a_time_for_processes_to_come_needs_the_owner_that_they_are(socket):
+    done = run_nrdctl("--socket", socket, "workload", "create", "--cpus", "4", "--ways", "1", "--within-seconds", "5")
+    assert done.returncode == 2 and "--within-seconds requires --owner cgroup" in done.stderr
+
+
 def test_a_response_that_is_too_long_is_called_so(socket):
     with scripted(socket, _v1_workloads=b"x" * (65 << 20)):
         done = run_nrdctl("--socket", socket, "workload", "list")
