@@ -71,7 +71,9 @@ Outcome<> run_processes(const Client& client, RunProcesses wanted) {
   const std::optional<std::string> text = TRY(or_stop(read_user_file(wanted.file, kLongestList), kUsage));
   if (!text) return stop(kUsage, wanted.file + ": no such file");
   if (wanted.container.empty()) wanted.container = value_in(environment, "CONTAINER_NAME");
-  const std::vector<ListedProcess> processes = TRY(or_stop(parse_processes(*text, wanted.container), kUsage));
+  const Result<std::vector<ListedProcess>> parsed = parse_processes(*text, wanted.container);
+  if (!parsed) return stop(kUsage, wanted.file + ": " + parsed.error().message);
+  const std::vector<ListedProcess>& processes = *parsed;
   GrantedCpus granted;
   const bool asks_nrd = !has_cpus(environment);
   if (asks_nrd) {
