@@ -84,10 +84,11 @@ class OnloadLaunch {
 
   Outcome<> set_profiles(const ProfileSource& source) {
     if (wanted_.profiles.empty()) return {};
-    const ProfileResult result = TRY(or_stop(evaluate_profiles(source, {.names = wanted_.profiles,
-                                                                        .caller = launch_.environment,
-                                                                        .force = wanted_.force ? Force::Yes : Force::No,
-                                                                        .application = launch_.wanted.command})));
+    const auto result = TRY(or_stop(evaluate_profiles(source, {.names = wanted_.profiles,
+                                                               .folders = {},
+                                                               .caller = launch_.environment,
+                                                               .force = wanted_.force ? Force::Yes : Force::No,
+                                                               .application = launch_.wanted.command})));
     for (const std::string& warning : result.warnings) print_error(warning);
     for (const auto& [name, value] : result.environment) launch_.environment[name] = value;
     return {};

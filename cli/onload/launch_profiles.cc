@@ -13,7 +13,6 @@
 #include "cli/answer.h"
 #include "cli/user_file.h"
 #include "hw/onload/profile_files.h"
-#include "hw/onload/profiles/evaluate.h"
 #include "hw/onload/profiles/profile_text.h"
 
 namespace nrd::cli {
@@ -121,12 +120,8 @@ class Copies {
   std::string folder_;
 };
 
-Result<ProfileResult> run_in_shell(const ProfileSource& source, const ProfileRequest& request) {
-  ShellRun run{.names = request.names,
-               .folders = folders_of(source, request.caller),
-               .caller = request.caller,
-               .force = request.force,
-               .application = request.application};
+Result<profiles::Evaluated> run_in_shell(const ProfileSource& source, ShellRun run) {
+  run.folders = folders_of(source, run.caller);
   std::optional<Copies> copies;
   if (source.client != nullptr) {
     Copies made = TRY(Copies::make(*source.client));
@@ -134,26 +129,25 @@ Result<ProfileResult> run_in_shell(const ProfileSource& source, const ProfileReq
     copies.emplace(std::move(made));
   }
   ShellResult ran = TRY(run_profiles(run));
-  ProfileResult result{.environment = std::move(ran.changed), .warnings = {}};
+  profiles::Evaluated result{.environment = std::move(ran.changed), .warnings = {}};
   if (!ran.output.empty()) result.warnings.push_back("profile output: " + ran.output);
   return result;
 }
 
 }  // namespace
 
-Result<ProfileResult> evaluate_profiles(const ProfileSource& source, const ProfileRequest& request) {
+Result<profiles::Evaluated> evaluate_profiles(const ProfileSource& source, ShellRun run) {
   // Profile names become shell arguments and path components.
-  for (const std::string& name : request.names) {
+  for (const std::string& name : run.names) {
     if (name.find('\n') != std::string::npos) return fail(ErrorCode::BadRequest, "invalid profile name");
   }
-  auto evaluated = TRY(profiles::evaluate(
-      library_of(source, request.caller),
-      {.profiles = request.names,
-       .caller = request.caller,
-       .winner = request.force == Force::Yes ? profiles::Winner::Profiles : profiles::Winner::Caller}));
-  if (std::holds_alternative<profiles::Dynamic>(evaluated)) return run_in_shell(source, request);
-  auto& known = std::get<profiles::Evaluated>(evaluated);
-  return ProfileResult{.environment = std::move(known.environment), .warnings = std::move(known.warnings)};
+  auto evaluated = TRY(
+      profiles::evaluate(library_of(source, run.caller),
+                         {.profiles = run.names,
+                          .caller = run.caller,
+                          .winner = run.force == Force::Yes ? profiles::Winner::Profiles : profiles::Winner::Caller}));
+  if (std::holds_alternative<profiles::Dynamic>(evaluated)) return run_in_shell(source, std::move(run));
+  return std::get<profiles::Evaluated>(std::move(evaluated));
 }
 
 }  // namespace nrd::cli

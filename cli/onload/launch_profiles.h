@@ -15,6 +15,7 @@
 #include "cli/client.h"
 #include "cli/environment.h"
 #include "cli/onload/profile_shell.h"
+#include "hw/onload/profiles/evaluate.h"
 
 namespace nrd::cli {
 
@@ -24,18 +25,7 @@ struct ProfileSource {
   std::vector<std::string> folders;  // local directories, read with the caller's permissions
 };
 
-struct ProfileRequest {
-  std::vector<std::string> names;
-  Environment caller;
-  Force force = Force::No;
-  std::vector<std::string> application;
-};
-
-struct ProfileResult {
-  Environment environment;            // to add to or replace in the caller's environment
-  std::vector<std::string> warnings;  // includes output of profiles
-};
-
-Result<ProfileResult> evaluate_profiles(const ProfileSource& source, const ProfileRequest& request);
+// `run` without folders, which those of `source` become. Warnings include the output of profiles.
+Result<profiles::Evaluated> evaluate_profiles(const ProfileSource& source, ShellRun run);
 
 }  // namespace nrd::cli
