@@ -101,6 +101,11 @@ Reserves reserves_of(const Config& config) {
 }
 
 Result<void> check(const Config& config) {
+  if (!http::is_address(config.server.address)) {
+    return fail_at(
+        ErrorCode::BadRequest, "server.address",
+        "server.address is " + config.server.address + ", expected a numeric IP address such as 127.0.0.1 or ::1");
+  }
   if (config.server.debug && !http::is_loopback(config.server.address)) {
     return fail_at(ErrorCode::BadRequest, "server.address",
                    "server.address is " + config.server.address +

@@ -30,6 +30,9 @@ struct PassedSocket {
   std::string name;
 };
 
+// True for a numeric address, of IPv4 or IPv6.
+bool is_address(const std::string& text);
+
 // True for a numeric loopback address: 127.0.0.0/8 or ::1.
 bool is_loopback(const std::string& address);
 

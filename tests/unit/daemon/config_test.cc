@@ -296,6 +296,14 @@ TEST_CASE("without debug any address is allowed") {
   CHECK(daemon::check(config));
 }
 
+TEST_CASE("an address is numeric, whether or not it is served") {
+  for (const char* address : {"localhost", "127.0.0.1:8443", "", "::1%lo"}) {
+    CAPTURE(address);
+    const std::string problem = daemon::problem_of("[server]\naddress = \"" + std::string(address) + "\"\n");
+    CHECK(problem.starts_with("nrd.toml:2: server.address is " + std::string(address) + ", expected a numeric IP"));
+  }
+}
+
 TEST_CASE("profile folders are absolute paths, in order") {
   const auto config = parse_config("[onload]\nprofiles = [\"/a\", \"/b\"]\nmax_allocations = 7\n", "nrd.toml");
   REQUIRE(config);
