@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/number.h"
+#include "base/split.h"
 
 namespace nrd::daemon {
 using json::Value;
@@ -53,6 +54,9 @@ ValueType<std::vector<std::string>> texts(const char* expected, size_t most, Tes
           },
           .show = [](const std::vector<std::string>& texts) { return array_of(texts, Value::string); }};
 }
+
+// Without repeated slashes and without one at the end, as the kernel reports the files in use below it.
+std::string plain_path(std::string_view path) { return "/" + joined(split(path, "/"), "/"); }
 
 ValueType<std::vector<std::string>> accounts() {
   return texts("expected a list of at most 64 users and @groups, such as [\"root\", \"@nrd\"]", kMostNames,
@@ -171,7 +175,7 @@ ValueType<std::string> text() {
 ValueType<std::string> absolute_path() {
   return {.parse = [](const Value& value, std::string& target) -> Problem {
             if (!text_in(value).starts_with('/')) return "expected an absolute path in quotes";
-            target = text_in(value);
+            target = plain_path(text_in(value));
             return {};
           },
           .show = [](const std::string& path) { return path.empty() ? Value::null() : Value::string(path); }};

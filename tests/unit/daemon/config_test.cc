@@ -304,6 +304,15 @@ TEST_CASE("an address is numeric, whether or not it is served") {
   }
 }
 
+TEST_CASE("a path has no slash at its end and none twice, as the kernel names the files below it") {
+  const auto config = parse_config(
+      "[onload]\nversions = \"/opt//nrd/onload/\"\nimports = \"/opt/nrd/import//\"\n[state]\ndirectory = \"/\"\n", "f");
+  REQUIRE(config);
+  CHECK(config->launch.versions == "/opt/nrd/onload");
+  CHECK(config->launch.imports == "/opt/nrd/import");
+  CHECK(config->state_directory == "/");
+}
+
 TEST_CASE("profile folders are absolute paths, in order") {
   const auto config = parse_config("[onload]\nprofiles = [\"/a\", \"/b\"]\nmax_allocations = 7\n", "nrd.toml");
   REQUIRE(config);
