@@ -164,12 +164,7 @@ ValueType<CpuSet> cpu_list() {
 }
 
 ValueType<std::string> text() {
-  return {.parse = [](const Value& value, std::string& target) -> Problem {
-            if (!value.as_string()) return "expected text in quotes";
-            target = *value.as_string();
-            return {};
-          },
-          .show = [](const std::string& text) { return Value::string(text); }};
+  return text_that("expected text in quotes", [](const std::string&) { return true; });
 }
 
 ValueType<std::string> absolute_path() {
@@ -206,14 +201,9 @@ ValueType<std::vector<std::string>> user_names() {
 }
 
 ValueType<std::string> service_name() {
-  return {.parse = [](const Value& value, std::string& target) -> Problem {
-            const std::string name = text_in(value);
-            const bool is_plain = name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_") == name.npos;
-            if (name.empty() || !is_plain) return "expected a PAM service name: lower-case letters, digits, - and _";
-            target = name;
-            return {};
-          },
-          .show = [](const std::string& name) { return Value::string(name); }};
+  return text_that("expected a PAM service name: lower-case letters, digits, - and _", [](const std::string& name) {
+    return !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_") == name.npos;
+  });
 }
 
 ValueType<log::Priority> level() {

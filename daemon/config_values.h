@@ -37,6 +37,17 @@ json::Value number(std::chrono::duration<Rep, Period> time) {
   return number(static_cast<uint64_t>(time.count()));
 }
 
+// Text that passes the check.
+template <typename Test>
+ValueType<std::string> text_that(const char* expected, Test is_good) {
+  return {.parse = [=](const json::Value& value, std::string& target) -> Problem {
+            if (!value.as_string() || !is_good(*value.as_string())) return expected;
+            target = *value.as_string();
+            return {};
+          },
+          .show = json::Value::string};
+}
+
 template <typename Items, typename Show>
 json::Value array_of(const Items& items, Show show) {
   std::vector<json::Value> shown;

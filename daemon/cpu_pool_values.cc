@@ -29,13 +29,11 @@ ValueType<Level> within() {
 }
 
 // Of the names of systemd's units: a pool's name appears in URLs, metrics and messages.
-Problem read_name(const Value& value, std::string& target) {
-  constexpr size_t kLongest = 64;
-  const std::string name = text_in(value);
-  if (name.size() > kLongest || !is_word(name, "._-"))
-    return "expected 1 to 64 letters, digits, dots, hyphens or underscores";
-  target = name;
-  return {};
+ValueType<std::string> pool_name() {
+  return text_that("expected 1 to 64 letters, digits, dots, hyphens or underscores", [](const std::string& name) {
+    constexpr size_t kLongest = 64;
+    return is_word(name, "._-") && name.size() <= kLongest && name != "." && name != "..";
+  });
 }
 
 // The words' CPUs are known once the node is (resolve_cpu_pools()).
@@ -82,7 +80,7 @@ const std::vector<TableKey<CpuPool>>& pool_keys() {
   using Threads = CpuPool::Threads;
   using Order = CpuPool::Order;
   static const std::vector<TableKey<CpuPool>> kKeys{
-      table_key("name", {read_name, Value::string}, &CpuPool::name).required(),
+      table_key("name", pool_name(), &CpuPool::name).required(),
       TableKey<CpuPool>{"cpus", read_pool_cpus, shown_pool_cpus}.required(),
       table_key("kind", one_of<Kind>({{"exclusive", Kind::Exclusive}, {"shared", Kind::Shared}}, kComma),
                 &CpuPool::kind)

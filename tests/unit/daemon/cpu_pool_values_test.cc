@@ -92,6 +92,7 @@ TEST_CASE("pools that contradict themselves or each other are refused with key a
        {Row{"[[cpu.pools]]\ncpus = \"4\"\nkind = \"shared\"\n", "name is missing"},
         Row{"[[cpu.pools]]\nname = \"a\"\nkind = \"shared\"\n", "cpus is missing"},
         Row{"[[cpu.pools]]\nname = \"a\"\ncpus = \"4\"\n", "kind is missing"},
+        Row{"[[cpu.pools]]\nname = \"..\"\ncpus = \"4\"\nkind = \"shared\"\n", "name: expected 1 to 64 letters"},
         Row{"[[cpu.pools]]\nname = \"a b\"\ncpus = \"4\"\nkind = \"shared\"\n", "name: expected 1 to 64 letters"},
         Row{"[[cpu.pools]]\nname = \"a\"\ncpus = \"\"\nkind = \"shared\"\n", "cpus: expected at least one CPU"},
         Row{"[[cpu.pools]]\nname = \"a\"\ncpus = \"9-4\"\nkind = \"shared\"\n", "cpus: "},
