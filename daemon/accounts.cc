@@ -41,4 +41,14 @@ Result<std::optional<gid_t>> find_group(const std::string& name) {
   return entry ? std::optional(entry->gr_gid) : std::nullopt;
 }
 
+Result<std::optional<id_t>> find_account(const std::string& name, const std::string& key) {
+  const auto found = name.starts_with('@') ? find_group(name.substr(1)) : find_user(name);
+  return found.map_error([&](const Error& error) {
+    return Error{.code = ErrorCode::Busy,
+                 .field = key,
+                 .message = key + ": " + name + " cannot be looked up now; try again",
+                 .detail = error.detail};
+  });
+}
+
 }  // namespace nrd::daemon

@@ -64,21 +64,14 @@ void add(std::map<Id, CpuQuota>& quotas, Id id, const CpuQuota& quota) {
 }
 
 Result<void> resolve(const std::string& name, const CpuQuota& quota, CpuQuotas& resolved) {
-  const bool is_group = name.starts_with('@');
-  const auto found = is_group ? find_group(name.substr(1)) : find_user(name);
+  const std::optional<id_t> found = TRY(find_account(name, kKey));
   if (!found) {
-    return Failure(Error{.code = ErrorCode::Busy,
-                         .field = kKey,
-                         .message = std::string(kKey) + ": " + name + " cannot be looked up now; try again",
-                         .detail = found.error().detail});
-  }
-  if (!*found) {
     log::notice("NO_ACCOUNT", "unknown user or group in cpu.quotas; ignored", {{"NAME", name}});
-  } else if (is_group) {
-    add(resolved.groups, gid_t{**found}, quota);
+  } else if (name.starts_with('@')) {
+    add(resolved.groups, gid_t{*found}, quota);
   } else {
-    add(resolved.users, uid_t{**found}, quota);
-    resolved.names.emplace(**found, name);
+    add(resolved.users, uid_t{*found}, quota);
+    resolved.names.emplace(*found, name);
   }
   return {};
 }

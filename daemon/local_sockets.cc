@@ -11,19 +11,15 @@ namespace nrd::daemon {
 namespace {
 
 void add_account(const std::string& name, auth::Locals& locals, std::optional<Error>& failure) {
-  const bool is_group = name.starts_with('@');
-  const auto found = is_group ? find_group(name.substr(1)) : find_user(name);
+  const Result<std::optional<id_t>> found = find_account(name, "server.sockets");
   if (!found) {
     log::error("ACCOUNT_UNKNOWN", "cannot look up a user or group of a local socket; access denied",
                {{"NAME", name}, {"DETAIL", found.error().detail}});
-    failure = Error{.code = ErrorCode::Busy,
-                    .field = "server.sockets",
-                    .message = "server.sockets: " + name + " cannot be looked up now; try again",
-                    .detail = found.error().detail};
+    failure = found.error();
   } else if (!*found) {
     log::notice("NO_ACCOUNT", "unknown user or group configured for a local socket; ignored", {{"NAME", name}});
   } else {
-    (is_group ? locals.groups : locals.users).push_back(**found);
+    (name.starts_with('@') ? locals.groups : locals.users).push_back(**found);
   }
 }
 
