@@ -1,5 +1,6 @@
 #include "cli/declare_workload.h"
 
+#include <charconv>
 #include <cstdint>
 #include <map>
 #include <string_view>
@@ -40,6 +41,18 @@ CLI::Option* declare_resource(CLI::App& app, const ResourceOption& each, NewWork
   }
   return app.add_option_function<std::string>(
       flag, [set](const std::string& text) { set(json::quoted(text)); }, help);
+}
+
+// CLI::PositiveNumber would name the largest double as the limit, in 309 digits.
+CLI::Validator above_0() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        double number = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+        const bool is_good = error == std::errc() && end == text.data() + text.size() && number > 0;
+        return is_good ? "" : "\"" + text + "\" is not a number above 0";
+      },
+      "");
 }
 
 void declare_create(CLI::App& workload, Arguments& a) {
@@ -112,8 +125,8 @@ void declare_update(CLI::App& workload, Arguments& a) {
 
 void declare_resources(CLI::App& app, NewWorkload& wanted) {
   CLI::Option* cpus = app.add_option("--cpus", wanted.cpus, "CPU list, such as 4-7,12")->check(given());
-  CLI::Option* ways = app.add_option("--ways", wanted.ways, "exact number of exclusive L3 cache ways (guarantee)")
-                          ->check(CLI::PositiveNumber);
+  CLI::Option* ways =
+      app.add_option("--ways", wanted.ways, "exact number of exclusive L3 cache ways (guarantee)")->check(above_0());
   std::map<std::string_view, CLI::Option*> options;
   constexpr std::string_view kPool = "--pool";  // not of one part: there may be several
   for (const ResourceOption& each : resource_options()) {
@@ -142,7 +155,7 @@ void declare_resources(CLI::App& app, NewWorkload& wanted) {
   for (const char* bound : {"--min-mhz", "--max-mhz"}) {
     options.at(bound)->excludes(options.at("--min-ratio"))->excludes(options.at("--max-ratio"));
   }
-  options.at("--adaptive")->check(CLI::PositiveNumber);
+  options.at("--adaptive")->check(above_0());
   app.add_option("--uuid", wanted.uuid, "unique id of your choice for the workload")->check(given());
   app.add_option("--policy", wanted.policy, "policy that supplies ways, bandwidth and frequencies")->check(given());
   app.add_option("--name", wanted.name, "unique name, which every command takes in place of the id")->check(given());

@@ -78,6 +78,12 @@ def test_a_time_for_processes_to_come_needs_the_owner_that_they_are(socket):
     assert done.returncode == 2 and "--within-seconds requires --owner cgroup" in done.stderr
 
 
+@pytest.mark.parametrize("option,value", [("--ways", "0"), ("--adaptive", "0"), ("--adaptive", "fast")])
+def test_a_number_is_refused_in_one_line(option, value):
+    done = run_nrdctl("workload", "create", "--cpus", "4", option, value)
+    assert done.returncode == 2 and f'{option}: "{value}" is not a number above 0' in done.stderr
+
+
 def test_a_response_that_is_too_long_is_called_so(socket):
     with scripted(socket, _v1_workloads=b"x" * (65 << 20)):
         done = run_nrdctl("--socket", socket, "workload", "list")
