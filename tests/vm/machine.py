@@ -9,7 +9,7 @@
 All that is installed on the host is there, and the sources at the same paths as here; changes go to memory and are
 lost with the machine. Everything has a deadline; what misses it raises, with the end of the console's log.
 
-A machine has two plain CPUs, or those that a Shape (shape.py) describes, with cache allocation and frequencies:
+A machine has one plain CPU, or those that a Shape (shape.py) describes, with cache allocation and frequencies:
 
     with Machine(share, cpu=Shape(l3=11, clos=16), kernel="6.12") as vm:
         vm.run("mount -t resctrl resctrl /sys/fs/resctrl && mkdir /sys/fs/resctrl/a")
@@ -256,7 +256,7 @@ class Machine:
 
     def _processors(self):
         if not self.cpu:
-            return ["qemu-system-x86_64", "-accel", self.accel, "-smp", "2"]
+            return ["qemu-system-x86_64", "-accel", self.accel]  # emulated CPUs wait for each other longer than they compute
         return [self.cpu.program(), "-L", "/usr/share/qemu", "-L", "/usr/share/seabios", "-accel", "tcg", *self.cpu.arguments(self.memory)]
 
     def _connect(self):
