@@ -9,18 +9,9 @@
 #include "base/suggestions.h"
 
 namespace nrd::routing {
-namespace {
-
-std::vector<std::string_view> words(std::string_view text) {
-  std::vector<std::string_view> words;
-  while (!text.empty()) words.push_back(take_until(text, ' '));
-  return words;
-}
-
-}  // namespace
 
 Result<void> check_query(const Query& query, std::string_view known) {
-  const std::vector<std::string_view> names = words(known);
+  const std::vector<std::string_view> names = split(known, " ");
   for (const auto& [name, value] : query) {
     if (std::ranges::find(names, name) != names.end()) continue;
     const std::string field = "?" + name.substr(0, json::kQuoted);
