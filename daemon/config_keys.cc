@@ -4,6 +4,7 @@
 #include <set>
 #include <vector>
 
+#include "base/find_in.h"
 #include "base/suggestions.h"
 #include "base/way_mask.h"
 #include "daemon/cpu_pool_values.h"
@@ -133,8 +134,8 @@ std::span<const ConfigKey> config_keys() {
 
 const ConfigKey* find_key(std::string_view name) {
   const auto keys = config_keys();
-  const auto found = std::ranges::find(keys, name, [](const ConfigKey& key) { return std::string_view(key.name); });
-  return found == keys.end() ? nullptr : &*found;
+  return first_with(
+      keys, [](const ConfigKey& key) { return std::string_view(key.name); }, name);
 }
 
 Problem unknown_section(const std::string& name) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/find_in.h"
 #include "base/joined.h"
 #include "base/json/reader.h"
 #include "base/split.h"
@@ -80,8 +81,7 @@ Result<std::vector<ListedProcess>> parse_container(const Value& object, const st
 bool is_shared_by_name(const std::string& pool) { return pool.starts_with("shared") || pool.starts_with("default"); }
 
 const GrantedCpus::OfPool* find(const GrantedCpus& granted, const std::string& pool) {
-  const auto found = std::ranges::find(granted.by_pool, pool, &GrantedCpus::OfPool::pool);
-  return found == granted.by_pool.end() ? nullptr : &*found;
+  return first_with(granted.by_pool, &GrantedCpus::OfPool::pool, pool);
 }
 
 Result<CpuSet> cpus_in(const Environment& environment, const char* name) {

@@ -1,6 +1,5 @@
 #include "api/v1/onload/onload.h"
 
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -28,8 +27,7 @@ constexpr uint64_t kUsualWait = 30;
 template <typename Thing>
 const Thing* find(const routing::Call& call, const std::vector<Thing>& things, uint64_t Thing::*number) {
   const std::optional<uint64_t> id = parse_number<uint64_t>(call.id);
-  const auto thing = id ? std::ranges::find(things, *id, number) : things.end();
-  return thing == things.end() ? nullptr : &*thing;
+  return id ? first_with(things, number, *id) : nullptr;
 }
 
 http::Response shown(const Status& view) {
@@ -39,10 +37,8 @@ http::Response shown(const Status& view) {
 }
 
 http::Response shown_operation(const Status& view, uint64_t id, routing::ErrorStyle style) {
-  const auto found = std::ranges::find(view.operations, id, &Operation::id);
-  if (found == view.operations.end()) {
-    return refuse(fail(ErrorCode::NotFound, "the operation is no longer stored"), style);
-  }
+  const Operation* found = first_with(view.operations, &Operation::id, id);
+  if (!found) return refuse(fail(ErrorCode::NotFound, "the operation is no longer stored"), style);
   return routing::json_answer(200, [&](json::Writer& w) { render(w, *found, view.revision); });
 }
 
