@@ -1,17 +1,13 @@
 #include "daemon/config_files.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <cstring>
 #include <vector>
 
 #include "base/directory.h"
 #include "base/errno_text.h"
 #include "base/file.h"
-#include "base/unique_fd.h"
 #include "daemon/config_values.h"
 
 namespace nrd::daemon {
@@ -48,13 +44,9 @@ Result<void> read_onto(LoadedConfig& loaded, const std::string& path, size_t& bu
 
 // *.toml in `folder`, sorted; none if it is absent. Names with a leading dot are those of editors.
 Result<std::vector<std::string>> names_in(const std::string& folder) {
-  const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.valid()) {
-    if (errno == ENOENT || errno == ENOTDIR) return std::vector<std::string>();
-    return refused(folder, "cannot read folder: " + errno_text());
-  }
   constexpr size_t kMostEntries = 4096;
-  const auto entries = list_names(fd.get(), kMostEntries);
+  const auto entries = list_names(folder, kMostEntries);
+  if (!entries && (entries.error() == ENOENT || entries.error() == ENOTDIR)) return std::vector<std::string>();
   if (!entries) return refused(folder, "cannot read folder: " + errno_text(entries.error()));
   std::vector<std::string> names;
   for (const std::string& name : *entries) {
