@@ -39,7 +39,8 @@ std::vector<std::string> explain(const Unsettable& cpus) {
 // The online CPUs of the same core; empty if not reported.
 Result<CpuSet> threads_of_core(const std::string& root, CpuId cpu) {
   const std::string path = root + kCpus + "/cpu" + std::to_string(cpu.value) + "/topology/thread_siblings_list";
-  return TRY(read_cpu_list(path)).value_or(CpuSet());
+  const std::optional<CpuSet> threads = TRY(read_cpu_list(path));
+  return threads.value_or(CpuSet());
 }
 
 // Null: it cannot be set and was added to `unsettable`, or it has gone offline.
