@@ -99,6 +99,14 @@ struct StartedFixture : Fixture {
 // With version 8.1.
 struct LoadedFixture : StartedFixture {
   LoadedFixture() { load("8.1"); }
+
+  // An operation that waits for a user to end.
+  Accepted wait_for_users() {
+    node.users = {User{.process = {4711, 99}, .comm = "feed"}};
+    Spec spec = a_spec("9.0");
+    spec.users = UsersPolicy::Wait;
+    return value_of(apply(spec));
+  }
 };
 
 }  // namespace
@@ -459,32 +467,24 @@ TEST_CASE("a drain whose users stay reopens device access") {
 
 TEST_CASE("an operation that waits for users can be cancelled, an ended one cannot") {
   LoadedFixture fixture;
-  fixture.node.users = {User{.process = {4711, 99}, .comm = "feed"}};
-  Spec spec = a_spec("9.0");
-  spec.users = UsersPolicy::Wait;
-  const auto accepted = fixture.apply(spec);
-  REQUIRE(accepted);
+  const Accepted accepted = fixture.wait_for_users();
   const auto cancel = [&](uint64_t id) {
     return fixture.ask<Accepted>([&](auto done) { fixture.controller->cancel(id, std::move(done)); });
   };
-  REQUIRE(cancel(*accepted->operation));
+  REQUIRE(cancel(*accepted.operation));
   const auto status = fixture.settled();
   CHECK(status->operations.back().outcome == Outcome::RolledBack);
   CHECK(status->operations.back().cause == kCancelled);
   CHECK(status->device_access_open);
   CHECK(fixture.node.is(a_release("8.1")));
-  CHECK(cancel(*accepted->operation).error().code == ErrorCode::Conflict);
+  CHECK(cancel(*accepted.operation).error().code == ErrorCode::Conflict);
   CHECK(cancel(77).error().code == ErrorCode::NotFound);
 }
 
 TEST_CASE("a cancelled operation rolls back although nrd stops before its next step") {
   LoadedFixture fixture;
-  fixture.node.users = {User{.process = {4711, 99}, .comm = "feed"}};
-  Spec spec = a_spec("9.0");
-  spec.users = UsersPolicy::Wait;
-  const auto accepted = fixture.apply(spec);
-  REQUIRE(accepted);
-  REQUIRE(fixture.ask<Accepted>([&](auto done) { fixture.controller->cancel(*accepted->operation, std::move(done)); }));
+  const Accepted accepted = fixture.wait_for_users();
+  REQUIRE(fixture.ask<Accepted>([&](auto done) { fixture.controller->cancel(*accepted.operation, std::move(done)); }));
   fixture.controller.reset();
   fixture.node.users.clear();
   fixture.start();
