@@ -117,8 +117,9 @@ func (p *Plugin) enter(ctx context.Context) error {
 	}
 }
 
-// await the turn, however long it takes: the end of a container that is not noted would keep its grant, which each comparison
-// would grant again. Who holds the turn has a deadline; a runtime that does not wait for it connects anew, with all containers.
+// await waits for the turn, however long it takes: if the end of a container is not noted, each comparison grants again what
+// it had. The event or comparison that has the turn has a deadline, and a runtime that does not wait connects again and sends
+// all containers.
 func (p *Plugin) await() { p.turn <- struct{}{} }
 
 func (p *Plugin) leave() { <-p.turn }
