@@ -92,6 +92,12 @@ type Workload struct {
 	Onload     *OnloadGrant          `json:"onload"`
 }
 
+// Beginnings of the ids that this program gives to workloads.
+const (
+	ContainerPrefix = "k8s."
+	CRPrefix        = "cr."
+)
+
 // ByID has the workloads of a list.
 func ByID(list []Workload) map[string]Workload {
 	byID := map[string]Workload{}

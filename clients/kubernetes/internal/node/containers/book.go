@@ -181,7 +181,7 @@ func (b *book) inUse(resource string) map[string]bool {
 func difference(wanted map[string]entry, found []nrd.Workload) (missing, extra []string) {
 	left := maps.Clone(wanted)
 	for _, workload := range found {
-		if !strings.HasPrefix(workload.ID, idPrefix) {
+		if !strings.HasPrefix(workload.ID, nrd.ContainerPrefix) {
 			continue
 		}
 		e, isWanted := wanted[workload.ID]

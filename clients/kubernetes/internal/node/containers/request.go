@@ -16,9 +16,6 @@ import (
 // pulled before the container is created, so this is the runtime's time alone.
 const graceSeconds = 300
 
-// idPrefix begins the ids of this package's workloads; those of CRs begin with "cr.".
-const idPrefix = "k8s."
-
 // identity of a container, the same over its restarts.
 type identity struct {
 	podUID, namespace, pod, container string
@@ -28,9 +25,9 @@ type identity struct {
 // workloadID is unique on the node: the uid of a pod is never used again.
 func (i identity) workloadID() string {
 	if i.isPause() {
-		return idPrefix + i.podUID
+		return nrd.ContainerPrefix + i.podUID
 	}
-	return idPrefix + i.podUID + "." + i.container
+	return nrd.ContainerPrefix + i.podUID + "." + i.container
 }
 
 // isPause tells whether it is the pod's own container, which has no name.

@@ -41,7 +41,7 @@ func preferred(ctx context.Context, client *nrd.Client, pool nrd.Pool, available
 	if err != nil {
 		return nil
 	}
-	planned, err := client.DryRun(ctx, "k8s.preferred", nrd.Request{CPU: []nrd.CPURequest{asked}})
+	planned, err := client.DryRun(ctx, nrd.ContainerPrefix+"preferred", nrd.Request{CPU: []nrd.CPURequest{asked}})
 	if err != nil || len(planned.CPU) != 1 {
 		return nil
 	}

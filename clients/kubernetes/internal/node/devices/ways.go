@@ -32,7 +32,7 @@ func waysVariable(ids []string) map[string]string {
 func WaysList(node nrd.Node, inUse map[string]bool) []*kubelet.Device {
 	total, usable := waysOf(node)
 	// A policy may have given a container more ways than it has devices.
-	grantable := usable - max(len(inUse), waysHeld(node, isGuaranteeOf(ofContainers)))
+	grantable := usable - max(len(inUse), waysHeld(node, isGuaranteeOf(nrd.ContainerPrefix)))
 	list := make([]*kubelet.Device, 0, total)
 	for way := range total {
 		id := strconv.Itoa(way)
@@ -53,7 +53,7 @@ func WaysList(node nrd.Node, inUse map[string]bool) []*kubelet.Device {
 func waysOf(node nrd.Node) (total, usable int) {
 	if reserve := node.Capacity.Kubernetes().Ways; reserve != nil {
 		// What RmdWorkloads have counts as usable, because they are of the same origin.
-		return reserve.Reserved, reserve.Usable - waysHeld(node, isGuaranteeOf(ofCRs))
+		return reserve.Reserved, reserve.Usable - waysHeld(node, isGuaranteeOf(nrd.CRPrefix))
 	}
 	if node.Layout == nil || len(node.Caches) == 0 {
 		return 0, 0
@@ -61,13 +61,7 @@ func waysOf(node nrd.Node) (total, usable int) {
 	return node.Layout.Guarantee.Ways, waysGrantable(node) + waysHeld(node, isOfContainer)
 }
 
-// Beginnings of the ids of workloads.
-const (
-	ofContainers = "k8s."
-	ofCRs        = "cr."
-)
-
-func isOfContainer(owner nrd.WayOwner) bool { return strings.HasPrefix(owner.ID, ofContainers) }
+func isOfContainer(owner nrd.WayOwner) bool { return strings.HasPrefix(owner.ID, nrd.ContainerPrefix) }
 
 // isGuaranteeOf leaves out the other kinds of ways, which the reserve does not have.
 func isGuaranteeOf(prefix string) func(nrd.WayOwner) bool {

@@ -26,7 +26,6 @@ import (
 )
 
 const (
-	idPrefix = "cr."
 	// interval of comparisons without a change, and of tries again after a refusal.
 	interval = time.Minute
 	// failurePause after an error of nrd or of the API server, which a refusal is not.
@@ -95,7 +94,7 @@ func (w wanted) id() string { return idOf(w.object) }
 
 // idOf has the namespace, so that CRs of one name in two namespaces have a workload each.
 func idOf(cr *unstructured.Unstructured) string {
-	return idPrefix + cr.GetNamespace() + "." + cr.GetName()
+	return nrd.CRPrefix + cr.GetNamespace() + "." + cr.GetName()
 }
 
 // compare makes nrd's workloads those of the CRs. Deletions come first: what they free may be what a new CR needs.
@@ -117,7 +116,7 @@ func (c *Controller) compare(ctx context.Context) error {
 	maps.DeleteFunc(c.answers, func(id string, _ answer) bool { return !isWanted(id) })
 	byID := nrd.ByID(found)
 	for _, workload := range found {
-		if strings.HasPrefix(workload.ID, idPrefix) && !isWanted(workload.ID) {
+		if strings.HasPrefix(workload.ID, nrd.CRPrefix) && !isWanted(workload.ID) {
 			slog.Info("deleting a workload without RmdWorkload", "workload", workload.ID)
 			failures = append(failures, c.client.Delete(ctx, workload.ID))
 		}
