@@ -177,7 +177,10 @@ class MachineProcess(Process):
         self.background.kill(signal.SIGCONT)
 
     def text(self):
-        return self.earlier + (self.background.output() if self.background else "")
+        return self.earlier + self.text_since_start()
+
+    def text_since_start(self):
+        return self.background.output() if self.background else ""
 
 
 class InMachine:

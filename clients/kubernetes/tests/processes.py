@@ -35,9 +35,11 @@ class Process:
         self.log, self.env, self.cwd = log, env, cwd
         self.command = ["nice", "-n", str(nice), *command] if nice else list(command)
         self.process = None
+        self.earlier_length = 0  # characters of the log from before the last start
 
     def start(self):
         assert not self.runs(), f"{self.command[0]} runs already"
+        self.earlier_length = len(self.text())
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.env, cwd=self.cwd)
         return self
@@ -75,6 +77,9 @@ class Process:
         with contextlib.suppress(FileNotFoundError), open(self.log, errors="replace") as log:
             return log.read()
         return ""
+
+    def text_since_start(self):
+        return self.text()[self.earlier_length:]
 
     def tail(self, lines=15):
         return "\n".join(self.text().splitlines()[-lines:])

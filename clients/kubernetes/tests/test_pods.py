@@ -77,7 +77,11 @@ def run_job(cluster, worker):
                 "spec": {"hostNetwork": True, "restartPolicy": "Never", "containers": [cluster.container(script="exit 0", limits={WAYS: 1})]}}
     cluster.api.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "many"},
                         "spec": {"completions": PODS, "parallelism": AT_ONCE, "backoffLimit": 0, "template": template}})
-    succeeded = lambda: cluster.api.get("Job", "many")["status"].get("succeeded", 0)
+
+    def succeeded():
+        status = cluster.api.get("Job", "many")["status"]
+        assert not status.get("failed"), status
+        return status.get("succeeded", 0)
     wait_for(lambda: succeeded() >= PODS // 5, "the first pods", 60 + 4 * PODS)
     before = usage(worker)
     wait_for(lambda: succeeded() == PODS, "all pods", 60 + 8 * PODS)
@@ -98,4 +102,7 @@ def test_a_job_of_many_pods_leaves_nothing_behind(cluster, worker):
 
 def test_the_released_program_is_small_after_many_pods(cluster, worker, released_client):
     worker.await_devices()
+    # A Job fails with its first pod, and kubelet refuses pods until it has the devices from the new program.
+    cluster.run_pod("first", limits={WAYS: 5})
+    cluster.delete_pod("first")
     assert run_job(cluster, worker)["client"][0] < MOST_RESIDENT

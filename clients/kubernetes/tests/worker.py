@@ -219,7 +219,7 @@ state = "{self.folder}/run"
         """Whether kubelet has the plugin now. What the API server says may be from before a restart."""
         if not self.place.listens(f"{self.folder}/kubelet/device-plugins/nrd-{slug}.sock"):
             return False
-        lines = [line for line in self.client.text().splitlines() if "kubelet" in line and slug in line]
+        lines = [line for line in self.client.text_since_start().splitlines() if "kubelet" in line and slug in line]
         return lines and "registered with kubelet" in lines[-1]
 
     def await_devices(self, resource="intel.com/l3_cache_ways", count=5):
