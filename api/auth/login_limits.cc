@@ -43,7 +43,7 @@ bool LoginLimits::admit(const std::string& host, const std::string& user, Time n
   return true;
 }
 
-void LoginLimits::succeeded(const std::string& host, const std::string& user, Time now) {
+void LoginLimits::did_not_fail(const std::string& host, const std::string& user, Time now) {
   hosts_.give_back(host, now);
   users_.give_back(user, now);
 }

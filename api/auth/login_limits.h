@@ -1,8 +1,8 @@
 // Limits for failed logins, per client host and per user.
 //
-// Each host and each user has a token bucket. A login takes a token from both before PAM is asked and returns them on
-// success; buckets also refill over time. So pending logins count as failures until PAM answers, and successful logins
-// are limited only in their concurrency. The user's bucket is larger, so that a single host cannot lock a user out.
+// Each host and each user has a token bucket. A login takes a token from both before PAM is asked and returns them
+// unless PAM refuses; buckets also refill over time. So pending logins count as failures until PAM answers, and logins
+// that PAM accepts or cannot check are limited only in their concurrency. The user's bucket is larger, so that a single host cannot lock a user out.
 //
 // The tables are bounded: a full table drops the bucket with the most tokens. Not thread-safe.
 #pragma once
@@ -48,9 +48,9 @@ class LoginLimits {
  public:
   using Time = Buckets::Time;
 
-  // True if PAM may be asked; the login then counts as a failure until succeeded().
+  // True if PAM may be asked; the login then counts as a failure until did_not_fail().
   bool admit(const std::string& host, const std::string& user, Time now);
-  void succeeded(const std::string& host, const std::string& user, Time now);
+  void did_not_fail(const std::string& host, const std::string& user, Time now);
 
  private:
   Buckets hosts_{kFailuresOfHost, kHostRegains};

@@ -256,9 +256,9 @@ class Authorization : public std::enable_shared_from_this<Authorization> {
   }
 
   void finish_login(Login& login, const auth::PamOutcome& outcome) {
+    if (outcome && outcome->code != 0) return login.reply.send(refuse_failed(login, outcome->text));
+    limits_.did_not_fail(login.request.peer->host, login.user, std::chrono::steady_clock::now());
     if (!outcome) return login.reply.send(refuse_unchecked(login, outcome.error()));
-    if (outcome->code != 0) return login.reply.send(refuse_failed(login, outcome->text));
-    limits_.succeeded(login.request.peer->host, login.user, std::chrono::steady_clock::now());
     const auto rules = options_.rules->get();
     admit(*rules, auth::identify_by_password(*rules, login.user), std::move(login.request), std::move(login.reply));
   }

@@ -288,6 +288,11 @@ def test_a_module_that_crashes_costs_its_login_an_answer_and_nothing_else(misbeh
     assert "LOGIN_UNCHECKED" in misbehaving.journal()
 
 
+def test_logins_that_pam_could_not_check_are_no_failures(misbehaving):
+    assert [get(misbehaving, basic("crash", "x"), source="127.0.0.8")[0] for _ in range(12)] == [503] * 12
+    assert get(misbehaving, basic("alice", PASSWORD), source="127.0.0.8")[0] == 200
+
+
 def test_a_hanging_module_is_killed_with_its_children_and_delays_no_others(misbehaving):
     answers = []
     began = time.monotonic()
