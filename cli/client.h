@@ -1,6 +1,7 @@
 // The HTTP client of nrdctl. Only client.cc uses libcurl.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,9 @@ struct Endpoint {
   std::string user;         // for PAM, with https and without a certificate; empty: none
   std::shared_ptr<const Secret> password{};  // of `user`
 };
+
+// From one long poll to the next, because nrd answers early if there are too many, or many changes.
+inline constexpr std::chrono::milliseconds kPollInterval{100};
 
 inline constexpr long kOk = 200, kCreated = 201, kAccepted = 202, kNotFound = 404, kConflict = 409;
 

@@ -188,18 +188,12 @@ constexpr std::chrono::seconds kLongestPoll(5);
 
 // Until the workloads are no longer those of `revision`, or `end`.
 Outcome<> wait_for_change(const Client& client, const std::string& revision, Steady::time_point end) {
-  using std::chrono::seconds;
-  constexpr std::chrono::milliseconds kPause(100);
   const auto begin = Steady::now();
-  const auto left = end - begin;
-  if (left < seconds(1)) {
-    std::this_thread::sleep_for(std::min<Steady::duration>(std::max(left, Steady::duration::zero()), kPause));
-    return {};
+  const auto wait = std::min(kLongestPoll, std::chrono::floor<std::chrono::seconds>(end - begin));
+  if (wait.count() > 0) {
+    TRY(body_of(client.get("/v1/workloads?since=" + revision + "&wait=" + std::to_string(wait.count()))));
   }
-  const seconds wait = std::min(kLongestPoll, std::chrono::floor<seconds>(left));
-  TRY(body_of(client.get("/v1/workloads?since=" + revision + "&wait=" + std::to_string(wait.count()))));
-  // nrd answers early if there are too many polls, or many changes.
-  std::this_thread::sleep_until(std::min(begin + kPause, end));
+  std::this_thread::sleep_until(std::min(begin + kPollInterval, end));
   return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <string>
+#include <thread>
 
 #include "cli/printer.h"
 
@@ -22,14 +23,15 @@ std::string text_of_move(const json::Value& operation) {
 Outcome<> follow(const Client& client, const std::string& id, const Output& output) {
   std::string shown;
   for (;;) {
+    const auto next = std::chrono::steady_clock::now() + kPollInterval;
     const json::Value operation =
         TRY(value_of(client.get("/v1/operations/" + id + "?wait=" + std::to_string(kPollTime.count()))));
     const std::string state = text_of(operation, "state");
     const bool is_open = state == "waiting" || state == "moving" || state == "applying";
     if (shown.empty() && !output.json) print((shown = "moving " + text_of_move(operation)) + "\n");
-    if (is_open) continue;
     if (state == "succeeded") return {};
-    return stop(kRefused, "operation " + id + " " + state + ": " + text_of(operation, "message"));
+    if (!is_open) return stop(kRefused, "operation " + id + " " + state + ": " + text_of(operation, "message"));
+    std::this_thread::sleep_until(next);
   }
 }
 

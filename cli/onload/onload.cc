@@ -60,6 +60,7 @@ Outcome<> follow(const Client& client, Output output, const std::string& id) {
   size_t shown = 0;
   std::string waiting;  // text of the running step, not yet printed as a line
   for (;;) {
+    const auto next = std::chrono::steady_clock::now() + kPollInterval;
     const std::string body = TRY(poll_operation(client, "/v1/onload/operations/" + id + waiting));
     const json::Value operation = TRY(parsed(body));
     const std::string outcome = text_of(operation, "outcome");
@@ -72,6 +73,7 @@ Outcome<> follow(const Client& client, Output output, const std::string& id) {
     }
     if (outcome == "running") {
       waiting = "?since=" + text_of(operation, "revision") + "&wait=" + std::to_string(kPollTime.count());
+      std::this_thread::sleep_until(next);
       continue;
     }
     if (outcome != "succeeded") return tl::unexpected(Stop{kRefused, draw_outcome(operation), body});

@@ -14,14 +14,15 @@ from servers import Handler, UnixServer, serving
 
 
 class Scripted(Handler):
-    """Answers by path; 404 for any other."""
+    """Answers by path, a POST as accepted only; 404 for any other."""
 
-    methods = ("GET", "DELETE")
+    methods = ("GET", "DELETE", "POST", "PUT")
 
     def answer(self):
         self.server.asked.append(self.path)
         content = self.server.answers.get(self.path.split("?")[0])
-        self.reply(404, "") if content is None else self.reply(200, content if isinstance(content, bytes) else json.dumps(content))
+        status = 404 if content is None else 202 if self.command == "POST" else 200
+        self.reply(status, content if isinstance(content, bytes) else json.dumps(content))
 
 
 class Silent(Handler):
@@ -90,12 +91,18 @@ def test_a_response_that_is_too_long_is_called_so(socket):
     assert done.returncode == 3 and "more than 64 MiB" in done.stderr
 
 
-def test_a_watch_does_not_hurry_a_server_that_answers_at_once(socket):
-    with scripted(socket, _v1_workloads=[], _v1_health={"revision": 1}) as server:
-        with subprocess.Popen([NRDCTL, "--socket", socket, "workload", "list", "--watch"], env=CLEAN, stdout=subprocess.DEVNULL) as watching:
+@pytest.mark.parametrize("words,answers", [
+    (("workload", "list", "--watch"), {"_v1_workloads": [], "_v1_health": {"revision": 1}}),
+    (("workload", "create", "--cpus", "4", "--ways", "1"),
+     {"_v1_workloads": {"id": "1", "operation": {"id": "7"}}, "_v1_operations_7": {"state": "moving"}}),
+    (("onload", "unload"), {"_v1_onload": {"operation": 7}, "_v1_onload_operations_7": {"outcome": "running", "revision": 1}}),
+], ids=lambda words: "-".join(words[:2]) if isinstance(words, tuple) else "")
+def test_a_poll_does_not_hurry_a_server_that_answers_at_once(socket, words, answers):
+    with scripted(socket, **answers) as server:
+        with subprocess.Popen([NRDCTL, "--socket", socket, *words], env=CLEAN, stdout=subprocess.DEVNULL) as watching:
             time.sleep(2)
             watching.kill()
-        polls = [path for path in server.asked if "since=" in path]
+        polls = [path for path in server.asked if "wait=" in path]
     assert 0 < len(polls) <= 21
 
 
