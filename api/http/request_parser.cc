@@ -214,10 +214,10 @@ bool RequestParser::accept_known_header(const std::string& name, std::string_vie
     request_.authorization = Secret(value);
   } else if (name == "accept") {
     append(request_.accept, value);
-  } else if (name == "if-match") {
-    append(request_.if_match, value);
-  } else if (name == "if-none-match") {
-    append(request_.if_none_match, value);
+  } else if (name == "if-match" || name == "if-none-match") {
+    // Without a value it would be no condition at all.
+    if (value.empty()) return refuse(400, "If-Match and If-None-Match require an ETag or \"*\".");
+    append(name == "if-match" ? request_.if_match : request_.if_none_match, value);
   }
   return true;
 }

@@ -20,15 +20,24 @@ std::optional<char> decoded_byte(std::string_view digits) {
   return static_cast<char>(*byte);
 }
 
-// "uuid=a&wait"; nullopt for an invalid percent-encoding.
-std::optional<std::map<std::string, std::string>> parse_query(std::string_view query) {
+tl::unexpected<RefusedRequest> refused(std::string line) {
+  return tl::unexpected(RefusedRequest{.status = 400, .line = std::move(line)});
+}
+
+tl::unexpected<RefusedRequest> refused_encoding() {
+  return refused("Invalid percent-encoding in the path or query.");
+}
+
+// "uuid=a&wait"
+tl::expected<std::map<std::string, std::string>, RefusedRequest> parse_query(std::string_view query) {
   std::map<std::string, std::string> parameters;
   while (!query.empty()) {
     std::string_view value = take_until(query, '&');
     auto name = percent_decoded(take_until(value, '='));
     auto decoded = percent_decoded(value);
-    if (!name || !decoded) return std::nullopt;
-    parameters.try_emplace(*std::move(name), *std::move(decoded));
+    if (!name || !decoded) return refused_encoding();
+    const bool is_first = parameters.try_emplace(*std::move(name), *std::move(decoded)).second;
+    if (!is_first) return refused("A query parameter must occur only once.");
   }
   return parameters;
 }
@@ -58,10 +67,9 @@ tl::expected<Request, RefusedRequest> read_request(RawRequest raw, std::shared_p
   if (!body) return tl::unexpected(body.error());
   std::string_view target = raw.target;
   auto path = percent_decoded(take_until(target, '?'));
+  if (!path) return refused_encoding();
   auto query = parse_query(target);
-  if (!path || !query) {
-    return tl::unexpected(RefusedRequest{.status = 400, .line = "Invalid percent-encoding in the path or query."});
-  }
+  if (!query) return tl::unexpected(query.error());
   auto authorization = authorization_of(raw, *peer);
   return Request{.method = std::move(raw.method),
                  .path = *std::move(path),

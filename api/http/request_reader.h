@@ -16,7 +16,7 @@ namespace nrd::http {
 // for a control character, encoded or not: no path or parameter of the API has one.
 std::optional<std::string> percent_decoded(std::string_view text);
 
-// Of a parameter that occurs twice, the first value counts.
+// A parameter that occurs twice is refused: other software could have checked the other value.
 tl::expected<Request, RefusedRequest> read_request(RawRequest raw, std::shared_ptr<const Peer> peer);
 
 }  // namespace nrd::http

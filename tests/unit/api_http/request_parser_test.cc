@@ -181,6 +181,8 @@ TEST_CASE("ambiguous headers are refused") {
                                          {"X: \x01\r\n", 400},
                                          {"X: \x7f\r\n", 400},
                                          {"Host: twice\r\n", 400},
+                                         {"If-Match:\r\n", 400},
+                                         {"If-None-Match: \r\n", 400},
                                          {"Content-Length: 0\r\nContent-Length: 0\r\n", 400},
                                          {"Content-Length: 0, 0\r\n", 400},
                                          {"Content-Length: +1\r\n", 400},

@@ -31,8 +31,14 @@ TEST_CASE("an empty query has no parameters") {
   for (const char* target : {"/v1/node", "/v1/node?"}) CHECK(read(target)->query.empty());
 }
 
-TEST_CASE("a question mark in the query is data, and the first value of a parameter counts") {
-  CHECK(read("/?a=?&a=2&b=+")->query == Query{{"a", "?"}, {"b", "+"}});
+TEST_CASE("a question mark in the query is data") { CHECK(read("/?a=?&b=+")->query == Query{{"a", "?"}, {"b", "+"}}); }
+
+TEST_CASE("a parameter that occurs twice is refused") {
+  for (const char* target : {"/?a=1&a=2", "/?a=1&b=2&%61=1", "/?a&a"}) {
+    const auto refused = read(target);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().line == "A query parameter must occur only once.");
+  }
 }
 
 TEST_CASE("an invalid percent-encoding is refused wherever it is") {
