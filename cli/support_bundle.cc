@@ -26,6 +26,11 @@ constexpr std::array kPages{
     SupportPage{"mba.json", "/v1/mba"},
     SupportPage{"pstate.json", "/v1/pstate"},
     SupportPage{"policy.json", "/v1/policy"},
+    SupportPage{"cpus.json", "/v1/cpus"},
+    SupportPage{"cpu-pools.json", "/v1/cpus/pools"},
+    SupportPage{"operations.json", "/v1/operations"},
+    SupportPage{"config.json", "/v1/config"},
+    SupportPage{"metrics.txt", "/metrics"},
 };
 
 std::vector<SupportPage> all_pages() {

@@ -27,9 +27,12 @@ def test_the_bundle_has_the_api_answers_and_any_tar_reads_it(tmp_path):
         # A refusal is stored as such: no policies for this CPU model.
         assert [name for name in texts if name.endswith(".refused")] == ["nrd-support/policy.json.refused"]
         assert texts.pop("nrd-support/policy.json.refused").startswith(b"404\n")
+        assert b"\nnrd_build_info{" in texts.pop("nrd-support/metrics.txt")
         read = {name: json.loads(text) for name, text in texts.items()}
         assert [workload["id"] for workload in read["nrd-support/workloads.json"]] == [id]
         assert read["nrd-support/node.json"] == node.call("GET", "/v1/node")
+        assert read["nrd-support/cpus.json"] == node.call("GET", "/v1/cpus")
+        assert read["nrd-support/config.json"] == node.call("GET", "/v1/config")
         assert read["nrd-support/onload/generations.json"] == [] and read["nrd-support/onload/profiles.json"][0]["id"] == "mine"
         assert b"a-secret-name" not in b"".join(texts.values())
 
