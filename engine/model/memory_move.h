@@ -23,6 +23,7 @@ struct MemoryMove {
   };
   WorkloadId workload;
   std::string workload_text{};  // its id as clients know it
+  bool only_binds = false;      // of a new workload; otherwise the whole change waits
   cpuset::Target target{};
   cpuset::MemoryNodes from{};
   cpuset::MemoryNodes to{};

@@ -50,6 +50,7 @@ bool lists_pools(const Command& command);
 struct Deferred {
   Command command;  // applied when memory has moved
   cpuset::MemoryChange move;
+  bool only_binds;
 };
 
 // The part of `command`, which creates a workload, that is done at once.

@@ -18,6 +18,10 @@ namespace {
 using cpuset::MemoryChange;
 using State = MemoryMove::State;
 
+bool is_change(const Command& command) {
+  return std::holds_alternative<PutWorkload>(command) || std::holds_alternative<PatchWorkload>(command);
+}
+
 bool changes_cpus(const Command& command) {
   if (std::holds_alternative<PutWorkload>(command)) return true;
   const auto* patch = std::get_if<PatchWorkload>(&command);
@@ -66,11 +70,12 @@ void MemoryWorker::abandon() {
 }
 
 Result<void> MemoryChanges::check(const Command& command, WorkloadId id) const {
-  if (!changes_cpus(command)) return {};
+  if (!is_change(command)) return {};
+  const bool has_cpus = changes_cpus(command);
   for (const auto& [operation, move] : state_.memory_moves) {
     const bool is_ahead = move.state == State::Waiting || move.state == State::Moving;
-    if (!is_ahead || move.workload != id) continue;
-    return fail_at(ErrorCode::Conflict, "/cpu",
+    if (!is_ahead || move.workload != id || (move.only_binds && !has_cpus)) continue;
+    return fail_at(ErrorCode::Conflict, has_cpus ? "/cpu" : "",
                    "operation " + std::to_string(operation) + " moves the memory of " + move.target.name,
                    "a change after the operation has ended");
   }
@@ -98,6 +103,7 @@ uint64_t MemoryChanges::begin(WorkloadId id, Deferred deferred) {
   const Workload& workload = state_.workloads.at(id);
   MemoryMove move{.workload = id,
                   .workload_text = id_text(workload),
+                  .only_binds = deferred.only_binds,
                   .target = deferred.move.target,
                   .to = deferred.move.nodes,
                   .started = now(clock_)};

@@ -81,7 +81,8 @@ class MemoryChanges {
         claims_(claims),
         worker_(hardware.memory_changer(), std::move(ended)) {}
 
-  // Conflict if memory of the workload moves and `command` would change its CPUs, memory or whole request.
+  // Conflict if memory of the workload moves and `command` would change its CPUs, memory or whole request; or any other
+  // part of it, if a whole change waits, which would overwrite that part.
   Result<void> check(const Command& command, WorkloadId id) const;
   // Busy: too many operations wait.
   Result<void> check_room() const;

@@ -260,7 +260,7 @@ Result<Transaction::Tried> Transaction::try_one(const Command& command) {
   Tried tried{id};
   if (const auto move = move_before(command, proposal, id)) {
     TRY(memory_.check_room());
-    tried.deferred = Deferred{binding_of(command, is_new ? std::optional(id) : std::nullopt), *move};
+    tried.deferred = Deferred{binding_of(command, is_new ? std::optional(id) : std::nullopt), *move, is_new};
     if (!is_new) return tried;
     proposal = TRY(plan_on_fresh_observation(without_binding(command)));
   }

@@ -57,9 +57,11 @@ def test_a_workload_is_as_before_while_memory_moves_for_its_change(host):
     meanwhile = host.node.list()[0]
     assert status == 202 and meanwhile["operation"]["state"] == "moving"
     assert meanwhile["cpu_request"] == before["cpu_request"] and meanwhile["status"] == "Successful"
-    with pytest.raises(Refused, match="moves the memory of feed.service") as refused:
-        patch(host.node, before["id"], {"cpu": {"count": 3}})
-    assert refused.value.status == 409
+    # The change that waits would overwrite the others.
+    for change in ({"cpu": {"count": 3}}, {"labels": {"team": "a"}}):
+        with pytest.raises(Refused, match="moves the memory of feed.service") as refused:
+            patch(host.node, before["id"], change)
+        assert refused.value.status == 409
     host.systemd.memory_may_move.set()
     assert operation(host, meanwhile)["state"] == "succeeded"
     assert is_bound(host.node.list()[0])
@@ -69,6 +71,7 @@ def test_other_requests_are_served_while_memory_moves(host, moving):
     began = time.monotonic()
     assert operation(host, moving, wait=0)["state"] == "moving"
     assert not is_bound(moving) and moving["status"] == "Successful"
+    patch(host.node, moving["id"], {"labels": {"team": "a"}})
     post(host.node, {"core_ids": ["9"], "cache": {"max": 2, "min": 2}})
     for refuse in (lambda: post(host.node, {"cgroup": "/jobs", "cpu": {"pool": "wide", "count": 1}}), lambda: host.node.delete(moving["id"])):
         with pytest.raises(Refused, match="moves the memory of feed.service") as refused:
