@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"reflect"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -171,11 +172,12 @@ func (a *Automatic) objectOf(container containers.Container, granted nrd.Workloa
 	return object, nil
 }
 
+// exclusiveOf has an item for each range: the API server limits the length of one, not their number.
 func exclusiveOf(granted nrd.Workload) []string {
 	var lists []string
 	for _, grant := range granted.CPU {
 		if grant.Exclusive != "" {
-			lists = append(lists, grant.Exclusive)
+			lists = append(lists, strings.Split(grant.Exclusive, ",")...)
 		}
 	}
 	return lists

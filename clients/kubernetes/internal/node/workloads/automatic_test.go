@@ -3,6 +3,7 @@ package workloads
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +29,7 @@ func TestTheNameIsThePodsAndNeverTooLong(t *testing.T) {
 func TestAnObjectHasItsPodAsOwnerUnlessThatIsStatic(t *testing.T) {
 	a := &Automatic{node: "node-a"}
 	container := containers.Container{Namespace: "default", Pod: "feed", PodUID: "uid", Name: "main", Workload: "k8s.uid.main"}
-	granted := nrd.Workload{ID: "k8s.uid.main", CPU: nrd.OneOrMore[nrd.CPUGrant]{{Pool: "fast", Exclusive: "4-5"}, {Pool: "common"}}}
+	granted := nrd.Workload{ID: "k8s.uid.main", CPU: nrd.OneOrMore[nrd.CPUGrant]{{Pool: "fast", Exclusive: "2,4-5"}, {Pool: "common"}}}
 	object, err := a.objectOf(container, granted)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +39,7 @@ func TestAnObjectHasItsPodAsOwnerUnlessThatIsStatic(t *testing.T) {
 		t.Errorf("%+v", owners)
 	}
 	spec := object.Object["spec"].(map[string]any)
-	if cpus := spec["coreIds"].([]any); len(cpus) != 1 || cpus[0] != "4-5" {
+	if !reflect.DeepEqual(spec["coreIds"], []any{"2", "4-5"}) {
 		t.Errorf("%+v", spec)
 	}
 	container.IsStatic = true
