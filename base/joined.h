@@ -1,8 +1,11 @@
 // Joins words to one text: joined({"a", "b"}, ", ") is "a, b".
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <ranges>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +21,13 @@ std::string joined(const Words& words, std::string_view separator, TextOf text_o
     text += std::invoke(text_of, word);
   }
   return text;
+}
+
+// At most as many, and the number of the others: "a, b and 3 more".
+inline std::string joined_first(size_t most, const std::vector<std::string>& words) {
+  const size_t shown = std::min(most, words.size());
+  const std::string text = joined(std::span(words).first(shown), ", ");
+  return shown < words.size() ? text + " and " + std::to_string(words.size() - shown) + " more" : text;
 }
 
 }  // namespace nrd

@@ -24,9 +24,7 @@ tl::unexpected<RefusedRequest> refused(std::string line) {
   return tl::unexpected(RefusedRequest{.status = 400, .line = std::move(line)});
 }
 
-tl::unexpected<RefusedRequest> refused_encoding() {
-  return refused("Invalid percent-encoding in the path or query.");
-}
+tl::unexpected<RefusedRequest> refused_encoding() { return refused("Invalid percent-encoding in the path or query."); }
 
 // "uuid=a&wait"
 tl::expected<std::map<std::string, std::string>, RefusedRequest> parse_query(std::string_view query) {

@@ -1,7 +1,6 @@
 #include "engine/model/foreign_groups.h"
 
 #include <algorithm>
-#include <ranges>
 #include <string_view>
 
 #include "base/find_in.h"
@@ -67,12 +66,6 @@ bool fills(const NodeState& state, const rdt::Class& group, CacheId cache, WayMa
   return ways_of(group, cache).intersects(ways);
 }
 
-std::string first_of(const std::vector<std::string>& names) {
-  constexpr size_t kShown = 8;
-  const std::string text = joined(std::views::take(names, kShown), ", ");
-  return names.size() > kShown ? text + " and " + std::to_string(names.size() - kShown) + " more" : text;
-}
-
 // The classes that `workloads` and the infrastructure use.
 size_t classes_needed(const NodeState& state, const Workloads& workloads) {
   std::set<ClosId> classes = classes_of(workloads);
@@ -81,13 +74,14 @@ size_t classes_needed(const NodeState& state, const Workloads& workloads) {
 }
 
 Failure no_class(const NodeState& state, const Workloads& workloads) {
+  constexpr size_t kMostNamed = 8;
   const std::vector<std::string> foreign = holders(state);
   std::string text = "every class of service is in use: the node has " +
                      std::to_string(state.facts.rdt.main().cat->classes) + ", the root class is one, and nrd uses " +
                      std::to_string(classes_needed(state, workloads));
   std::string remedy = "delete a workload";
   if (!foreign.empty()) {
-    text += "; other groups hold " + std::to_string(foreign.size()) + ": " + first_of(foreign);
+    text += "; other groups hold " + std::to_string(foreign.size()) + ": " + joined_first(kMostNamed, foreign);
     remedy += ", or remove groups that are not needed (nrdctl reset --foreign PATTERN)";
   }
   if (state.config->reserved_classes > foreign.size())

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/joined.h"
 #include "engine/onload/enum_names.h"
 #include "engine/onload/interface_spec.h"
 #include "engine/onload/preconditions.h"
@@ -84,22 +85,18 @@ bool has_changed(const Operation& operation) {
 }
 
 std::string describe(const InUse& use) {
-  std::string text;
-  size_t listed = 0;
   constexpr size_t kMost = 3;
-  const auto add = [&](const std::string& what) {
-    if (++listed <= kMost) text += (text.empty() ? "" : ", ") + what;
-  };
+  std::vector<std::string> found;
   for (const User& user : use.users) {
-    add(user.comm + " (pid " + std::to_string(user.process.pid) + (user.unit.empty() ? "" : ", " + user.unit) + ")");
+    found.push_back(user.comm + " (pid " + std::to_string(user.process.pid) +
+                    (user.unit.empty() ? "" : ", " + user.unit) + ")");
   }
-  for (const auto& [module, modules] : use.foreign_holders) add("module " + modules.front());
+  for (const auto& [module, modules] : use.foreign_holders) found.push_back("module " + modules.front());
   for (const auto& [module, count] : use.unexplained) {
-    add(std::to_string(count) + " references to " + module + " from unidentified users");
+    found.push_back(std::to_string(count) + " references to " + module + " from unidentified users");
   }
-  for (const std::string& sentence : use.unknown) add(sentence);
-  if (text.empty()) return std::to_string(use.stacks.size()) + " stacks";
-  return listed > kMost ? text + " and " + std::to_string(listed - kMost) + " more" : text;
+  found.insert(found.end(), use.unknown.begin(), use.unknown.end());
+  return found.empty() ? std::to_string(use.stacks.size()) + " stacks" : joined_first(kMost, found);
 }
 
 Result<RunResult> OperationRunner::finish(Operation& operation, Outcome outcome) {

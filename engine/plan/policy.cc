@@ -1,7 +1,5 @@
 #include "engine/plan/policy.h"
 
-#include <ranges>
-
 #include "base/find_in.h"
 #include "base/joined.h"
 
@@ -15,8 +13,9 @@ constexpr const char* kPolicyField = "/policy";
 Result<Policy> policy_named(const NodeState& state, const std::string& name) {
   const Policies* policies = state.config->policies.get();
   if (const Policy* found = policies ? find_in(*policies, name) : nullptr) return *found;
-  return fail_at(ErrorCode::NoSuchPolicy, kPolicyField, "there is no such policy",
-                 policies ? joined(std::views::keys(*policies), ", ") : "none: no policies are configured here", name);
+  return fail_at(
+      ErrorCode::NoSuchPolicy, kPolicyField, "there is no such policy",
+      policies ? joined(*policies, ", ", &Policies::value_type::first) : "none: no policies are configured here", name);
 }
 
 Result<Spec> filled(const NodeState& state, Spec spec) {

@@ -6,7 +6,6 @@
 #include <array>
 #include <map>
 #include <optional>
-#include <ranges>
 #include <string_view>
 
 #include "base/directory.h"
@@ -24,13 +23,6 @@ using Source = Disturbance::Source;
 constexpr size_t kMostInIrq = 4096;
 constexpr size_t kMostDevices = 256;
 constexpr size_t kMostInText = 16;
-
-// "a, b and 3 more"
-std::string listed(const std::vector<std::string>& words) {
-  std::string text = joined(words | std::views::take(kMostInText), ", ");
-  if (words.size() > kMostInText) text += " and " + std::to_string(words.size() - kMostInText) + " more";
-  return text;
-}
 
 // The name with which a driver has requested the interrupt: a folder beside the kernel's own files. Empty: none has, so
 // it never arrives.
@@ -56,7 +48,8 @@ Disturbance of_device(const std::string& name, Device device, bool low_noise) {
           .name = name,
           .cpus = std::move(device.cpus),
           .text = std::to_string(count) + (count == 1 ? " interrupt of " : " interrupts of ") + name + " may arrive (" +
-                  listed(device.interrupts) + ")" + (low_noise ? "; the kernel does not move them" : ""),
+                  joined_first(kMostInText, device.interrupts) + ")" +
+                  (low_noise ? "; the kernel does not move them" : ""),
           .remedy = low_noise ? "give the driver fewer queues, or add isolcpus=managed_irq," + list +
                                     " to the kernel's command line"
                               : "low_noise = true in the pool"};
@@ -106,7 +99,7 @@ struct Threads {
   std::string text() const {
     std::vector<std::string> words;
     for (const auto& [name, count] : kinds) words.push_back(std::to_string(count) + " " + name);
-    return listed(words);
+    return joined_first(kMostInText, words);
   }
 };
 

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <memory>
 #include <optional>
-#include <ranges>
 #include <string>
 #include <utility>
 
@@ -127,7 +126,8 @@ void freeze_onload(const routing::Call& call, http::Reply reply) {
 
 void list_onload_modules(const routing::Call& call, http::Reply reply) {
   const auto view = call.launch->controller.status();
-  reply.send(listed(std::views::values(view->observed.modules)));
+  const auto write = [](json::Writer& w, const auto& module) { render(w, module.second); };
+  reply.send(routing::json_answer(200, json::array(view->observed.modules, write)));
 }
 
 void list_onload_users(const routing::Call& call, http::Reply reply) {
