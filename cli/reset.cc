@@ -1,9 +1,12 @@
 #include "cli/reset.h"
 
 #include <fnmatch.h>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -87,20 +90,27 @@ Outcome<> delete_all(const Client& client, const Reset& wanted, const json::Valu
 }
 
 // nrdctl lies in /usr/bin, nrd in /usr/sbin.
-Outcome<> become_daemon(const char* option) {
+Outcome<> run_daemon(const char* option) {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   const std::string daemon = self.parent_path().parent_path() / "sbin/nrd";
   flush();
-  ::execl(daemon.c_str(), "nrd", option, nullptr);
-  return stop(kRefused, "cannot run " + daemon + ": " + errno_text());
+  const std::array<const char*, 3> words{"nrd", option, nullptr};
+  pid_t child = 0;
+  const int failed = ::posix_spawn(&child, daemon.c_str(), nullptr, nullptr, const_cast<char**>(words.data()), environ);
+  if (failed != 0) return stop(kRefused, "cannot run " + daemon + ": " + errno_text(failed));
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!WIFEXITED(status)) return stop(kRefused, daemon + " was killed");
+  return WEXITSTATUS(status) == 0 ? Outcome<>() : stop(WEXITSTATUS(status));
 }
 
+// Foreign groups last: nrd refuses the option while another nrd, at another socket, has groups of its own.
 Outcome<> reset_without_daemon(const Reset& wanted) {
-  const Outcome<> removed = wanted.foreign.empty() ? Outcome<>() : remove_groups(wanted, all_groups());
   TRY(confirm(wanted, "nrd is not running; delete all stored workloads?"));
-  TRY(removed);
-  return become_daemon("--reset");
+  TRY(run_daemon("--reset"));
+  return wanted.foreign.empty() ? Outcome<>() : remove_groups(wanted, all_groups());
 }
 
 }  // namespace
@@ -124,7 +134,7 @@ Outcome<> unconfine(const Client& client) {
                 "nrd is running, and would confine the rest of the host again; set confine = \"none\" in [cpu] of "
                 "its configuration, then run nrdctl reload");
   }
-  return become_daemon("--unconfine");
+  return run_daemon("--unconfine");
 }
 
 }  // namespace nrd::cli

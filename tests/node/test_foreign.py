@@ -2,9 +2,10 @@
 
 import contextlib
 import json
+import shutil
 
 import pytest
-from harness import DRIFT, NRDCTL, Node, Refused, wait_for
+from harness import DRIFT, NRD, NRDCTL, Node, Refused, wait_for
 from masks import bits
 
 MINE = "/sys/fs/resctrl/theirs"
@@ -200,6 +201,23 @@ def test_reset_gives_everything_back_running_or_stopped():
                 assert result.returncode == 0 and "group theirs removed" in result.stdout, result
                 assert node.list() == []
             assert node.hardware() == tree
+
+
+def test_reset_removes_no_group_while_nrd_has_another_socket(tmp_path):
+    with Node() as node:
+        share(node, "theirs", "9")
+        for folder in ("bin", "sbin"):
+            (tmp_path / folder).mkdir()
+        shutil.copy(NRDCTL, tmp_path / "bin")
+        daemon = tmp_path / "sbin" / "nrd"
+        daemon.write_text(f'#!/bin/sh\nexec {NRD} --config {node.config} --state-dir {node.state} "$@"\n')
+        daemon.chmod(0o755)
+        words = [str(tmp_path / "bin" / "nrdctl"), "--socket", str(tmp_path / "typo"), "reset", "--yes", "--foreign", "th*"]
+        refused = node.sim.run_inside(words, check=False)
+        assert refused.returncode != 0 and "another nrd uses" in refused.stderr and "theirs" in groups_of(node)
+        node.terminate()
+        done = node.sim.run_inside(words)
+        assert "group theirs removed" in done.stdout and "theirs" not in groups_of(node)
 
 
 def test_ways_of_devices_are_shown_and_granted_last_and_their_class_is_not_counted():
