@@ -23,7 +23,8 @@ std::function<void(Result<Accepted>)> answer_accepted(const routing::Call& call,
 // "/parameters/onload/max_packets_per_stack".
 Error within_module(Error error, const std::string& module) {
   const std::string prefix = "/parameters/" + module;
-  if (error.field.starts_with(prefix)) error.field.erase(0, prefix.size());
+  const bool is_within = error.field == prefix || error.field.starts_with(prefix + "/");  // not sfc_resource for sfc
+  if (is_within) error.field.erase(0, prefix.size());
   return error;
 }
 
