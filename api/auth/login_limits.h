@@ -2,7 +2,8 @@
 //
 // Each host and each user has a token bucket. A login takes a token from both before PAM is asked and returns them
 // unless PAM refuses; buckets also refill over time. So pending logins count as failures until PAM answers, and logins
-// that PAM accepts or cannot check are limited only in their concurrency. The user's bucket is larger, so that a single host cannot lock a user out.
+// that PAM accepts or cannot check are limited only in their concurrency. The user's bucket is larger, so that a single
+// host cannot lock a user out.
 //
 // The tables are bounded: a full table drops the bucket with the most tokens. Not thread-safe.
 #pragma once
