@@ -57,8 +57,8 @@ Result<std::optional<Parameter>> read_parameter(const std::string& path) {
   if ((status.st_mode & S_IRUSR) == 0) return parameter;
   std::optional<std::string> text = TRY(read_file(path, kLineLimit));
   if (!text) return std::nullopt;
-  if (!text->ends_with('\n')) return unexpected("a module parameter", path, *text);
-  // A string that was set by echo(1) includes its line feed.
+  // The getters of Onload's texts add no line feed, and since Linux 4.14 the kernel adds none for them; a string that
+  // was set by echo(1) includes its own.
   parameter.value = text->substr(0, text->find_last_not_of('\n') + 1);
   return parameter;
 }

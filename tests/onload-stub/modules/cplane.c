@@ -62,8 +62,9 @@ static int set_text(const char* text, const struct kernel_param* param) {
   return 0;
 }
 
+/* Without a line feed, as in Onload: since Linux 4.14 the kernel adds none. */
 static int get_text(char* buffer, const struct kernel_param* param) {
-  return scnprintf(buffer, PAGE_SIZE, "%s\n", (const char*)param->arg);
+  return scnprintf(buffer, PAGE_SIZE, "%s", (const char*)param->arg);
 }
 
 static int set_id(const char* text, const struct kernel_param* param) {

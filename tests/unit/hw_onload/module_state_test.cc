@@ -82,8 +82,7 @@ TEST_CASE("a kernel in-tree driver is distinguished by its taint") {
 }
 
 TEST_CASE("an empty, truncated, malformed or oversized module file is refused and quoted in the log") {
-  for (const char* file : {"initstate", "refcnt", "version", "srcversion", "taint", "notes/.note.gnu.build-id",
-                           "parameters/cplane_server_params"}) {
+  for (const char* file : {"initstate", "refcnt", "version", "srcversion", "taint", "notes/.note.gnu.build-id"}) {
     for (const std::string& text : {std::string(), std::string("8.1"), std::string("a\nb"), std::string(5000, '9')}) {
       INFO(file << " \"" << text.substr(0, 10) << "\"");
       Tree tree;
@@ -103,6 +102,26 @@ TEST_CASE("an empty, truncated, malformed or oversized module file is refused an
     tree.put(Tree::module("onload", file), "-1\n");
     CHECK_FALSE(read_module(tree.root(), "onload").has_value());
   }
+}
+
+TEST_CASE("a text parameter without a line end, or without any text, is read as the module of Onload shows it") {
+  Tree tree;
+  load_onload(tree);
+  tree.put(Tree::module("onload", "parameters/cplane_server_path"), "/sbin/onload_cp_server");
+  tree.put(Tree::module("onload", "parameters/cplane_server_params"), "");
+  const Result<std::optional<Module>> module = read_module(tree.root(), "onload");
+  REQUIRE(module.has_value());
+  CHECK(module.value()->parameters.at("cplane_server_path").value == "/sbin/onload_cp_server");
+  CHECK(module.value()->parameters.at("cplane_server_params").value == "");
+}
+
+TEST_CASE("an oversized module parameter is refused and quoted in the log") {
+  Tree tree;
+  load_onload(tree);
+  tree.put(Tree::module("onload", "parameters/cplane_server_params"), std::string(5000, '9'));
+  const auto module = read_module(tree.root(), "onload");
+  REQUIRE_FALSE(module.has_value());
+  CHECK(module.error().detail.find("parameters/cplane_server_params") != std::string::npos);
 }
 
 TEST_CASE("unavailable module properties stay empty") {
