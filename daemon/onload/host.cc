@@ -246,7 +246,10 @@ class OnloadHost final : public Host {
   Result<void> check_driver(const onload::Target& target) const {
     std::map<std::string, Module> modules = TRY(read_modules());
     const std::vector<std::string> removed = removals(target, {.modules = std::move(modules)});
-    return std::ranges::any_of(removed, is_of_driver) ? check_routes("sfc") : Result<void>();
+    for (const std::string& module : removed) {
+      if (is_of_driver(module)) TRY(check_routes(module));
+    }
+    return {};
   }
 
   // Removing the driver would cut the connection to this node.

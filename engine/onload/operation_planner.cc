@@ -88,8 +88,11 @@ Result<void> OperationPlanner::begin_after_start() {
   const Generation* kept = effective(status_);
   const bool may = options_.at_start == AtStart::Apply && !status_.freeze.frozen && status_.problem.empty();
   if (!may || running(status_) != nullptr || kept == nullptr || kept->spec.state != State::Loaded) return {};
-  const auto is_ours = [](const auto& entry) { return entry.first != "sfc"; };
-  if (std::ranges::any_of(status_.observed.modules, is_ours)) return {};
+  // At boot udev loads the drivers of network cards, with all that they depend on.
+  const auto is_of_onload = [](const auto& entry) {
+    return !is_of_driver(entry.first) && entry.first != "xilinx_efct";
+  };
+  if (std::ranges::any_of(status_.observed.modules, is_of_onload)) return {};
   return start_operation({.generation = kept->number}, {}).map([](const Accepted&) {});
 }
 

@@ -13,9 +13,9 @@
 
 namespace nrd::onload {
 
-// sfc and the modules it depends on provide the network interfaces.
+// Drivers that provide the network interfaces, of old releases as well, and the modules they depend on.
 inline bool is_of_driver(std::string_view module) {
-  return module == "sfc" || module == "sfc_driverlink" || module == "virtual_bus";
+  return module == "sfc" || module == "sfc_ef100" || module == "sfc_driverlink" || module == "virtual_bus";
 }
 
 // A module of an installed version.

@@ -305,6 +305,18 @@ TEST_CASE("after a boot the last verified generation is loaded, unless the node 
   }
 }
 
+TEST_CASE("drivers of network cards that udev has loaded at boot do not keep Onload from being loaded") {
+  LoadedFixture fixture;
+  fixture.controller.reset();
+  fixture.node.observed = {};
+  for (const char* driver : {"sfc", "sfc_driverlink", "virtual_bus", "sfc_ef100", "xilinx_efct"})
+    fixture.node.observed.modules[driver] = {.name = driver, .build_id = "vendor"};
+  fixture.start();
+  const auto status = fixture.settled();
+  CHECK(status->observed.modules.contains("onload"));
+  CHECK(status->observed.modules.contains("sfc_driverlink"));
+}
+
 TEST_CASE("a version that fails to load after a boot is tried again at the next boot") {
   LoadedFixture fixture;
   fixture.controller.reset();

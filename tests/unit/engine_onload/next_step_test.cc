@@ -41,6 +41,13 @@ TEST_CASE("the network driver is kept unless it is managed, and then removed las
   CHECK(removals(driver, observed) == Names{"onload", "sfc_char", "sfc_resource", "sfc"});
 }
 
+TEST_CASE("a driver that only old releases have is kept with the interfaces it provides") {
+  ObservedState observed = loaded(a_release("8.1"));
+  observed.modules["sfc_ef100"] = {.name = "sfc_ef100", .build_id = "x"};
+  CHECK(removals(a_release("8.1"), observed).empty());
+  CHECK(removals(nothing(), observed) == Names{"onload", "sfc_char", "sfc_resource"});
+}
+
 TEST_CASE("modules of old releases are removed as well") {
   ObservedState observed = loaded(a_release("8.1"));
   observed.modules["onload_cplane"] = {.name = "onload_cplane", .build_id = "x"};
