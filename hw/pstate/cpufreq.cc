@@ -198,12 +198,14 @@ bool is_offline(const std::string& root, CpuId cpu) {
   return online && !online->contains(cpu);
 }
 
-Result<std::optional<bool>> turbo_of_cpufreq(const std::string& root) {
-  // intel_pstate/no_turbo: of intel_pstate in both modes; cpufreq/boost: of other drivers that support boost.
-  const auto no_turbo = TRY(read_file(root + kCpus + "/intel_pstate/no_turbo", kSysfsLimit));
-  const auto boost = TRY(read_file(root + kCpus + "/cpufreq/boost", kSysfsLimit));
-  if (no_turbo) return trimmed(*no_turbo) == "0";
-  if (boost) return trimmed(*boost) == "1";
+std::optional<bool> turbo_of_cpufreq(const std::string& root) {
+  const auto read = [&root](const char* file) {
+    return read_file(root + kCpus + file, kSysfsLimit).value_or(std::nullopt);
+  };
+  // Of intel_pstate in both modes; EAGAIN where it is off, so that another driver serves the CPUs.
+  if (const auto no_turbo = read("/intel_pstate/no_turbo")) return trimmed(*no_turbo) == "0";
+  // Of other drivers that support boost.
+  if (const auto boost = read("/cpufreq/boost")) return trimmed(*boost) == "1";
   return std::nullopt;
 }
 

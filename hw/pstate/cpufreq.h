@@ -51,7 +51,7 @@ Result<CpuSet> read_online(const std::string& root);
 bool is_offline(const std::string& root, CpuId cpu);
 
 // True if the driver lets CPUs exceed their base frequency now; nullopt: not reported.
-Result<std::optional<bool>> turbo_of_cpufreq(const std::string& root);
+std::optional<bool> turbo_of_cpufreq(const std::string& root);
 // nullopt: the CPU has no cpufreq driver.
 Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu);
 // nullopt: the files are gone.

@@ -144,7 +144,7 @@ Result<Node> Pstate::discover() {
     cannot_count_branches_ = BranchCounters::missing(node.cpus.begin()->first);
     knows_branches_ = true;
   }
-  node.turbo = turbo_of_cpufreq(root_).value_or(std::nullopt);
+  node.turbo = turbo_of_cpufreq(root_);
   node.cannot_count_branches = cannot_count_branches_;
   node_ = node;
   return node;

@@ -295,6 +295,13 @@ TEST_CASE("turbo is reported where the driver reports it") {
   CHECK(pstate.discover().value().turbo == false);
 }
 
+TEST_CASE("turbo is that of the driver in use where intel_pstate is off and its own file cannot be read") {
+  IntelTree tree;
+  tree.put("sys/devices/system/cpu/intel_pstate/no_turbo/unreadable", "");
+  tree.put("sys/devices/system/cpu/cpufreq/boost", "0\n");
+  CHECK(Pstate(tree.root()).discover().value().turbo == false);
+}
+
 TEST_CASE("only requested CPUs are observed") {
   Discovered tree;
   tree.put(Tree::cpufreq(3, "scaling_min_freq"), "garbage\n");
