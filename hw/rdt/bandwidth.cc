@@ -11,7 +11,8 @@
 namespace nrd::rdt {
 namespace {
 
-constexpr uint32_t kWhole = 100;  // percent
+constexpr uint32_t kWhole = 100;         // percent
+constexpr uint32_t kMostEighths = 2048;  // MAX_MBA_BW_AMD; newer kernels read it from CPUID and may have more
 
 std::string limit_of(ClosId clos, CacheId cache, uint32_t value) {
   return "class " + text_of(clos) + " on " + text_of(cache) + " did not take bandwidth " + std::to_string(value);
@@ -29,6 +30,15 @@ std::optional<uint32_t> limit_in(const Observed& observed, ClosId clos, CacheId 
 MbaUnit unit_of(bool is_amd, bool is_mounted_in_mbps, uint32_t largest) {
   if (is_amd) return MbaUnit::EighthsOfGbps;
   return is_mounted_in_mbps || largest > kWhole ? MbaUnit::Mbps : MbaUnit::Percent;
+}
+
+uint32_t most_in(MbaUnit unit, bool is_mounted_in_mbps, uint32_t largest) {
+  switch (unit) {
+    case MbaUnit::Percent: return kWhole;
+    case MbaUnit::Mbps: return is_mounted_in_mbps ? kUnlimitedMbps : largest;
+    case MbaUnit::EighthsOfGbps: return std::max(largest, kMostEighths);
+  }
+  return largest;
 }
 
 bool is_mounted_in_mbps(std::string_view mountinfo) {
@@ -52,8 +62,9 @@ Result<MbaInfo> with_unit(MbaInfo info, bool is_amd) {
   }
   constexpr size_t kMountsLimit = size_t{4} << 20;
   const std::optional<std::string> mounts = TRY(read_file("/proc/self/mountinfo", kMountsLimit));
-  info.unit = unit_of(is_amd, is_mounted_in_mbps(mounts.value_or("")), largest);
-  info.most = info.unit == MbaUnit::Percent ? kWhole : largest;
+  const bool is_in_mbps = is_mounted_in_mbps(mounts.value_or(""));
+  info.unit = unit_of(is_amd, is_in_mbps, largest);
+  info.most = most_in(info.unit, is_in_mbps, largest);
   return info;
 }
 

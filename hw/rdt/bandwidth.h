@@ -17,6 +17,10 @@ namespace nrd::rdt {
 // on AMD at least 2048 eighths of GB/s.
 MbaUnit unit_of(bool is_amd, bool is_mounted_in_mbps, uint32_t largest);
 
+// The number of a group that was never limited. Not `largest` where the unit is known, because other software may have
+// limited every group.
+uint32_t most_in(MbaUnit unit, bool is_mounted_in_mbps, uint32_t largest);
+
 // True for a line of /proc/self/mountinfo about /sys/fs/resctrl with the option mba_MBps.
 bool is_mounted_in_mbps(std::string_view mountinfo);
 

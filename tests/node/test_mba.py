@@ -113,6 +113,14 @@ def test_limits_on_amd_are_eighths_of_a_gigabyte():
         assert "COS2" not in node.hardware()
 
 
+def test_limits_do_not_depend_on_that_of_the_root_class():
+    """With mba_MBps neither, which the options of the mount say, that the simulated node does not have."""
+    with limited("amd", start=False) as node:
+        node.sim.run_inside(["sh", "-c", "echo 'MB:0=8;1=8' > /sys/fs/resctrl/schemata"])
+        node.start()
+        assert create(node, "0", {"mbps": 5000})["granted_bandwidth"] == {"0": {"mbps": 5000}}
+
+
 def test_percent_is_never_written_where_numbers_are_mbps():
     with limited(drift=1) as node:
         create(node, "0", {"percentage": 50})

@@ -31,6 +31,14 @@ TEST_CASE("the bandwidth unit follows from CPU, mount and the value of an unlimi
   CHECK(unit_of(true, false, 2048) == MbaUnit::EighthsOfGbps);
 }
 
+TEST_CASE("a root class that other software has limited does not lower the largest limit") {
+  CHECK(most_in(MbaUnit::Percent, false, 50) == 100);
+  CHECK(most_in(MbaUnit::Mbps, true, 5000) == kUnlimitedMbps);
+  CHECK(most_in(MbaUnit::Mbps, false, 5000) == 5000);  // only known by being above 100
+  CHECK(most_in(MbaUnit::EighthsOfGbps, false, 80) == 2048);
+  CHECK(most_in(MbaUnit::EighthsOfGbps, false, 4096) == 4096);
+}
+
 TEST_CASE("only mba_MBps of the resctrl mount counts") {
   constexpr const char* kOther = "31 20 0:27 / /mnt/mba_MBps rw - tmpfs mba_MBps rw\n";
   CHECK_FALSE(is_mounted_in_mbps(""));
