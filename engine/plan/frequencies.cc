@@ -96,8 +96,24 @@ Result<Window> asked_window(const FrequencyRequest& request, CpuId id, const pst
   return window;
 }
 
-Result<Window> window_of(const FrequencyRequest& request, CpuId id, const pstate::Cpu& cpu, Window before, KHz limit) {
-  Result<Window> window = asked_window(request, id, cpu, before, limit);
+// The highest entry of a table is a P-state in which the CPU boosts, unless turbo has an entry of its own above base:
+// on AMD under acpi-cpufreq.
+bool boosts_at(const pstate::Node& node, const pstate::Cpu& cpu, KHz frequency) {
+  return node.turbo == true && !cpu.steps.empty() && cpu.steps.back() <= *cpu.base && frequency >= cpu.steps.back();
+}
+
+Failure cannot_keep_from_boosting(const FrequencyRequest& request, CpuId id, const pstate::Cpu& cpu) {
+  const std::string lower =
+      cpu.steps.size() > 1 ? "a maximum of at most " + text_of(cpu.steps[cpu.steps.size() - 2], request) + ", or " : "";
+  return fail_at(ErrorCode::Unsupported, "/pstate/turbo",
+                 "false, but " + text_of(id) + " boosts at its highest P-state (" + text_of(cpu.steps.back(), request) +
+                     "), and driver " + cpu.driver + " turns boost off only for all CPUs",
+                 lower + "0 in /sys/devices/system/cpu/cpufreq/boost");
+}
+
+Result<Window> window_of(const FrequencyRequest& request, CpuId id, const pstate::Cpu& cpu, Window before,
+                         const pstate::Node& node) {
+  Result<Window> window = asked_window(request, id, cpu, before, reach(node, cpu));
   if (!window || request.turbo) return window;
   if (!cpu.base) return unsupported("turbo", text_of(id) + " does not report its base frequency");
   if ((request.min || request.max) && window->min > *cpu.base) {
@@ -108,6 +124,7 @@ Result<Window> window_of(const FrequencyRequest& request, CpuId id, const pstate
   }
   window->max = std::min(window->max, on_step(cpu, *cpu.base));
   window->min = std::min(window->min, window->max);
+  if (boosts_at(node, cpu, window->max)) return cannot_keep_from_boosting(request, id, cpu);
   return window;
 }
 
@@ -214,7 +231,7 @@ Result<std::map<CpuId, pstate::FrequencySetting>> plan_frequencies(const NodeSta
     const pstate::Cpu& cpu = *found;
     const pstate::FrequencySetting* known = original_setting(state, id);
     const pstate::FrequencySetting before = known ? *known : pstate::FrequencySetting{cpu.min, cpu.max, "", ""};
-    const Window window = TRY(window_of(request, id, cpu, {before.min, before.max}, reach(state.facts.pstate, cpu)));
+    const Window window = TRY(window_of(request, id, cpu, {before.min, before.max}, state.facts.pstate));
     const pstate::FrequencySetting knobs{window.min, window.max, request.governor, request.epp};
     TRY(check_way(cpu, id, window, request.threshold.has_value()));
     TRY(check_choice("governor", request.governor, cpu.governors, id));
