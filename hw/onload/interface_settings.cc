@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "hw/onload/kernel_file.h"
+#include "hw/onload/parameter_text.h"
 
 namespace nrd::onload {
 namespace {
@@ -19,6 +20,12 @@ std::optional<std::string> find_setting(const std::string& interface_path) {
     if (name.find(".onload.") != std::string::npos && exists(device + name + kFile)) return device + name + kFile;
   }
   return std::nullopt;
+}
+
+// A card of Solarflare that sfc_resource does not serve natively.
+bool is_left_to_afxdp(const std::string& root, const std::string& interface) {
+  const auto attaches = read_line(root + "/sys/module/sfc_resource/parameters/enable_driverlink");
+  return attaches && *attaches && says_same("0", **attaches) && !find_setting(interface_path(root, interface));
 }
 
 Result<void> check_name(const std::string& root, const std::string& interface) {
@@ -50,9 +57,10 @@ std::optional<bool> read_acceleration(const std::string& root, const std::string
 }
 
 bool is_registered(const std::string& root, const std::string& interface) {
-  // There is no list, but a pinned map, or an entry among the devices of sfc_resource, which also has Solarflare's own.
-  return exists(root + "/sys/fs/bpf/onload_xdp_xsk_" + interface) ||
-         (exists(root + "/proc/driver/sfc_resource/devices/" + interface) && !is_solarflare(root, interface));
+  // There is no list, but the devices of sfc_resource, which also have Solarflare's own. A map that is pinned as
+  // /sys/fs/bpf/onload_xdp_xsk_IF does not tell: administrators make it before the registration.
+  return exists(root + "/proc/driver/sfc_resource/devices/" + interface) &&
+         (!is_solarflare(root, interface) || is_left_to_afxdp(root, interface));
 }
 
 Result<void> write_acceleration(const std::string& root, const std::string& interface, SwitchState to) {

@@ -72,8 +72,25 @@ TEST_CASE("interfaces served by Onload are registered unless they are Solarflare
   cards.folder("proc/driver/sfc_resource/devices/enp1s0f0");
   CHECK(is_registered(cards.root(), "eth0"));
   CHECK_FALSE(is_registered(cards.root(), "enp1s0f0"));
-  cards.put("sys/fs/bpf/onload_xdp_xsk_enp1s0f0", "");
+}
+
+TEST_CASE("an interface whose map was pinned before is not yet registered") {
+  Cards cards;
+  add_cards(cards);
+  cards.put("sys/fs/bpf/onload_xdp_xsk_eth0", "");
+  CHECK_FALSE(is_registered(cards.root(), "eth0"));
+}
+
+TEST_CASE("a card of Solarflare is registered where the module leaves such cards to AF_XDP") {
+  Cards cards;
+  add_cards(cards);
+  cards.folder("proc/driver/sfc_resource/devices/enp1s0f0");
+  cards.put("sys/module/sfc_resource/parameters/enable_driverlink", "1\n");
+  CHECK_FALSE(is_registered(cards.root(), "enp1s0f0"));
+  cards.put("sys/module/sfc_resource/parameters/enable_driverlink", "0\n");
   CHECK(is_registered(cards.root(), "enp1s0f0"));
+  cards.put(std::string(kDevice) + "/sfc_resource/enable", "1\n");  // attached before the parameter changed
+  CHECK_FALSE(is_registered(cards.root(), "enp1s0f0"));
 }
 
 TEST_CASE("registering writes a whole line and checks the result") {
