@@ -13,12 +13,19 @@ constexpr size_t kStacksLimit = size_t{16} << 20;  // 65,536 lines with every co
 
 std::string path_of(const std::string& root, const char* file) { return root + "/proc/driver/onload/" + file; }
 
+// The module prints it as a signed number: -2 is 4294967294.
+std::optional<uid_t> parse_uid(std::string_view text) {
+  const auto number = parse_number<int64_t>(text);
+  if (!number || *number < INT32_MIN || *number > UINT32_MAX) return std::nullopt;
+  return static_cast<uid_t>(*number);
+}
+
 std::optional<Stack> parse_stack(std::string_view line, bool orphan) {
   const std::vector<std::string_view> fields = fields_of(line);
   if (fields.size() < 3 || !fields[0].ends_with(':')) return std::nullopt;
   const auto id = parse_number<uint32_t>(fields[0].substr(0, fields[0].size() - 1));
   const auto creator = parse_number<pid_t>(fields[1]);
-  const auto uid = parse_number<uid_t>(fields[2]);
+  const auto uid = parse_uid(fields[2]);
   if (!id || !creator || *creator < 0 || !uid) return std::nullopt;
   for (size_t i = 3; i < fields.size(); ++i) {
     if (!parse_number<uint64_t>(fields[i])) return std::nullopt;

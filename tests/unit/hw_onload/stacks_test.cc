@@ -27,6 +27,14 @@ TEST_CASE("stacks are parsed with any number of counters") {
   CHECK(parse_stacks("", false) == std::vector<Stack>{});
 }
 
+TEST_CASE("a user above half of all numbers is printed as a negative one") {
+  const auto stacks = parse_stacks("3: 4711 -2 0\n4: 4712 4294967294\n", false);
+  REQUIRE(stacks.has_value());
+  for (const Stack& stack : *stacks) CHECK(stack.uid == 4294967294);
+  for (const char* text : {"3: 4711 -2147483649\n", "3: 4711 4294967296\n"})
+    CHECK(parse_stacks(text, false) == std::nullopt);
+}
+
 TEST_CASE("a truncated or malformed list of stacks is refused") {
   for (const char* text : {"3", "3: 4711 1000", "3: 4711\n", "3 4711 1000\n", ": 4711 1000\n", "-3: 4711 1000\n",
                            "3: -1 1000\n", "3: 4711 root\n", "3: 4711 1000 x\n", "\n", "3: 4711 1000\n4: 1"}) {
