@@ -43,12 +43,29 @@ Result<void> unmount() {
   return {};
 }
 
+// What an administrator can do after a failed mount.
+std::string remedy_of(int error) {
+  if (error == EBUSY) return "it is also mounted outside the service; mount it there with these options";
+  if (error == EINVAL) {
+    return "this node does not support these options (mba_MBps needs the counter mbm_local_bytes, and no sub-NUMA "
+           "clusters); unset rdt.mba_mode";
+  }
+  return "mount it manually, or unset rdt.mba_mode";
+}
+
 Result<void> mount_with(const std::string& options) {
   constexpr unsigned long kFlags = MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RELATIME;  // of the mount unit as well
   if (::mount("resctrl", kResctrl, "resctrl", kFlags, options.c_str()) == 0) return {};
-  return cannot("mounted with \"" + options + "\"",
-                errno == EBUSY ? "it is also mounted outside the service; mount it there with these options"
-                               : "mount it manually, or unset rdt.mba_mode");
+  return cannot("mounted with \"" + options + "\"", remedy_of(errno));
+}
+
+// If the kernel refuses `options`, the host keeps resctrl as it was: other software uses it too.
+Result<void> remount_with(const std::string& options, const std::string& before) {
+  TRY(unmount());
+  Result<void> mounted = mount_with(options);
+  if (!mounted && !mount_with(before))
+    log::error("RDT_UNMOUNTED", "resctrl is not mounted any more; run: systemctl start sys-fs-resctrl.mount");
+  return mounted;
 }
 
 // Only the host's mount unit can do this: through a drop-in, so that it is mounted the same way after a reboot.
@@ -94,9 +111,7 @@ Result<void> ensure_mounted_as(const MountOptions& wanted) {
                                             (*wanted.unit == MbaUnit::Mbps ? "with" : "without") + " mba_MBps");
   }
   const std::string options = mount_options(*wanted.unit);
-  Result<void> mounted = was_mounted ? unmount() : Result<void>();
-  mounted = mounted.and_then([&] { return mount_with(options); });
-  if (!mounted) return mounted;
+  TRY(was_mounted ? remount_with(options, mount_options(now.mba_info->unit)) : mount_with(options));
   const Capabilities after = TRY(with_mount(now));
   if (!after.mba_info || after.mba_info->unit != *wanted.unit) {
     return fail(ErrorCode::Unsupported, "resctrl was mounted with \"" + options +

@@ -3,7 +3,7 @@
 // The node's tree is a FUSE file system, which mount(2) knows nothing of. These two calls do to it what the kernel does
 // to resctrl: a new mount has no groups, and its options decide the unit of bandwidth. The options of each call are
 // appended to the file NRD_RESCTRL_MOUNTS; NRD_SIMNODE_CONTROL is the node's control socket. NRD_RESCTRL_BUSY: another
-// process has it mounted, so it cannot be mounted again.
+// process has it mounted, so it cannot be mounted again. NRD_RESCTRL_NO_MBPS: the kernel has no mba_MBps for this CPU.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -53,6 +53,10 @@ int mount(const char* source, const char* target, const char* type, unsigned lon
   note("mount", options);
   if (getenv("NRD_RESCTRL_BUSY") != NULL) {
     errno = EBUSY;
+    return -1;
+  }
+  if (getenv("NRD_RESCTRL_NO_MBPS") != NULL && strstr(options, "mba_MBps") != NULL) {
+    errno = EINVAL;
     return -1;
   }
   tell_node(strstr(options, "mba_MBps") != NULL ? "remount mbps\n" : "remount percent\n");

@@ -65,6 +65,14 @@ def test_a_second_mount_is_reported(monkeypatch):
         assert "mount it there with these options" in said, said
 
 
+def test_a_refused_mode_leaves_resctrl_mounted_as_before(monkeypatch):
+    monkeypatch.setenv("NRD_RESCTRL_NO_MBPS", "1")
+    with intel(MBPS, start=False, flags=["--force-config"]) as node:
+        said = node.failure_to_start()
+        assert "Invalid argument" in said and "mbm_local_bytes" in said and "unset rdt.mba_mode" in said, said
+        assert node.mount_calls() == ["umount ", "mount mba_MBps", "mount "]
+
+
 def test_without_bandwidth_allocation_only_percent_is_accepted():
     with Node('[rdt]\nmba_mode = "percentage"\n', mb=False) as node:
         assert node.health()["status"] == "ok"
