@@ -32,12 +32,12 @@ Failure failed(const char* what, pid_t thread, const std::string& detail) {
 
 // Conflict: its cgroup lacks some of the CPUs, so the kernel ignores them.
 Failure refused(const char* what, pid_t thread, const CpuSet& wanted, const std::string& detail) {
-  const std::string cgroup = cgroup_of(thread).value_or(std::nullopt).value_or("/");
-  const std::optional<CpuSet> effective = effective_cpus(cgroup).value_or(std::nullopt);
-  if (!effective || wanted.is_subset_of(*effective)) return failed(what, thread, detail);
+  const std::optional<CpusetPlace> place = cpuset_of(thread).value_or(std::nullopt);
+  const bool is_limited = place && place->cgroup != "/";  // the root has all CPUs of the host
+  if (!is_limited || wanted.is_subset_of(place->cpus)) return failed(what, thread, detail);
   return fail_at(ErrorCode::Conflict, "/task_ids",
                  "thread " + std::to_string(thread) + " cannot run on CPU " + wanted.to_string() + ": its cgroup " +
-                     cgroup + " has CPU " + effective->to_string(),
+                     place->cgroup + " has CPU " + place->cpus.to_string(),
                  "a command started by nrdctl run, or a service in nrd.slice (nrdctl export unit)");
 }
 

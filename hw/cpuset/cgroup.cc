@@ -57,6 +57,23 @@ Result<std::optional<CpuSet>> read_effective(const std::string& cgroup, const ch
   return read_effective(parent_of(cgroup), file);
 }
 
+// In version 1: those of the next cgroup of cpuset with a list, at `path` or above. Never nullopt: without that
+// hierarchy nothing limits them.
+Result<std::optional<CpuSet>> cpus_in_version_1(std::string path) {
+  for (;; path = parent_of(path)) {
+    std::optional<CpuSet> cpus = TRY(read_list(path, "cpuset.effective_cpus", std::string(kCgroups) + "/cpuset"));
+    if (cpus) return cpus;
+    if (path == "/") return CpuSet::first(CpuSet::kMaxCpus);
+  }
+}
+
+// In the hierarchy of cpuset (cpuset(7)). nullopt: the process has exited.
+Result<std::optional<std::string>> cpuset_path_of(pid_t process) {
+  const std::optional<std::string> line = TRY(read_one_line("/proc/" + std::to_string(process) + "/cpuset"));
+  if (!line || !line->starts_with('/')) return std::nullopt;
+  return std::string(trimmed(*line));
+}
+
 constexpr const char* kPartition = "cpuset.cpus.partition";
 
 }  // namespace
@@ -104,11 +121,16 @@ bool is_done_unconfirmed(const Result<void>& request, const std::string& cgroup,
 Result<std::optional<CpuSet>> cpus_of_processes(const std::string& cgroup) {
   if (is_version_2()) return effective_cpus(cgroup);
   if (!exists(cgroup)) return std::nullopt;
-  for (std::string path = cgroup;; path = parent_of(path)) {
-    std::optional<CpuSet> cpus = TRY(read_list(path, "cpuset.effective_cpus", std::string(kCgroups) + "/cpuset"));
-    if (cpus) return cpus;
-    if (path == "/") return CpuSet::first(CpuSet::kMaxCpus);  // without that hierarchy nothing limits them
-  }
+  return cpus_in_version_1(cgroup);
+}
+
+Result<std::optional<CpusetPlace>> cpuset_of(pid_t process) {
+  const bool is_unified = is_version_2();
+  std::optional<std::string> cgroup = TRY(is_unified ? cgroup_of(process) : cpuset_path_of(process));
+  if (!cgroup) return std::nullopt;
+  std::optional<CpuSet> cpus = TRY(is_unified ? effective_cpus(*cgroup) : cpus_in_version_1(*cgroup));
+  if (!cpus) return std::nullopt;
+  return CpusetPlace{*std::move(cgroup), *std::move(cpus)};
 }
 
 std::map<std::string, CpuSet> inner_cpus(const std::string& cgroup) {

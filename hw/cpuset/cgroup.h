@@ -2,7 +2,7 @@
 // whether systemd manages one is for the caller to know.
 //
 // In version 1 each controller has a hierarchy of its own. A cgroup is then a path in that of memory or pids, of which
-// only processes_in() and cpus_of_processes() know.
+// only processes_in(), cpus_of_processes() and cpuset_of() know.
 #pragma once
 
 #include <sys/types.h>
@@ -28,6 +28,13 @@ std::string why_no_cpusets();
 bool has_cpusets_below(const std::string& cgroup);
 // "/nrd.slice/nrd-7.scope". nullopt: the process has exited.
 Result<std::optional<std::string>> cgroup_of(pid_t process);
+// What limits the CPUs of a process.
+struct CpusetPlace {
+  std::string cgroup;  // in version 1 in the hierarchy of cpuset, where a container is elsewhere than in the others
+  CpuSet cpus;
+};
+// nullopt: the process has exited.
+Result<std::optional<CpusetPlace>> cpuset_of(pid_t process);
 // True if there are processes in it or below (cgroup.events).
 bool is_populated(const std::string& cgroup);
 // cpuset.cpus.effective of a cgroup, the CPUs that its processes get at most; that of the next one above with such a

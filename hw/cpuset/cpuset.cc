@@ -29,10 +29,9 @@ const std::string kHost;  // the host itself
 
 // nullopt: it has exited.
 std::optional<Group> group_of(const Task& task) {
-  const std::optional<std::string> cgroup = cgroup_of(task.process).value_or(std::nullopt);
-  const auto cpus = cgroup ? cpus_of_processes(*cgroup).value_or(std::nullopt) : std::nullopt;
-  if (!cpus) return std::nullopt;
-  return Group{.available = *cpus, .parent = printable(*cgroup)};
+  const std::optional<CpusetPlace> place = cpuset_of(task.process).value_or(std::nullopt);
+  if (!place) return std::nullopt;
+  return Group{.available = place->cpus, .parent = printable(place->cgroup)};
 }
 
 // What a limit of `target`, whose threads may run on `masks`, would overwrite.

@@ -127,3 +127,30 @@ def test_a_cgroup_of_version_1_is_not_limited_by_nrd(node, cgroup):
             other.call("POST", "/v1/workloads", asked(cgroup, cpu={"count": 1}))
         made = other.call("POST", "/v1/workloads", asked(cgroup, cpu={"count": 1, "enforce": "runtime"}))
         assert made["cpu"]["cpus"] == "1"
+
+
+@pytest.fixture
+def cpuset_of_cpu_0():
+    folder = f"{CGROUPS}/cpuset/nrd-test-{os.getpid()}"
+    try:
+        os.mkdir(folder)
+    except OSError:
+        pytest.skip("there is no writable cpuset of version 1 here")
+    for file in ("cpus", "mems"):
+        with open(f"{folder}/cpuset.{file}", "w") as list_of_it:
+            list_of_it.write("0")
+    process = subprocess.Popen(["/bin/sh", "-c", f"echo $$ > {folder}/cgroup.procs; exec sleep 1000"])
+    wait_for(lambda: open(f"{folder}/cgroup.procs").read() != "", "the process to be in the cpuset")
+    yield os.path.basename(folder), process
+    process.kill()
+    process.wait(DEADLINE)
+    wait_for(lambda: not removed(folder), "the cpuset to be empty")
+
+
+def test_cpus_that_a_cpuset_of_version_1_lacks_are_refused_with_its_name(cpuset_of_cpu_0):
+    name, process = cpuset_of_cpu_0
+    with Node('[[cpu.pools]]\nname = "fast"\ncpus = "1"\nkind = "exclusive"\nthreads = "any"\n', sockets=1, cpus=2) as node:
+        with pytest.raises(Refused) as refused:
+            node.call("POST", "/v1/workloads", {"task_ids": [str(process.pid)], "cpu": {"count": 1}})
+        assert refused.value.status == 409, refused.value.text
+        assert f"its cgroup /{name} has CPU 0" in refused.value.text
