@@ -153,6 +153,12 @@ TEST_CASE("root allows parameters by module and name, with any value or one") {
   }
 }
 
+TEST_CASE("tuning parameters are allowed for the module that has them") {
+  Version version = a_version();
+  version.kernels.at(kKernel).back().file.parameters.emplace_back("xdp_headroom");
+  CHECK(at_fault(target(a_wish({{"onload", {{"xdp_headroom", "512"}}}}), version)) == "nothing");
+}
+
 TEST_CASE("a program that the kernel runs as root must be in the version's own tree") {
   Version version = a_version();
   version.kernels.at(kKernel)[1].file.parameters = {"bpf_link_helper"};
