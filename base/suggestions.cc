@@ -1,7 +1,6 @@
 #include "base/suggestions.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "base/ascii.h"
@@ -38,15 +37,13 @@ unsigned distance(std::string_view a, std::string_view b) {
 
 std::string_view closest(std::string_view word, const std::vector<std::string_view>& known) {
   constexpr size_t kCompared = 64;  // longer than any known word; bounds the cost for hostile input
-  std::string_view best;
-  unsigned least = std::numeric_limits<unsigned>::max();
-  for (const std::string_view candidate : known) {
-    const unsigned d = distance(word.substr(0, kCompared), candidate);
-    if (d >= least) continue;
-    least = d;
-    best = candidate;
-  }
-  return best;
+  // Of words at the same distance, the one with the longer common beginning: "wate" is "wait" rather than "name".
+  const auto rank = [given = word.substr(0, kCompared)](std::string_view candidate) {
+    const auto common = std::ranges::mismatch(given, candidate).in1 - given.begin();
+    return std::pair(distance(given, candidate), -common);
+  };
+  const auto best = std::ranges::min_element(known, {}, rank);
+  return best == known.end() ? std::string_view() : *best;
 }
 
 }  // namespace nrd

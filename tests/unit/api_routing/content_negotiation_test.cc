@@ -53,6 +53,7 @@ TEST_CASE("Accept decides how an error is written") {
 TEST_CASE("the suggestion is the known word with the smallest edit distance") {
   CHECK(closest("chache", {"core_ids", "cache", "rdt"}) == "cache");
   CHECK(closest("CORE_IDS", {"cos_name", "core_ids", "task_ids"}) == "core_ids");
+  CHECK(closest("wate", {"name", "since", "wait"}) == "wait");  // as far as "name"
   CHECK(closest("", {"rdt", "cache"}) == "rdt");
   CHECK(closest(std::string(100'000, 'x'), {"rdt", "cache"}) == "rdt");
 }
