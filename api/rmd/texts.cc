@@ -122,7 +122,6 @@ std::string workload_refused(const Error& error, std::string_view uuid) {
   switch (error.code) {
     case ErrorCode::BadRequest:
     case ErrorCode::Unsupported: return invalid(reason(error));
-    case ErrorCode::Forbidden: return error.message;
     case ErrorCode::NotFound: return std::string(kNoSuchWorkload);
     case ErrorCode::CpuTaken: return in_database(cpus_taken(error));
     case ErrorCode::NoSuchPolicy:
@@ -133,6 +132,7 @@ std::string workload_refused(const Error& error, std::string_view uuid) {
     case ErrorCode::NotEnough:
       return "Not enough cache left on cache_id " + error.subject + ". Details: " + reason(error);
     case ErrorCode::NoClass: return "No free CLOS available. Details: " + reason(error);
+    case ErrorCode::Forbidden:
     case ErrorCode::NameTaken:
     case ErrorCode::Busy:
     case ErrorCode::Conflict:

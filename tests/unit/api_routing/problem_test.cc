@@ -34,6 +34,7 @@ TEST_CASE("every error code maps to its status and line") {
   };
   const Row rows[] = {
       {ErrorCode::BadRequest, 400, "Failed to validate workload. Reason: /cache/max: too much (allowed: 1 to 5)\n"},
+      {ErrorCode::Forbidden, 403, "/cache/max: too much (allowed: 1 to 5)\n"},
       {ErrorCode::NotFound, 404, "404: Could not found workload\n"},
       {ErrorCode::CpuTaken, 400,
        "Failed to validate workload. Reason: Workload validation in database failed. Details: "
