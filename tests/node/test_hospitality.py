@@ -51,6 +51,12 @@ def test_a_wrong_question_is_refused(small, body, line):
     assert small.request("POST", "/v1/hospitality", body)[:2] == (400, line)
 
 
+def test_a_refusal_names_the_member_of_the_question(small):
+    body, accept = json.dumps({"max_cache": 1, "min_cache": 2}), {"Content-Type": "application/json", "Accept": "application/json"}
+    problem = json.loads(small.request("POST", "/v1/hospitality", body, accept)[1])
+    assert (problem["field"], problem["detail"]) == ("/min_cache", "min is 2, but max is only 1")
+
+
 def test_a_question_changes_nothing_and_leaves_no_line_in_the_audit():
     with Node() as node:
         before = json.dumps(node.call("GET", "/v1/node")), node.hardware()

@@ -87,8 +87,9 @@ void show_hospitality(const routing::Call& call, http::Reply reply) {
         render(routing::problem_of(request.error(), line_of(request.error(), *question)), call.error_style));
   const auto scores = hospitality(*state, *request);
   if (!scores) {
-    const std::string line = no_pool(request->max, request->min);
-    return reply.send(render(routing::problem_of(scores.error(), line), call.error_style));
+    Error error = scores.error();
+    error.field = "/min_cache";  // policies have been checked
+    return reply.send(render(routing::problem_of(error, no_pool(request->max, request->min)), call.error_style));
   }
   reply.send(routing::json_answer(200, render_scores(state->facts.rdt, *scores, question->only)));
 }
