@@ -102,12 +102,19 @@ Result<void> check_member(const json::Member& member, const Key& key, Use use) {
   return {};
 }
 
+// Unlike cache, which RMD has in both places.
+Failure mba_outside_rdt() {
+  return fail_at(ErrorCode::BadRequest, "/mba", "unknown key \"mba\"; memory bandwidth is requested in rdt",
+                 "{\"rdt\": {\"mba\": {\"percentage\": 50}}}");
+}
+
 Result<void> check_top_level(const Value& body, Use Key::*use) {
   TRY(require_object("", body, "an object that describes a workload"));
   std::vector<std::string_view> known;
   for (const Key& key : kKeys) known.push_back(key.name);
   for (const json::Member& member : body.members()) {
     const auto key = std::find_if(kKeys.begin(), kKeys.end(), [&](const Key& k) { return k.name == member.key; });
+    if (key == kKeys.end() && member.key == "mba") return mba_outside_rdt();
     if (key == kKeys.end()) return json::unknown_key("", member.key, known);
     TRY(check_member(member, *key, (*key).*use));
   }

@@ -140,6 +140,8 @@ TEST_CASE("every error of a POST has a JSON pointer") {
        "expected a whole number of ways, found 4294967296"},
       {R"({"core_ids": ["0"], "cache": {"max": 1, "min": 1}, "rdt": {"cache": {"max": 2, "min": 2}}})", kBad,
        "/rdt/cache", "differs from /cache"},
+      {R"({"core_ids": ["0"], "mba": {"percentage": 50}})", kBad, "/mba",
+       "unknown key \"mba\"; memory bandwidth is requested in rdt"},
       {R"({"cores": ["0"]})", kBad, "/cores", "unknown key \"cores\"; did you mean \"core_ids\"?"},
       {R"({"Core_IDs": ["0"]})", kBad, "/Core_IDs", "unknown key \"Core_IDs\"; did you mean \"core_ids\"?"},
       {R"({"core_ids": ["0"], "cache": {"mx": 1}})", kBad, "/cache/mx", "unknown key \"mx\"; did you mean \"max\"?"},
