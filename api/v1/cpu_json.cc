@@ -33,6 +33,15 @@ Value without_read_only(const Value& object) {
   return Value::object(std::move(members));
 }
 
+// Of one pool.
+bool is_unedited(const Value& cpu) {
+  if (!is_granted_cpu(cpu) || !cpu.find("cpus") || !cpu.find("shared")) return false;
+  const bool is_whole = std::ranges::all_of(cpu.members(), [](const json::Member& member) {
+    return member.key == "pool" || member.key == "cpus" || std::ranges::find(kReadOnly, member.key) != kReadOnly.end();
+  });
+  return is_whole && (*cpu.find("cpus") == *cpu.find("exclusive") || *cpu.find("cpus") == *cpu.find("shared"));
+}
+
 Result<void> check_size(const std::string& at, const std::vector<std::string>& names) {
   if (names.size() <= kMostNames) return {};
   return fail_at(ErrorCode::BadRequest, at, "has " + std::to_string(names.size()) + " items",
@@ -108,16 +117,21 @@ Result<Change<json::Partial<CpuRequest>>> parse_cpu(const Value& object, const s
 
 bool is_granted_cpu(const Value& cpu) { return cpu.is_object() && cpu.find("exclusive"); }
 
-Result<void> parse_cpu_list(const Value& list, SpecPatch& patch) {
+bool is_unedited_grant(const Value& cpu) {
+  if (cpu.kind() == Value::Kind::Array) return !cpu.items().empty() && std::ranges::all_of(cpu.items(), is_unedited);
+  return is_unedited(cpu);
+}
+
+Result<void> parse_cpu_list(const Value& list, const std::string& at, SpecPatch& patch) {
   const std::vector<Value>& items = list.items();
   if (items.empty() || items.size() > kMostCpuPools)
-    return fail_at(ErrorCode::BadRequest, "/cpu", "has " + std::to_string(items.size()) + " items",
+    return fail_at(ErrorCode::BadRequest, at, "has " + std::to_string(items.size()) + " items",
                    "1 to " + std::to_string(kMostCpuPools));
-  patch.cpu = TRY(parse_cpu(items.front(), "/cpu/0"));
-  if (!patch.cpu) return fail_at(ErrorCode::BadRequest, "/cpu/0", "is empty", "an item with count, for example");
+  patch.cpu = TRY(parse_cpu(items.front(), at + "/0"));
+  if (!patch.cpu) return fail_at(ErrorCode::BadRequest, at + "/0", "is empty", "an item with count, for example");
   std::vector<CpuRequest> further;
   for (size_t i = 1; i < items.size(); ++i) {
-    CpuRequest request = TRY(parse_further(items[i], "/cpu/" + std::to_string(i)));
+    CpuRequest request = TRY(parse_further(items[i], json::pointer(at, i)));
     further.push_back(std::move(request));
   }
   patch.further_cpus = std::move(further);

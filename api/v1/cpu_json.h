@@ -10,14 +10,17 @@
 
 namespace nrd::v1 {
 
-// Accepts a response's object as well, of which it takes pool and cpus. An empty object says nothing.
+// Accepts an edited object of a response as well, of which it takes pool and cpus. An empty object says nothing.
 Result<Change<json::Partial<CpuRequest>>> parse_cpu(const json::Value& object, const std::string& at);
 
 // True for the `cpu` of a response about a workload whose core_ids are in a pool: not a request.
 bool is_granted_cpu(const json::Value& cpu);
 
+// True for the `cpu` of a response as it was, whose request is in `cpu_request`.
+bool is_unedited_grant(const json::Value& cpu);
+
 // Requests for several pools: [{"pool": "fast", "count": 2}, {"pool": "common", "request_milli": 500}].
-Result<void> parse_cpu_list(const json::Value& list, SpecPatch& patch);
+Result<void> parse_cpu_list(const json::Value& list, const std::string& at, SpecPatch& patch);
 
 // The grant of `workload`, which has one, and where its tasks run; a list of grants if it has CPUs of several pools.
 void render_cpu(json::Writer& w, const NodeState& state, const Workload& workload);

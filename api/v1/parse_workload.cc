@@ -235,8 +235,12 @@ Result<void> parse_parts(const Value& body, const NodeState& state, Null null, S
   }
   const Value* cpu = body.find("cpu");
   if (cpu && patch.core_ids && is_granted_cpu(*cpu)) return {};
-  if (cpu && cpu->kind() == Value::Kind::Array) return parse_cpu_list(*cpu, patch);
-  if (cpu) TRY(parse_part({{"/cpu", cpu}}, null, patch.cpu, parse_cpu));
+  const Value* request = body.find("cpu_request");
+  const bool is_sent_back = cpu && request && is_unedited_grant(*cpu);
+  const std::string at = is_sent_back ? "/cpu_request" : "/cpu";
+  if (is_sent_back) cpu = request;
+  if (cpu && cpu->kind() == Value::Kind::Array) return parse_cpu_list(*cpu, at, patch);
+  if (cpu) TRY(parse_part({{at, cpu}}, null, patch.cpu, parse_cpu));
   return {};
 }
 

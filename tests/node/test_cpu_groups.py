@@ -272,6 +272,7 @@ def test_a_unit_gets_cpus_of_several_pools(host):
     assert [(each["pool"], each["cpus"], each["exclusive"], each["shared"]) for each in workload["cpu"]] == [("fast", "2-3", "2-3", ""), ("common", "10-11", "", "10-11")]
     assert workload["cpu"][0]["enforced"]["effective"] == host.cpus(FEED) == "2-3,10-11" and "enforced" not in workload["cpu"][1]
     assert workload["cpu_request"] == [{"pool": "fast", "count": 2}, {"pool": "common", "request_milli": 500}]
+    assert patch(host.node, workload["id"], workload)["updated"] == workload["updated"]  # an answer sent back
     changed = patch(host.node, workload["id"], {"cpu": [{"pool": "common"}, {"pool": "fast", "count": 1}]})
     assert changed["cpu"][1]["exclusive"] in ("2", "3") and host.cpus(FEED) == changed["cpu"][1]["exclusive"] + ",10-11"
     host.node.delete(workload["id"])

@@ -30,6 +30,13 @@ def test_a_patch_names_the_cpus_themselves(large):
     assert large.call("GET", "/v1/cpus/pools/fast")["free"] == "2-7,10-11,14-15"
 
 
+def test_an_answer_that_is_sent_back_changes_nothing(large):
+    workload = post(large, fast(2, near=["node:1"]))
+    for method in ("PATCH", "PUT"):
+        assert large.call(method, f"/v1/workloads/{workload['id']}", workload) == workload
+    assert large.call("PATCH", f"/v1/workloads/{workload['id']}", {**workload, "name": "feed"})["cpu_request"] == workload["cpu_request"]
+
+
 def test_a_patch_of_near_alone_keeps_the_cpus_until_a_resize_frees_the_farthest(large):
     workload = post(large, fast(6, near=["node:0"]))
     changed = patch(large, workload["id"], {"cpu": {"near": ["node:1"]}})

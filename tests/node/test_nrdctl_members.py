@@ -43,6 +43,7 @@ WITHOUT = {
     "/onload/profile": "nrdctl run --onload; otherwise --file", "/onload/profiles": "nrdctl run --onload; otherwise --file",
     "/onload/env": "nrdctl run --env; otherwise --file", "/onload/force": "nrdctl run --force-profiles; otherwise --file",
     "/backend_plugin_info": "only the empty value is allowed, for clients of RMD",
+    "/cpu_request": "of an answer that is sent back; what it asks for has options of its own",
 }
 WITHOUT_REMOVAL = {"/labels": "--no-label KEY removes one; all at once is rare and not to be mistyped",
                    "/rdt": "RMD's other place for cache", "/plugins": "RMD's other place for pstate"}

@@ -298,6 +298,31 @@ TEST_CASE("an answer may be sent back as a patch") {
   CHECK((**patch->cache).values == CacheRequest{.max = 2, .min = 2});
 }
 
+TEST_CASE("an answer about CPUs of pools that is sent back asks for what it had asked for") {
+  const std::string grant =
+      R"("cpu": {"pool": "fast", "cpus": "2-3", "exclusive": "2-3", "shared": "", "idle_siblings": "", "reason": ""})";
+  const auto count = patch_of("{" + grant + R"(, "cpu_request": {"pool": "fast", "count": 2}})");
+  REQUIRE(count);
+  REQUIRE(count->cpu);
+  CHECK((**count->cpu).values.count == 2);
+  CHECK((**count->cpu).values.cpus.empty());
+
+  const auto edited = patch_of(
+      R"({"cpu": {"pool": "fast", "cpus": "2-4", "exclusive": "2-3", "shared": ""}, "cpu_request": {"count": 2}})");
+  REQUIRE(edited);
+  REQUIRE(edited->cpu);
+  CHECK((**edited->cpu).values.cpus == CpuSet{2, 3, 4});
+
+  const auto shared = patch_of(
+      R"({"cpu": {"pool": "common", "cpus": "8-9", "exclusive": "", "shared": "8-9"}, "cpu_request": {"pool": "common"}})");
+  REQUIRE(shared);
+  REQUIRE(shared->cpu);
+  CHECK((**shared->cpu).values.cpus.empty());
+  check_refused({"{" + grant + R"(, "cpu_request": {"count": 0}})", kBad, "/cpu_request/count",
+                 "expected a whole number of CPUs, found 0"},
+                patch_of("{" + grant + R"(, "cpu_request": {"count": 0}})"));
+}
+
 TEST_CASE("every error of a PATCH has a JSON pointer") {
   const Refusal rows[] = {
       {"null", kBad, "", "expected an object that describes a workload, found null"},
