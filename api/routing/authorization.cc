@@ -151,8 +151,8 @@ Limit limit_of(const auth::Identity& identity, auth::Needs needs) {
   }
   if (identity.runs) {
     return {" may only manage workloads and Onload allocations owned by the calling process",
-            "POST /v1/workloads and /v1/onload/allocations with owner {\"caller\": true}; GET, PATCH and DELETE of "
-            "what it owns"};
+            "POST /v1/workloads and /v1/onload/allocations with owner {\"caller\": true}; GET, PUT, PATCH and "
+            "DELETE of what it owns"};
   }
   return {" is not permitted to make this request", ""};
 }
