@@ -207,6 +207,8 @@ bool RequestParser::accept_known_header(const std::string& name, std::string_vie
   } else if (name == "content-encoding") {
     return accept_single(request_.content_encoding, "Content-Encoding", value);
   } else if (name == "idempotency-key") {
+    // As an absent one it would let a retry create a second workload.
+    if (value.empty()) return refuse(400, "Idempotency-Key requires a value.");
     return accept_single(request_.idempotency_key, "Idempotency-Key", value);
   } else if (name == "authorization") {
     has_secret_ = true;

@@ -182,6 +182,7 @@ TEST_CASE("ambiguous headers are refused") {
                                          {"X: \x7f\r\n", 400},
                                          {"Host: twice\r\n", 400},
                                          {"If-Match:\r\n", 400},
+                                         {"Idempotency-Key:\r\n", 400},
                                          {"If-None-Match: \r\n", 400},
                                          {"Content-Length: 0\r\nContent-Length: 0\r\n", 400},
                                          {"Content-Length: 0, 0\r\n", 400},
