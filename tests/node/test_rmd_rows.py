@@ -139,6 +139,7 @@ def test_other_plugins_are_refused(node):
     assert node.request("GET", "/v1/sampleplugin")[:2] == (404, "404: Page Not Found\n")
     created(node, ["4"], plugins={"pstate": {"ratio": 1.5, "monitoring": "off"}})
     assert node.request("GET", "/v1/pstate?view=rmd")[0] == 200
+    assert node.request("GET", "/v1/pstate?view=RMD")[:2] == (400, '?view: unknown view "RMD" (allowed: rmd)\n')
 
 
 # Row 15

@@ -1,7 +1,10 @@
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "api/rmd/views/handlers.h"
 #include "api/routing/answer.h"
+#include "api/routing/problem.h"
 #include "api/routing/query.h"
 #include "api/v1/handlers.h"
 #include "base/json/writer.h"
@@ -33,7 +36,13 @@ std::string render_rmd_format(const NodeState& state) {
 }  // namespace
 
 void list_pstates(const routing::Call& call, http::Reply reply) {
-  if (routing::text_in_query(call.request.query, "view") != "rmd") return v1::list_pstates(call, std::move(reply));
+  const std::optional<std::string> view = routing::text_in_query(call.request.query, "view");
+  if (!view) return v1::list_pstates(call, std::move(reply));
+  if (*view != "rmd") {
+    const Error error =
+        fail_at(ErrorCode::BadRequest, "?view", "unknown view " + json::quoted(*view, json::kQuoted), "rmd").value();
+    return reply.send(render(routing::problem_of_request(error), call.error_style));
+  }
   reply.send(routing::json_answer(200, render_rmd_format(*call.engine.state())));
 }
 
