@@ -125,8 +125,8 @@ Result<Workloads> change(const NodeState& state, const Workload& before, Spec sp
                    "delete the workload instead");
   }
   if (asked.core_ids.empty() && asked.tasks.empty() && !asked.has_group() && !asked.cpu) {
-    return fail_at(ErrorCode::BadRequest, "/task_ids", "the workload would have no CPUs and no tasks",
-                   "delete the workload instead");
+    return fail_at(ErrorCode::BadRequest, before.spec.cpu ? "/cpu" : "/task_ids",
+                   "the workload would have no CPUs and no tasks", "delete the workload instead");
   }
   return grant(state, workload, before.grant, before.id, quota_user).map_error([&](Error error) {
     return blaming_policy(state, workload.spec, std::move(error));

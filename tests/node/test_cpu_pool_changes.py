@@ -30,6 +30,12 @@ def test_a_patch_names_the_cpus_themselves(large):
     assert large.call("GET", "/v1/cpus/pools/fast")["free"] == "2-7,10-11,14-15"
 
 
+def test_the_cpus_of_a_workload_without_tasks_cannot_be_removed(large):
+    workload = post(large, {**fast(2), "cache": {"max": 2, "min": 2}})
+    refused = refusal(large, "PATCH", f"/v1/workloads/{workload['id']}", {"cpu": None})
+    assert refused == (400, "BadRequest", "/cpu", "the workload would have no CPUs and no tasks")
+
+
 def test_an_answer_that_is_sent_back_changes_nothing(large):
     workload = post(large, fast(2, near=["node:1"]))
     for method in ("PATCH", "PUT"):
