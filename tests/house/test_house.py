@@ -166,9 +166,26 @@ def test_every_route_is_documented():
     text = read("docs/api.md")
     for method, path in routes():
         assert method.lower() in openapi[path], (method, path)
-        assert re.search(rf"{method}[^\n]*{re.escape(path)}", text), (method, path)
+        assert re.search(rf"^\| [^\n]*{method}[ |]+`{re.escape(path)}`", text, re.M), (method, path)
     in_code = {(method.lower(), path) for method, path in routes()}
     assert {(m, p) for p, methods in openapi.items() for m in methods if m in ("get", "post", "patch", "delete", "put")} == in_code
+
+
+def test_examples_of_problems_have_the_title_of_their_status():
+    titles = dict(re.findall(r'case (\d+): return "(.+)";', read("api/routing/problem.cc")))
+    examples = [found for path in files(ROOT) if re.fullmatch(r"docs/.*\.md", path)
+                for found in re.findall(r'"title": ?"([^"]+)", ?"status": ?(\d+)', re.sub(r"\n *", "", read(path)))]
+    assert len(examples) >= 2
+    for title, status in examples:
+        assert title == titles[status], (title, status)
+
+
+def test_the_synopsis_of_the_daemon_has_every_flag():
+    synopsis = read("docs/man/nrd.8").split(".SH DESCRIPTION")[0].replace("\\-", "-")
+    flags = re.findall(r'app\.(?:add_option|add_flag|set_version_flag)\("(?:-\w,)?(--[\w-]+)', read("daemon/options.cc"))
+    assert len(flags) > 10
+    for flag in flags:
+        assert re.search(rf"{flag}\b", synopsis), flag
 
 
 def test_every_member_of_a_request_is_documented():
