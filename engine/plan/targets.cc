@@ -82,12 +82,11 @@ bool has_already(const NodeState& state, std::optional<WorkloadId> self, const T
 Result<void> check_tasks(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self) {
   if (spec.tasks.empty()) return {};
   if (!spec.asks_for_ways() && !spec.cpu) {
-    return fail_at(ErrorCode::BadRequest, kTasksField, "task_ids requires a request for cache or cpu",
-                   "cache or cpu together with task_ids");
+    return fail_at(ErrorCode::BadRequest, kTasksField, "task_ids requires a request for cache, l2 or cpu",
+                   "cache, l2 or cpu together with task_ids");
   }
   if (spec.frequency && spec.cpus.empty() && !spec.cpu) {
-    return fail_at(ErrorCode::BadRequest, "/pstate", "a frequency request requires CPUs",
-                   "core_ids together with task_ids");
+    return fail_at(ErrorCode::BadRequest, "/pstate", "a frequency request requires CPUs", "core_ids or cpu");
   }
   for (const Task& task : spec.tasks) {
     if (has_already(state, self, task)) continue;
@@ -121,7 +120,8 @@ Result<void> check_request(const NodeState& state, const Workload& workload, con
   if (!spec.tasks.empty())
     return refused(target, ErrorCode::BadRequest, "cannot be combined with task_ids", "one of them");
   if (!spec.asks_for_ways() && !spec.cpu)
-    return refused(target, ErrorCode::BadRequest, "requires a request for cache or cpu", "cache or cpu beside it");
+    return refused(target, ErrorCode::BadRequest, "requires a request for cache, l2 or cpu",
+                   "cache, l2 or cpu beside it");
   if (spec.frequency && spec.cpus.empty() && !spec.cpu)
     return fail_at(ErrorCode::BadRequest, "/pstate", "a frequency request requires CPUs", "core_ids or cpu");
   if (is_unit(target) && !node.no_scopes.empty())

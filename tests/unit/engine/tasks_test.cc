@@ -97,11 +97,15 @@ TEST_CASE("tasks need ways, and a frequency needs CPUs") {
   Spec nothing = for_tasks({a_process(10)});
   nothing.cache.reset();
   nothing.frequency = FrequencyRequest{};
-  CHECK(fixture.create(nothing).error().field == "/task_ids");
+  const Error refused = error_of(fixture.create(nothing));
+  CHECK(refused.field == "/task_ids");
+  CHECK(refused.allowed == "cache, l2 or cpu together with task_ids");
   Spec fast = for_tasks({a_process(10)});
   fast.frequency = FrequencyRequest{};
   fast.frequency->max = 20;
-  CHECK(fixture.create(fast).error().field == "/pstate");
+  const Error without_cpus = error_of(fixture.create(fast));
+  CHECK(without_cpus.field == "/pstate");
+  CHECK(without_cpus.allowed == "core_ids or cpu");
 }
 
 TEST_CASE("a patch replaces tasks, and an equal list writes nothing") {
