@@ -28,8 +28,7 @@ constexpr size_t kBatchLimit = 64;
 constexpr std::chrono::seconds kBatchTime{1};
 constexpr std::chrono::milliseconds kPartitionInterval{500};  // reads one file
 constexpr std::chrono::seconds kPartitionRetry{5};            // a repair takes a second or two on a busy host
-// At the end, for the memory of workloads that have been deleted.
-constexpr std::chrono::seconds kReleaseTime{2};
+constexpr std::chrono::seconds kReleaseTime{2};               // at the end, for memory of deleted workloads
 
 struct DryRun {
   Command command;
@@ -147,6 +146,7 @@ class ThreadedEngine final : public Engine {
   }
 
   void push(Request request, Callback<Done> done) {
+    const char* refusal = "nrd is stopping";
     {
       const std::lock_guard hold(lock_);
       if (const Client client = done.client(); !stopping_ && waiting_.has_room_for(client)) {
@@ -154,8 +154,9 @@ class ThreadedEngine final : public Engine {
         wake_.notify_one();
         return;
       }
+      if (!stopping_) refusal = "too many changes are waiting; try again";
     }
-    done(fail(ErrorCode::Busy, "too many changes are waiting; try again"));
+    done(fail(ErrorCode::Busy, refusal));
   }
 
   void run(std::optional<Result<void>>& recovered) noexcept {
@@ -182,7 +183,7 @@ class ThreadedEngine final : public Engine {
       run_jobs();
       if (!batch.empty()) {
         serve(std::move(batch));
-      } else if (is_stopping()) {
+      } else if (may_stop()) {
         return;
       }
       if (options_.drift_interval.count() > 0 && clock_.steady() >= next_look_) {
@@ -209,8 +210,7 @@ class ThreadedEngine final : public Engine {
 
   void take_sample() {
     const auto classes = counted_classes(writer_.state());
-    const std::set<ClosId> asked = sampler_.asked(classes);
-    sampler_.take(hardware_.count_usage(classes, asked));
+    sampler_.take(hardware_.count_usage(classes, sampler_.asked(classes)));
   }
 
   // Called by the thread that changes memory.
@@ -226,9 +226,10 @@ class ThreadedEngine final : public Engine {
     wake_.notify_one();
   }
 
-  bool is_stopping() {
+  // Not before all that was accepted has been answered, also what came while the thread was busy.
+  bool may_stop() {
     const std::lock_guard hold(lock_);
-    return stopping_ && jobs_.empty();
+    return stopping_ && jobs_.empty() && waiting_.empty();
   }
 
   // Without monitored CPUs there is no deadline.

@@ -78,6 +78,38 @@ TEST_CASE("stop answers accepted commands and refuses later ones") {
   CHECK(store.records.workloads.size() == 5);
 }
 
+TEST_CASE("stop answers commands that came while the engine was busy, and says of later ones that nrd is stopping") {
+  FakeHardware hardware({});
+  FakeStore store;
+  const SystemClock clock;
+  auto engine = *Engine::start(hardware, store, clock, {});
+  std::promise<void> busy, go_on;
+  engine->record({}, [&](const Result<void>&) {
+    busy.set_value();
+    go_on.get_future().wait();
+  });
+  busy.get_future().wait();
+  std::atomic<int> answered{0};
+  std::string refusal;
+  const auto ask = [&answered, &refusal, asked = engine.get()] {
+    asked->submit(DeleteWorkload{WorkloadId{7}}, [&](const Outcome& outcome) {
+      ++answered;
+      if (error_of(outcome).code == ErrorCode::Busy) refusal = error_of(outcome).message;
+    });
+  };
+  ask();
+  std::thread stopping([&engine] { engine.reset(); });
+  int asked = 1;
+  for (; refusal.empty(); ++asked) {
+    ask();
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  go_on.set_value();
+  stopping.join();
+  CHECK(refusal == "nrd is stopping");
+  CHECK(answered == asked);
+}
+
 TEST_CASE("a command is withdrawn after its deadline") {
   FakeHardware hardware({});
   FakeStore store;
