@@ -159,12 +159,15 @@ class ControllerThread final : public Controller {
     ::pthread_setname_np(::pthread_self(), "nrd-onload");
     planner_.observe();
     planner_.configure_after_start();
-    if (const Result<void> begun = planner_.begin_after_start(); !begun) log_stuck(begun.error());
+    bool has_begun = begin_after_start();
     planner_.publish();
     for (;;) {
       run_operation();
       planner_.refresh();
       if (pause(refresh_interval_)) break;
+      if (has_begun) continue;
+      planner_.observe();
+      has_begun = begin_after_start();
     }
     tasks_.refuse_all();
   }
@@ -182,6 +185,13 @@ class ControllerThread final : public Controller {
       if (!was_running && std::exchange(is_rescheduled_, false)) break;
     } while (!tasks_.stopping() && clock_.steady() < until);
     return tasks_.stopping();
+  }
+
+  // False: try again after the next refresh. An operation that a client begins first takes its place.
+  bool begin_after_start() {
+    const Result<void> begun = planner_.begin_after_start();
+    if (!begun) log_stuck(begun.error());
+    return begun.has_value();
   }
 
   // Runs the current operation, if any, to its end.

@@ -84,10 +84,12 @@ void OperationPlanner::refresh() {
 }
 
 // After a boot no Onload module is loaded: restore them. If other modules were loaded meanwhile, leave them untouched.
+// Fails if the node cannot be observed, or the operation not be stored.
 Result<void> OperationPlanner::begin_after_start() {
   const Generation* kept = effective(status_);
-  const bool may = options_.at_start == AtStart::Apply && !status_.freeze.frozen && status_.problem.empty();
+  const bool may = options_.at_start == AtStart::Apply && !status_.freeze.frozen;
   if (!may || running(status_) != nullptr || kept == nullptr || kept->spec.state != State::Loaded) return {};
+  if (!status_.problem.empty()) return fail(ErrorCode::Hardware, status_.problem);
   // At boot udev loads the drivers of network cards, with all that they depend on.
   const auto is_of_onload = [](const auto& entry) {
     return !is_of_driver(entry.first) && entry.first != "xilinx_efct";

@@ -317,6 +317,44 @@ TEST_CASE("drivers of network cards that udev has loaded at boot do not keep Onl
   CHECK(status->observed.modules.contains("sfc_driverlink"));
 }
 
+TEST_CASE("after a boot on a full disk or an unreadable node, Onload is loaded once that is over") {
+  for (const bool is_full : {true, false}) {
+    CAPTURE(is_full);
+    Fixture fixture;
+    fixture.options.refresh_interval = std::chrono::milliseconds(2);
+    fixture.start();
+    fixture.load("8.1");
+    fixture.controller.reset();
+    fixture.node.observed = {};
+    fixture.commit.broken = is_full;
+    fixture.node.is_unreadable = !is_full;
+    fixture.start();
+    for (int i = 0; i < 5; ++i) CHECK(fixture.refresh().has_value() == is_full);
+    CHECK_FALSE(fixture.controller->status()->device_access_open);
+    fixture.commit.broken = false;
+    fixture.node.is_unreadable = false;
+    const auto until = fixture.clock.steady() + std::chrono::seconds(5);
+    while (!fixture.controller->status()->device_access_open && fixture.clock.steady() < until)
+      std::this_thread::yield();
+    CHECK(fixture.controller->status()->device_access_open);
+    fixture.controller.reset();
+    CHECK(fixture.node.is(a_release("8.1")));
+  }
+}
+
+TEST_CASE("after a boot on a full disk, a client's spec takes the place of the last one") {
+  LoadedFixture fixture;
+  fixture.controller.reset();
+  fixture.node.observed = {};
+  fixture.commit.broken = true;
+  fixture.start();
+  REQUIRE(fixture.refresh());
+  fixture.commit.broken = false;
+  fixture.load("9.0");
+  fixture.controller.reset();
+  CHECK(fixture.node.is(a_release("9.0")));
+}
+
 TEST_CASE("a version that fails to load after a boot is tried again at the next boot") {
   LoadedFixture fixture;
   fixture.controller.reset();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <optional>
 #include <set>
@@ -50,7 +51,12 @@ class FakeNode final : public Host {
   int acts = 0;
   std::vector<std::string> done;
 
-  Result<ObservedState> observe() override { return observed; }
+  std::atomic<bool> is_unreadable{false};
+
+  Result<ObservedState> observe() override {
+    if (is_unreadable) return fail(ErrorCode::Hardware, "the node cannot be read");
+    return observed;
+  }
   InUse find_users() override { return {.users = users}; }
   // Every release is installed, but for those in `missing`.
   Result<Target> target_of(const Spec& spec) override {
