@@ -99,10 +99,7 @@ func idOf(cr *unstructured.Unstructured) string {
 
 // compare makes nrd's workloads those of the CRs. Deletions come first: what they free may be what a new CR needs.
 func (c *Controller) compare(ctx context.Context) error {
-	all, err := c.wantedHere()
-	if err != nil {
-		return err
-	}
+	all, stay, unread := c.wantedHere()
 	found, err := c.client.Workloads(ctx)
 	if err != nil {
 		return err
@@ -111,12 +108,11 @@ func (c *Controller) compare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var failures []error
-	isWanted := func(id string) bool { return slices.ContainsFunc(all, func(w wanted) bool { return w.id() == id }) }
-	maps.DeleteFunc(c.answers, func(id string, _ answer) bool { return !isWanted(id) })
+	failures := []error{unread}
+	maps.DeleteFunc(c.answers, func(id string, _ answer) bool { return !stay[id] })
 	byID := nrd.ByID(found)
 	for _, workload := range found {
-		if strings.HasPrefix(workload.ID, nrd.CRPrefix) && !isWanted(workload.ID) {
+		if strings.HasPrefix(workload.ID, nrd.CRPrefix) && !stay[workload.ID] {
 			slog.Info("deleting a workload without RmdWorkload", "workload", workload.ID)
 			failures = append(failures, c.client.Delete(ctx, workload.ID))
 		}
@@ -124,25 +120,29 @@ func (c *Controller) compare(ctx context.Context) error {
 	for _, each := range all {
 		failures = append(failures, c.apply(ctx, each, node, byID[each.id()]))
 	}
-	failures = append(failures, c.clearOthers(ctx, all))
+	failures = append(failures, c.clearOthers(ctx, stay))
 	return errors.Join(failures...)
 }
 
-// wantedHere lists the CRs for this node, oldest first: of two for the same CPUs the later one fails.
-func (c *Controller) wantedHere() ([]wanted, error) {
+// wantedHere lists the CRs for this node, oldest first: of two for the same CPUs the later one fails. The ids are of what
+// stays at nrd: theirs, and those of CRs that cannot be read, of which the error tells.
+func (c *Controller) wantedHere() ([]wanted, map[string]bool, error) {
 	labels := map[string]string{}
 	if self := kube.Only(c.self); self != nil {
 		labels = self.GetLabels()
 	}
 	var all []wanted
+	var failures []error
+	stay := map[string]bool{}
 	for _, each := range c.workloads.GetStore().List() {
 		object := each.(*unstructured.Unstructured)
 		spec, err := specOf(object)
 		if err != nil {
-			return nil, err
-		}
-		if selects(spec, c.node, labels) && object.GetDeletionTimestamp() == nil {
+			failures = append(failures, err)
+			stay[idOf(object)] = true
+		} else if selects(spec, c.node, labels) && object.GetDeletionTimestamp() == nil {
 			all = append(all, wanted{object, spec})
+			stay[idOf(object)] = true
 		}
 	}
 	slices.SortFunc(all, func(a, b wanted) int {
@@ -151,7 +151,7 @@ func (c *Controller) wantedHere() ([]wanted, error) {
 		}
 		return strings.Compare(a.id(), b.id())
 	})
-	return all, nil
+	return all, stay, errors.Join(failures...)
 }
 
 func specOf(object *unstructured.Unstructured) (intel.WorkloadSpec, error) {

@@ -6,9 +6,11 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
 
 	"nrd.internal/kubernetes/api/intel"
 	"nrd.internal/kubernetes/internal/nrd"
@@ -17,22 +19,29 @@ import (
 // answering is a client of an nrd that has this answer to all, and the methods that it was asked for.
 func answering(t *testing.T, status int, body string) (*nrd.Client, *[]string) {
 	t.Helper()
+	var asked []string
+	client := served(t, func(answer http.ResponseWriter, request *http.Request) {
+		asked = append(asked, request.Method)
+		answer.WriteHeader(status)
+		_, _ = answer.Write([]byte(body))
+	})
+	return client, &asked
+}
+
+// served is a client of an nrd that answers so.
+func served(t *testing.T, answer http.HandlerFunc) *nrd.Client {
+	t.Helper()
 	socket := filepath.Join(t.TempDir(), "nrd.sock")
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var asked []string
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
-		asked = append(asked, request.Method)
-		answer.WriteHeader(status)
-		_, _ = answer.Write([]byte(body))
-	}))
+	server := httptest.NewUnstartedServer(answer)
 	server.Listener.Close()
 	server.Listener = listener
 	server.Start()
 	t.Cleanup(server.Close)
-	return nrd.New(socket), &asked
+	return nrd.New(socket)
 }
 
 // one is a CR that has this state already, so that nothing is written to the API server.
@@ -103,5 +112,42 @@ func TestAGrantStaysWhileNRDDecidesNothing(t *testing.T) {
 		if err == nil || !slices.Equal(*asked, []string{http.MethodPut}) {
 			t.Errorf("%d %s: %v after %v, want an error after PUT alone", row.status, row.body, err, *asked)
 		}
+	}
+}
+
+func TestACRThatCannotBeReadStopsNoOther(t *testing.T) {
+	var changes []string
+	client := served(t, func(answer http.ResponseWriter, request *http.Request) {
+		switch {
+		case request.Method != http.MethodGet:
+			changes = append(changes, request.Method+" "+request.URL.Path)
+			answer.WriteHeader(http.StatusConflict)
+			_, _ = answer.Write([]byte(`{"detail": "no"}`))
+		case request.URL.Path == "/v1/workloads":
+			_, _ = answer.Write([]byte(`[{"id": "cr.default.unread"}, {"id": "cr.default.gone"}]`))
+		default:
+			_, _ = answer.Write([]byte(`{}`))
+		}
+	})
+	informer := func() cache.SharedIndexInformer {
+		return cache.NewSharedIndexInformer(&cache.ListWatch{}, &unstructured.Unstructured{}, 0, cache.Indexers{})
+	}
+	c := &Controller{client: client, node: "node-a", answers: map[string]answer{}, workloads: informer(), self: informer()}
+	readable := one(t, intel.WorkloadState{Response: "Fail: nrd refuses: no"}).object
+	readable.Object["spec"] = map[string]any{"nodes": []any{"node-a"}}
+	unread := one(t, intel.WorkloadState{Response: "Success: 200"}).object
+	unread.SetName("unread")
+	unread.Object["spec"] = map[string]any{"nodes": "node-a"}
+	for _, cr := range []*unstructured.Unstructured{unread, readable} {
+		if err := c.workloads.GetStore().Add(cr); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := c.compare(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "RmdWorkload default/unread") {
+		t.Errorf("%v, want an error about the CR that cannot be read", err)
+	}
+	if want := []string{"DELETE /v1/workloads/cr.default.gone", "PUT /v1/workloads/cr.default.one"}; !slices.Equal(changes, want) {
+		t.Errorf("%v, want %v: what the other had stays", changes, want)
 	}
 }

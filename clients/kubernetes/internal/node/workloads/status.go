@@ -43,16 +43,12 @@ func (c *Controller) tell(cr *unstructured.Unstructured, state intel.WorkloadSta
 	c.events.Tell(about, kube.Normal, "Granted", "Grant", fmt.Sprintf("node %s: class %s, CPUs %s", c.node, state.CosName, strings.Join(state.CoreIDs, ",")))
 }
 
-// clearOthers takes this node's part out of CRs that no longer select it.
-func (c *Controller) clearOthers(ctx context.Context, all []wanted) error {
-	isWanted := map[string]bool{}
-	for _, each := range all {
-		isWanted[each.id()] = true
-	}
+// clearOthers takes this node's part out of CRs that no longer select it: those whose ids do not stay.
+func (c *Controller) clearOthers(ctx context.Context, stay map[string]bool) error {
 	var failures []error
 	for _, each := range c.workloads.GetStore().List() {
 		object := each.(*unstructured.Unstructured)
-		if _, has, _ := unstructured.NestedMap(object.Object, "status", "workloadStates", c.node); has && !isWanted[idOf(object)] {
+		if _, has, _ := unstructured.NestedMap(object.Object, "status", "workloadStates", c.node); has && !stay[idOf(object)] {
 			// A manager that applies nothing gives up what it owned.
 			failures = append(failures, c.applyStatus(ctx, object, map[string]any{"workloadStates": map[string]any{}}))
 		}
