@@ -33,22 +33,26 @@ void Idempotency::add(const IdempotencyKey& key, WorkloadId workload, store::Tim
   added_.push_back({.key = key.key, .request_hash = key.request_hash, .workload = workload, .created = now});
 }
 
-size_t Idempotency::leaving(store::Time now) const {
+// All that have expired, wherever they are: the clock may have been set back since a key before them was stored.
+size_t Idempotency::put_leaving_first(store::Time now) {
+  const auto fresh =
+      std::ranges::stable_partition(kept_, [now](const auto& record) { return is_expired(record, now); });
   const size_t room = kMostKeys > added_.size() ? kMostKeys - added_.size() : 0;
   const size_t too_many = kept_.size() > room ? kept_.size() - room : 0;
-  const auto fresh = std::ranges::find_if(kept_, [now](const auto& record) { return !is_expired(record, now); });
-  return std::max(too_many, static_cast<size_t>(fresh - kept_.begin()));
+  return std::max(too_many, static_cast<size_t>(fresh.begin() - kept_.begin()));
 }
 
-void Idempotency::write_to(store::Change& change, store::Time now) const {
+void Idempotency::write_to(store::Change& change, store::Time now) {
   if (added_.empty()) return;
-  for (size_t i = 0; i < leaving(now); ++i) change.forgotten_keys.push_back(kept_[i].key);
+  const size_t leaving = put_leaving_first(now);
+  for (size_t i = 0; i < leaving; ++i) change.forgotten_keys.push_back(kept_[i].key);
   change.keys = added_;
 }
 
 void Idempotency::keep_added(store::Time now) {
   if (added_.empty()) return;
-  kept_.erase(kept_.begin(), kept_.begin() + static_cast<ptrdiff_t>(leaving(now)));
+  const size_t leaving = put_leaving_first(now);
+  kept_.erase(kept_.begin(), kept_.begin() + static_cast<ptrdiff_t>(leaving));
   std::ranges::move(std::exchange(added_, {}), std::back_inserter(kept_));
 }
 

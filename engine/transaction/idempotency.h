@@ -32,13 +32,13 @@ class Idempotency {
   // Keys of the current batch: found at once, kept if its commit is done.
   void add(const IdempotencyKey& key, WorkloadId workload, store::Time now);
   bool has_added() const { return !added_.empty(); }
-  void write_to(store::Change& change, store::Time now) const;
+  void write_to(store::Change& change, store::Time now);
   void keep_added(store::Time now);
   void drop_added() { added_.clear(); }
 
  private:
-  // How many of the kept keys must be dropped to make room for the added ones.
-  size_t leaving(store::Time now) const;
+  // Puts the kept keys that expired or must make room for the added ones before the others; returns how many.
+  size_t put_leaving_first(store::Time now);
 
   std::vector<store::IdempotencyRecord> kept_;  // oldest first
   std::vector<store::IdempotencyRecord> added_;

@@ -55,4 +55,20 @@ TEST_CASE("keys that are a day old and those beyond the limit are forgotten, the
   CHECK(*keys.find(a_key("one more"), kNoon + 25h) == WorkloadId{3});
 }
 
+TEST_CASE("a key that a clock far ahead has stored does not keep later ones from being used again") {
+  Idempotency keys;
+  add(keys, "ahead", 1, kNoon + 24h * 365);
+  add(keys, "a", 2, kNoon);
+  add(keys, "b", 3, kNoon + 1h);
+  CHECK_FALSE(keys.find(a_key("a"), kNoon + 24h)->has_value());
+  keys.add(a_key("a"), WorkloadId{4}, kNoon + 24h);
+  store::Change change;
+  keys.write_to(change, kNoon + 24h);
+  CHECK(change.forgotten_keys == std::vector<std::string>{"a"});  // the store has each key once
+  keys.keep_added(kNoon + 24h);
+  CHECK(*keys.find(a_key("a"), kNoon + 24h) == WorkloadId{4});
+  CHECK(*keys.find(a_key("b"), kNoon + 24h) == WorkloadId{3});
+  CHECK(*keys.find(a_key("ahead"), kNoon + 24h) == WorkloadId{1});
+}
+
 }  // namespace nrd::idempotency_test
