@@ -29,14 +29,20 @@ class Cleanup {
   }
 
  private:
+  // A client has already deleted or changed it.
+  static bool has_changed(const Error& error) {
+    return error.code == ErrorCode::NotFound || error.code == ErrorCode::Stale;
+  }
+
   static void remove(const std::shared_ptr<Cleanup>& cleanup, Engine& engine, const Workload& workload) {
     ++cleanup->asked_;
-    engine.submit(DeleteWorkload{workload.id}, [cleanup, name = id_text(workload)](const Outcome& outcome) {
+    // Only as seen: meanwhile a client may have given it to another owner.
+    const DeleteWorkload command{.id = workload.id, .if_revision = std::vector{workload.revision}};
+    engine.submit(command, [cleanup, name = id_text(workload)](const Outcome& outcome) {
       if (outcome) {
         log::notice("OWNER_ENDED", "the owner process of a workload has exited; the workload was deleted",
                     {{"WORKLOAD", name}});
-      } else if (outcome.error().code != ErrorCode::NotFound && !cleanup->has_complained_.exchange(true)) {
-        // NotFound: a client has already deleted it.
+      } else if (!has_changed(outcome.error()) && !cleanup->has_complained_.exchange(true)) {
         log::warning("OWNER_NOT_RELEASED",
                      "cannot delete a workload whose owner process has exited; will retry: " + outcome.error().message,
                      {{"WORKLOAD", name}, {"DETAIL", outcome.error().detail}});

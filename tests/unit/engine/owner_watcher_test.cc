@@ -167,6 +167,40 @@ TEST_CASE("a workload is deleted when its owner exits, and other workloads stay"
   fixture.owners->stop();
 }
 
+TEST_CASE("a workload that gets another owner while the deletion for the old one waits stays") {
+  Fixture fixture;
+  Spec spec = owned_by(*fixture.owners->identify(fixture.child.pid()), "5");
+  spec.given_id = "feed";
+  PutWorkload put;
+  put.spec = spec;
+  REQUIRE(submit(*fixture.engine, put));
+  end_with_owner(*fixture.engine, *fixture.owners, *spec.owner);
+  std::promise<void> deletion_waits;
+  fixture.owners->watch(*spec.owner, &fixture, [&deletion_waits] {  // called after that of the engine
+    deletion_waits.set_value();
+    return true;
+  });
+  std::promise<void> is_busy;
+  std::promise<void> may_go_on;
+  fixture.engine->record({}, [&is_busy, &may_go_on](const Result<void>&) {
+    is_busy.set_value();
+    may_go_on.get_future().wait();
+  });
+  is_busy.get_future().wait();
+  put.spec.owner = *fixture.owners->identify(::getpid());
+  std::promise<Outcome> replaced;
+  fixture.engine->submit(put, [&replaced](Outcome outcome) { replaced.set_value(std::move(outcome)); });
+  fixture.child.end();
+  deletion_waits.get_future().wait();
+  may_go_on.set_value();
+  REQUIRE(replaced.get_future().get());
+  REQUIRE(submit(*fixture.engine, CreateWorkload{a_spec("6").ways(1, 1)}));  // behind the deletion
+  const Workload* found = workload_with_id(*fixture.engine->state(), "feed");
+  REQUIRE(found);
+  CHECK(found->spec.owner == put.spec.owner);
+  fixture.owners->stop();
+}
+
 TEST_CASE("a workload whose owner exited while nrd was down is deleted at start") {
   FakeHardware hardware({});
   FakeStore store;
