@@ -36,10 +36,10 @@ void Idempotency::add(const IdempotencyKey& key, WorkloadId workload, store::Tim
 // All that have expired, wherever they are: the clock may have been set back since a key before them was stored.
 size_t Idempotency::put_leaving_first(store::Time now) {
   const auto fresh =
-      std::ranges::stable_partition(kept_, [now](const auto& record) { return is_expired(record, now); });
+      std::stable_partition(kept_.begin(), kept_.end(), [now](const auto& record) { return is_expired(record, now); });
   const size_t room = kMostKeys > added_.size() ? kMostKeys - added_.size() : 0;
   const size_t too_many = kept_.size() > room ? kept_.size() - room : 0;
-  return std::max(too_many, static_cast<size_t>(fresh.begin() - kept_.begin()));
+  return std::max(too_many, static_cast<size_t>(fresh - kept_.begin()));
 }
 
 void Idempotency::write_to(store::Change& change, store::Time now) {
