@@ -4,8 +4,8 @@
 
 #include "api/rmd/views/handlers.h"
 #include "api/routing/answer.h"
-#include "api/routing/problem.h"
 #include "api/routing/query.h"
+#include "api/v1/answer.h"
 #include "api/v1/handlers.h"
 #include "base/json/writer.h"
 #include "engine/model/workload_fields.h"
@@ -39,9 +39,9 @@ void list_pstates(const routing::Call& call, http::Reply reply) {
   const std::optional<std::string> view = routing::text_in_query(call.request.query, "view");
   if (!view) return v1::list_pstates(call, std::move(reply));
   if (*view != "rmd") {
-    const Error error =
-        fail_at(ErrorCode::BadRequest, "?view", "unknown view " + json::quoted(*view, json::kQuoted), "rmd").value();
-    return reply.send(render(routing::problem_of_request(error), call.error_style));
+    const Failure unknown =
+        fail_at(ErrorCode::BadRequest, "?view", "unknown view " + json::quoted(*view, json::kQuoted), "rmd");
+    return reply.send(v1::refuse(unknown, call.error_style));
   }
   reply.send(routing::json_answer(200, render_rmd_format(*call.engine.state())));
 }
