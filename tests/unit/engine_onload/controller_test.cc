@@ -63,6 +63,11 @@ struct Fixture {
     controller = Controller::start(
         node, [this](const Change& change) { return commit.store(change); }, commit.stored(), clock, options);
   }
+  // start() is a boot then.
+  void power_off() {
+    controller.reset();
+    node.observed = {};
+  }
   template <typename T, typename Ask>
   Result<T> ask(Ask question) {
     std::promise<Result<T>> answer;
@@ -292,8 +297,7 @@ TEST_CASE("after a boot the last verified generation is loaded, unless the node 
       Fixture fixture;
       fixture.start();
       fixture.load("8.1");
-      fixture.controller.reset();
-      fixture.node.observed = {};
+      fixture.power_off();
       fixture.options.at_start = applies ? AtStart::Apply : AtStart::Observe;
       REQUIRE(fixture.commit.store({.freeze = Freeze{.frozen = frozen, .reason = {}}}));
       fixture.start();
@@ -307,8 +311,7 @@ TEST_CASE("after a boot the last verified generation is loaded, unless the node 
 
 TEST_CASE("drivers of network cards that udev has loaded at boot do not keep Onload from being loaded") {
   LoadedFixture fixture;
-  fixture.controller.reset();
-  fixture.node.observed = {};
+  fixture.power_off();
   for (const char* driver : {"sfc", "sfc_driverlink", "virtual_bus", "sfc_ef100", "xilinx_efct"})
     fixture.node.observed.modules[driver] = {.name = driver, .build_id = "vendor"};
   fixture.start();
@@ -324,8 +327,7 @@ TEST_CASE("after a boot on a full disk or an unreadable node, Onload is loaded o
     fixture.options.refresh_interval = std::chrono::milliseconds(2);
     fixture.start();
     fixture.load("8.1");
-    fixture.controller.reset();
-    fixture.node.observed = {};
+    fixture.power_off();
     fixture.commit.broken = is_full;
     fixture.node.is_unreadable = !is_full;
     fixture.start();
@@ -344,8 +346,7 @@ TEST_CASE("after a boot on a full disk or an unreadable node, Onload is loaded o
 
 TEST_CASE("after a boot on a full disk, a client's spec takes the place of the last one") {
   LoadedFixture fixture;
-  fixture.controller.reset();
-  fixture.node.observed = {};
+  fixture.power_off();
   fixture.commit.broken = true;
   fixture.start();
   REQUIRE(fixture.refresh());
@@ -357,8 +358,7 @@ TEST_CASE("after a boot on a full disk, a client's spec takes the place of the l
 
 TEST_CASE("a version that fails to load after a boot is tried again at the next boot") {
   LoadedFixture fixture;
-  fixture.controller.reset();
-  fixture.node.observed = {};
+  fixture.power_off();
   fixture.node.acts = 0;
   fixture.node.fails_at = 1;
   fixture.node.fails_until = 1000;
