@@ -45,7 +45,7 @@ func Run(ctx context.Context, options Options) error {
 	events := kube.NewEvents(api, options.Node)
 	plugin := containers.NewPlugin(client, kubelet, who, events, options.ResourceBase, slices.Contains(options.Resources, "pools"), metrics)
 	gate := func(ctx context.Context) error { return ready(ctx, client, plugin, who) }
-	set := devices.NewSet(client, gate, who.Mismatch, plugin.InUse, options.ResourceBase, options.Resources)
+	set := devices.NewSet(client, gate, who.Mismatch, plugin, options.ResourceBase, options.Resources)
 	crs := workloads.New(client, api, events, options.Node)
 	automatic := workloads.NewAutomatic(client, api, options.Node, plugin.Containers, kubelet.Pods)
 	plugin.OnChange(func() { set.Refresh(); automatic.Wake() })

@@ -81,6 +81,20 @@ func (p *Plugin) InUse(resource string) map[string]bool {
 	return p.book.inUse(resource)
 }
 
+// Live has the workloads of containers that have not ended; nil before the runtime has told them.
+func (p *Plugin) Live() devices.Live {
+	p.await()
+	defer p.leave()
+	if !p.book.isTold {
+		return nil
+	}
+	live := devices.Live{}
+	for id := range p.book.wanted() {
+		live[id] = true
+	}
+	return live
+}
+
 // Container that asked for something and has not ended.
 type Container struct {
 	Namespace, Pod, PodUID, Name string

@@ -112,7 +112,7 @@ func CoresOf(cpus nrd.CPUs) map[string]string {
 
 // PoolList lists the devices of a pool: of its reserve, if there are reserves. CPUs that others than containers have are
 // unhealthy.
-func PoolList(pool nrd.Pool, reserve nrd.Reserve, cpus nrd.CPUs, inUse map[string]bool) ([]*kubelet.Device, error) {
+func PoolList(pool nrd.Pool, reserve nrd.Reserve, cpus nrd.CPUs, inUse map[string]bool, live Live) ([]*kubelet.Device, error) {
 	text := pool.CPUs
 	reserved, isReserved := reserve.Pools[pool.Name]
 	if isReserved && pool.IsExclusive() {
@@ -129,9 +129,9 @@ func PoolList(pool nrd.Pool, reserve nrd.Reserve, cpus nrd.CPUs, inUse map[strin
 	case !pool.IsExclusive():
 		return sharedList(len(members) * milliCPU), nil
 	}
-	uses := map[int]string{}
+	isFree := map[int]bool{}
 	for _, cpu := range cpus.CPUs {
-		uses[cpu.CPU] = cpu.Use
+		isFree[cpu.CPU] = cpu.Use == "free" || live.HasEnded(cpu.Workload)
 	}
 	nodes, cores := zonesOf(cpus, "node"), zonesOf(cpus, "core")
 	var list []*kubelet.Device
@@ -147,7 +147,7 @@ func PoolList(pool nrd.Pool, reserve nrd.Reserve, cpus nrd.CPUs, inUse map[strin
 		}
 		id := strconv.Itoa(cpu)
 		device := &kubelet.Device{ID: id, Health: kubelet.Unhealthy}
-		if uses[cpu] == "free" || inUse[id] {
+		if isFree[cpu] || inUse[id] {
 			device.Health = kubelet.Healthy
 		}
 		if node, found := nodes[cpu]; found {

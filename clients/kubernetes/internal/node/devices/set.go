@@ -17,23 +17,39 @@ import (
 // refreshInterval is the time after which the lists follow what no event announced, such as the state of Onload.
 const refreshInterval = 10 * time.Second
 
+// Containers of the node. They are asked after nrd: what nrd still has of one that ended in between is no obstacle then.
+type Containers interface {
+	// InUse has the devices of one resource that containers have.
+	InUse(resource string) map[string]bool
+	// Live has the workloads of containers that have not ended.
+	Live() Live
+}
+
+// Live has the ids of workloads; nil before the runtime has told its containers.
+type Live map[string]bool
+
+// HasEnded tells whether a workload is of a container that has ended. Kubelet gives its devices to the next one at once,
+// and refuses a pod for good if they are unhealthy; nrd frees what it holds before the next one is granted.
+func (l Live) HasEnded(workload string) bool {
+	return l != nil && strings.HasPrefix(workload, nrd.ContainerPrefix) && !l[workload]
+}
+
 // Set has the plugins of the node.
 type Set struct {
 	client *nrd.Client
 	gate   Gate
 	// mismatch is an error if nrd is another machine's.
-	mismatch func() error
-	inUse    func(resource string) map[string]bool
-	base     string   // of the names of CPU pools
-	kinds    []string // "ways", "onload", "pools"
-	plugins  map[string]*Plugin
-	refresh  kube.Signal
+	mismatch   func() error
+	containers Containers
+	base       string   // of the names of CPU pools
+	kinds      []string // "ways", "onload", "pools"
+	plugins    map[string]*Plugin
+	refresh    kube.Signal
 }
 
-// NewSet makes no plugin yet; mismatch is an error if nrd is another machine's, and inUse tells which devices of a
-// resource containers have.
-func NewSet(client *nrd.Client, gate Gate, mismatch func() error, inUse func(resource string) map[string]bool, base string, kinds []string) *Set {
-	return &Set{client: client, gate: gate, mismatch: mismatch, inUse: inUse, base: base, kinds: kinds,
+// NewSet makes no plugin yet; mismatch is an error if nrd is another machine's.
+func NewSet(client *nrd.Client, gate Gate, mismatch func() error, containers Containers, base string, kinds []string) *Set {
+	return &Set{client: client, gate: gate, mismatch: mismatch, containers: containers, base: base, kinds: kinds,
 		plugins: map[string]*Plugin{}, refresh: kube.NewSignal()}
 }
 
@@ -81,7 +97,7 @@ func (s *Set) publish(ctx context.Context, folder string) error {
 	}
 	var failures []error
 	if s.has("ways") {
-		s.plugin(ctx, folder, Ways).Publish(WaysList(node, s.inUse(WaysName)))
+		s.plugin(ctx, folder, Ways).Publish(WaysList(node, s.containers.InUse(WaysName), s.containers.Live()))
 	}
 	if s.has("onload") {
 		onload, err := s.client.Onload(ctx)
@@ -106,11 +122,12 @@ func (s *Set) publishPools(ctx context.Context, folder string, reserve nrd.Reser
 	if err != nil {
 		return err
 	}
+	live := s.containers.Live()
 	lists := map[string][]*kubelet.Device{}
 	for _, each := range pools {
 		resource := resourceOf(s.client, s.base, each)
 		plugin := s.plugin(ctx, folder, resource)
-		list, err := PoolList(each, reserve, cpus, s.inUse(resource.Name))
+		list, err := PoolList(each, reserve, cpus, s.containers.InUse(resource.Name), live)
 		if err != nil {
 			return err
 		}

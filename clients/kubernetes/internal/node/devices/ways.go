@@ -29,10 +29,13 @@ func waysVariable(ids []string) map[string]string {
 // WaysList lists the devices of the reserve. Those that no container has and that nrd could not grant now are
 // unhealthy, so that the scheduler places no pod that would be refused: ways that others or RmdWorkloads have, or no
 // class of service left.
-func WaysList(node nrd.Node, inUse map[string]bool) []*kubelet.Device {
+func WaysList(node nrd.Node, inUse map[string]bool, live Live) []*kubelet.Device {
 	total, usable := waysOf(node)
 	// A policy may have given a container more ways than it has devices.
-	grantable := usable - max(len(inUse), waysHeld(node, isGuaranteeOf(nrd.ContainerPrefix)))
+	held := waysHeld(node, func(owner nrd.WayOwner) bool {
+		return isGuaranteeOf(nrd.ContainerPrefix)(owner) && !live.HasEnded(owner.ID)
+	})
+	grantable := usable - max(len(inUse), held)
 	list := make([]*kubelet.Device, 0, total)
 	for way := range total {
 		id := strconv.Itoa(way)

@@ -153,7 +153,7 @@ func resources(ctx context.Context, options Options) []item {
 }
 
 func ways(node nrd.Node) item {
-	if total := len(devices.WaysList(node, nil)); total > 0 {
+	if total := len(devices.WaysList(node, nil, nil)); total > 0 {
 		return item{devices.WaysName, fmt.Sprint(total), ""}
 	}
 	return item{devices.WaysName, "0", "a CPU with cache allocation, resctrl mounted, and ways in [reserve.kubernetes]; or leave ways out of --resources"}
