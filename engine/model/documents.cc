@@ -26,7 +26,7 @@ bool is_consistent(const Spec& spec, const Grant& grant) {
   return (!spec.core_ids.empty() || !spec.tasks.empty() || spec.cpu || spec.has_group()) &&
          (spec.cpu ? grant.cpu.has_value() : !grant.cpu || !spec.core_ids.empty()) &&
          grant.cpu_by_pool.size() == (spec.further_cpus.empty() ? 0 : 1 + spec.further_cpus.size()) &&
-         grant.has_class() == spec.asks_for_ways() && (!spec.cache || spec.cache->min <= spec.cache->max) &&
+         (!grant.has_class() || spec.asks_for_ways()) && (!spec.cache || spec.cache->min <= spec.cache->max) &&
          (!spec.l2 || spec.l2->code < spec.l2->ways) && (!spec.mba || spec.mba->value > 0) &&
          (!spec.owner || spec.owner->pid > 0) && std::ranges::all_of(spec.tasks, is_task) &&
          std::ranges::all_of(grant.frequencies, is_window);

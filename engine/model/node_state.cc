@@ -150,7 +150,7 @@ bool has_its_bandwidth(const NodeState& state, const Workload& workload) {
 }
 
 bool has_its_ways(const NodeState& state, const Workload& workload) {
-  if (!workload.grant.has_class()) return true;
+  if (!workload.grant.has_class()) return !lacks_ways(workload);
   const rdt::Class* group = find_in(state.observed.rdt.classes, workload.grant.clos);
   if (!group) return false;
   const bool has_ways = std::ranges::all_of(workload.grant.ways, [&](const auto& granted) {
@@ -185,6 +185,18 @@ std::string bandwidth_problem(const NodeState& state) {
 
 namespace {
 
+// Workloads whose class or ways do not exist any more, while no others are free (engine/plan/lost_ways.h).
+std::string ways_problem(const NodeState& state) {
+  for (const auto& [id, workload] : state.workloads) {
+    if (!lacks_ways(workload)) continue;
+    return "workload " + id_text(workload) +
+           " has no ways: this node has fewer classes of service or ways than when they were granted, and no others "
+           "are "
+           "free; boot or mount resctrl as before (such as without cdp), or change or delete workloads";
+  }
+  return {};
+}
+
 // Workloads with separate ways for code while resctrl has one mask for both.
 std::string code_problem(const NodeState& state) {
   const rdt::Node& node = state.facts.rdt;
@@ -216,8 +228,9 @@ std::string l2_problem(const NodeState& state) {
 }  // namespace
 
 std::string problem_of(const NodeState& state) {
-  for (const std::string& problem : {state.health.hardware_problem, bandwidth_problem(state), code_problem(state),
-                                     l2_problem(state), cpu_problem(state), confinement_problem(state)}) {
+  for (const std::string& problem :
+       {state.health.hardware_problem, ways_problem(state), bandwidth_problem(state), code_problem(state),
+        l2_problem(state), cpu_problem(state), confinement_problem(state)}) {
     if (!problem.empty()) return problem;
   }
   return {};

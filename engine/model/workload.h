@@ -229,6 +229,11 @@ struct Workload {
   friend bool operator==(const Workload&, const Workload&) = default;
 };
 
+// Its ways do not exist on this node any more, and it has got no others yet.
+inline bool lacks_ways(const Workload& workload) {
+  return workload.spec.asks_for_ways() && !workload.grant.has_class();
+}
+
 // The CPUs that `workload` alone uses: granted from a pool, or requested as core_ids.
 inline const CpuSet& cpus_of(const Workload& workload) {
   return workload.grant.cpu ? workload.grant.cpu->exclusive : workload.spec.cpus;

@@ -9,6 +9,7 @@
 #include "engine/model/cpu_sets.h"
 #include "engine/model/setting.h"
 #include "engine/model/setting_changes.h"
+#include "engine/plan/lost_ways.h"
 
 namespace nrd {
 
@@ -28,6 +29,7 @@ Result<void> HardwareSync::discover() {
   state_.facts = std::move(facts);
   if (has_new_zones)
     state_.cpu_zones = std::make_shared<const plan::ZoneTree>(state_.facts.cpuset.zones, state_.facts.rdt.online);
+  state_.workloads = plan::without_lost_ways(state_);
   return {};
 }
 

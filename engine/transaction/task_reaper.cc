@@ -26,26 +26,11 @@ void TaskReaper::reap() {
 void TaskReaper::remove_ended() {
   const EndedTasks tasks = without_ended_tasks(state_, now(clock_));
   const Workloads before = state_.workloads;
-  if (!tasks.of.empty() && apply(tasks.workloads)) log_ended(before, tasks);
+  if (!tasks.of.empty() && own_changes_.apply(tasks.workloads)) log_ended(before, tasks);
   const EndedGroups groups = without_ended_groups(state_, now(clock_));
   const Workloads present = state_.workloads;
-  if (!(groups.ended.empty() && groups.come.empty()) && apply(groups.workloads)) log_ended(present, groups);
-}
-
-// Returns whether it is committed.
-bool TaskReaper::apply(const Workloads& workloads) {
-  if (commits_.is_unknown()) return false;
-  Proposal proposal = propose(state_, workloads);
-  const Result<void> converged = claims_.claim(proposal).and_then(
-      [&] { return sync_.converge(std::move(proposal.setting), HardwareSync::Scope::Changes); });
-  if (!converged) {
-    log::error("CONVERGE_FAILED", converged.error().message, {{"DETAIL", converged.error().detail}});
-    if (!commits_.is_unknown()) sync_.rollback();
-    return false;
-  }
-  state_.workloads = std::move(proposal.workloads);
-  governor_.reset();
-  return commits_.commit_workloads().has_value();
+  if (!(groups.ended.empty() && groups.come.empty()) && own_changes_.apply(groups.workloads))
+    log_ended(present, groups);
 }
 
 }  // namespace nrd

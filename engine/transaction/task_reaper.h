@@ -2,16 +2,15 @@
 // of known processes. Engine thread.
 #pragma once
 
-#include "engine/transaction/claims.h"
-#include "engine/transaction/frequency_governor.h"
+#include "engine/transaction/own_changes.h"
 
 namespace nrd {
 
 class TaskReaper {
  public:
   TaskReaper(const Clock& clock, NodeState& state, HardwareSync& sync, Commits& commits, Claims& claims,
-             FrequencyGovernor& governor)
-      : clock_(clock), state_(state), sync_(sync), commits_(commits), claims_(claims), governor_(governor) {}
+             OwnChanges& own_changes)
+      : clock_(clock), state_(state), sync_(sync), commits_(commits), claims_(claims), own_changes_(own_changes) {}
 
   void reap();
   // Those that the last observation did not find, and workloads whose unit or cgroup has ended. A failure is tried
@@ -19,14 +18,12 @@ class TaskReaper {
   void remove_ended();
 
  private:
-  bool apply(const Workloads& workloads);
-
   const Clock& clock_;
   NodeState& state_;
   HardwareSync& sync_;
   Commits& commits_;
   Claims& claims_;
-  FrequencyGovernor& governor_;
+  OwnChanges& own_changes_;
 };
 
 }  // namespace nrd

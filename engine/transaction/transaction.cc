@@ -12,6 +12,7 @@
 #include "engine/model/cpu_sets.h"
 #include "engine/model/cpu_shares.h"
 #include "engine/plan/grant.h"
+#include "engine/plan/lost_ways.h"
 #include "engine/plan/spec.h"
 #include "engine/transaction/conflict_watch.h"
 
@@ -63,7 +64,8 @@ Transaction::Transaction(Hardware& hardware, store::Store& store, const Clock& c
       externals_(hardware, state_, sync_, commits_),
       governor_(hardware, clock, state_, sync_, externals_),
       groups_(state_, sync_),
-      reaper_(clock, state_, sync_, commits_, claims_, governor_),
+      own_changes_(clock, state_, sync_, commits_, claims_, governor_),
+      reaper_(clock, state_, sync_, commits_, claims_, own_changes_),
       drift_(hardware, state_, sync_, commits_, claims_, externals_, groups_, reaper_),
       reconfigure_(hardware, state_, sync_, commits_, claims_, groups_),
       memory_(hardware, clock, state_, sync_, commits_, claims_, std::move(memory_changed)) {
@@ -75,6 +77,7 @@ Result<void> Transaction::recover() {
   TRY(sync_.discover());
   NodeConfig config = TRY(with_resolved_pools(*state_.config, state_.facts));
   TRY(commits_.load());
+  state_.workloads = plan::without_lost_ways(state_);
   if (config.confinement != Confinement::None && !must_confine(state_)) {
     // While the host starts, systemd may be too busy to answer.
     if (const auto pinned = hardware_.pinned_services()) TRY(check_pinned_units(config, state_.facts, *pinned));
@@ -97,6 +100,7 @@ Result<void> Transaction::recover() {
     if (const auto seen = sync_.refresh({}); !seen) sync_.note_problem(seen.error());
   }
   reaper_.remove_ended();
+  own_changes_.grant_lost_ways();
   // Claims of requests that died before their commit.
   if (!commits_.is_unknown()) commits_.release_restored();
   groups_.report_sharing();
@@ -107,6 +111,7 @@ Result<void> Transaction::recover() {
 
 void Transaction::repair() {
   drift_.repair({});
+  own_changes_.grant_lost_ways();
   memory_.retry_releases();
   memory_.start_next();
 }

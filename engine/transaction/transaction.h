@@ -100,6 +100,7 @@ class Transaction {
   ExternalFrequencies externals_;
   FrequencyGovernor governor_;
   ForeignGroupWatch groups_;
+  OwnChanges own_changes_;
   TaskReaper reaper_;
   Drift drift_;
   Reconfigure reconfigure_;

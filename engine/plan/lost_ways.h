@@ -1,0 +1,20 @@
+// Ways and classes that the node does not have any more: CDP halves the classes, and another CPU, or another setting of
+// the firmware, may have fewer ways. A workload that lost its own gets others as soon as there are some.
+#pragma once
+
+#include <vector>
+
+#include "base/result.h"
+#include "engine/model/node_state.h"
+
+namespace nrd::plan {
+
+// The workloads, without grants of classes or ways that do not exist. A node without cache allocation loses none: its
+// resctrl is mounted again.
+Workloads without_lost_ways(const NodeState& state);
+// Those that request ways and have none.
+std::vector<WorkloadId> lacking_ways(const NodeState& state);
+// All workloads after `id`, one of lacking_ways(), has got its ways.
+Result<Workloads> grant_lost_ways(const NodeState& state, WorkloadId id, Time now);
+
+}  // namespace nrd::plan

@@ -1,0 +1,64 @@
+"""Boots, and mounts of resctrl, with fewer classes or ways than workloads were granted."""
+
+import pytest
+from harness import Node, on_cpus_of_nodes, wait_for
+from nrdctl import nrdctl
+from simnode import SimNode
+
+SHAPE = {"sockets": 2, "cpus": 16, "ways": 11, "closids": 16, "min_cbm_bits": 1, "sparse_masks": False}
+DRIFT = "[drift]\ninterval_seconds = 1\n"
+
+
+def move(node, is_same_boot=False, **shape):
+    """nrd's state to a node of this shape."""
+    node.kill9()
+    node.sim.stop()
+    node.sim = SimNode()
+    with on_cpus_of_nodes():
+        node.sim.start(["sleep", "infinity"], **{**SHAPE, **shape})
+    if is_same_boot:
+        node.change_store("UPDATE node SET boot_id = ?", (node.sim.read("/proc/sys/kernel/random/boot_id").strip(),))
+
+
+def granted(node):
+    """The ids of workloads that have ways, which is what the hardware says; the others have no class."""
+    workloads = node.list()
+    masks = {name: group["L3"] for name, group in node.hardware().items()}
+    for each in workloads:
+        assert (each["status"] == "Successful") == bool(each["cos_name"]) == bool(each["granted_ways"]), each
+        assert all(masks[each["cos_name"]][cache] == ways["mask"] for cache, ways in each["granted_ways"].items()), (each, masks)
+    return [each["id"] for each in workloads if each["cos_name"]]
+
+
+@pytest.mark.parametrize(("shape", "is_same_boot", "kept"), [
+    ({"closids": 4}, False, 3), ({"closids": 8, "cdp": True}, False, 7), ({"closids": 8, "cdp": True}, True, 7), ({"ways": 5}, False, 8),
+    ({"sockets": 1, "ways": 5, "closids": 4}, False, 3)], ids=["fewer classes", "cdp", "cdp of a new mount", "fewer ways", "another machine"])
+def test_workloads_get_what_there_is_and_the_rest_when_others_go(shape, is_same_boot, kept):
+    with Node(DRIFT) as node:
+        ids = [node.create(str(cpu), 1, 1)["id"] for cpu in [*range(5), *range(8, 12)]]
+        ids += [node.create(["12", "13"], 3, 1)["id"], node.create("15", 0, 0)["id"]]
+        move(node, is_same_boot, **shape)
+        node.start()
+        found = granted(node)
+        assert len(found) == kept, found
+        health = node.health()
+        assert health["status"] == "degraded" and "has no ways" in health["hardware_problem"], health
+        for id in found:
+            node.delete(id)
+            ids.remove(id)
+        wait_for(lambda: len(granted(node)) == min(kept, len(ids)), "others to get their ways")
+        while len(ids) > 2:
+            node.delete(ids.pop())
+        wait_for(lambda: node.health()["status"] == "ok", "the rest to have all that they asked for")
+        node.assert_consistent(ids)
+
+
+def test_all_is_released_on_a_node_with_fewer_classes():
+    with Node() as node:
+        for cpu in range(5):
+            node.create(str(cpu), 1, 1)
+        move(node, closids=4)
+        reset = node.run_daemon("--reset")
+        assert reset.returncode == 0, reset.stderr
+        node.start()
+        node.assert_consistent(set())
