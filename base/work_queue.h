@@ -76,7 +76,7 @@ class WorkQueue {
     const bool is_queued = add(changes_, client, [done, work = std::move(work)](Turn turn) {
       done(turn == Turn::Work ? work() : stopped<T>());
     });
-    if (!is_queued) done(too_many());
+    if (!is_queued) done(not_queued());
   }
 
   // Likewise; `shared` must outlive this. Reads without parameters are accounted to nrd itself: at most one each is
@@ -89,7 +89,7 @@ class WorkQueue {
       const std::vector<Callback<T>> callbacks = shared.take(question);
       answer(callbacks, turn == Turn::Work ? work() : stopped<T>());
     });
-    if (!is_queued) answer(shared.take(question), Result<T>(too_many()));
+    if (!is_queued) answer(shared.take(question), Result<T>(not_queued()));
   }
 
   // Any thread: no further task is handed out.
@@ -144,7 +144,9 @@ class WorkQueue {
   };
   using Queue = FairQueue<Waiting>;
 
-  Failure too_many() const { return fail(ErrorCode::Busy, "too many pending " + what_ + "; try again"); }
+  Failure not_queued() const {
+    return fail(ErrorCode::Busy, stopping() ? "nrd is stopping" : "too many pending " + what_ + "; try again");
+  }
   template <typename T>
   static Result<T> stopped() {
     return fail(ErrorCode::Busy, "nrd is stopping or the client disconnected");
