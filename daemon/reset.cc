@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <future>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include "daemon/hardware.h"
@@ -21,6 +23,23 @@ Result<void> remove(Engine& engine, WorkloadId id) {
   engine.submit(DeleteWorkload{.id = id}, [&answer](Outcome outcome) { answer.set_value(std::move(outcome)); });
   const Outcome outcome = answer.get_future().get();
   return outcome ? Result<void>() : Failure(outcome.error());
+}
+
+// For pages that the kernel moves back to other NUMA nodes: some GB of a busy process take seconds.
+constexpr std::chrono::seconds kMemoryDeadline{120};
+
+// The engine begins releases by itself, and claims them until they have ended.
+Result<void> await_released_memory(const Engine& engine) {
+  const auto until = std::chrono::steady_clock::now() + kMemoryDeadline;
+  for (;;) {
+    const auto state = engine.state();
+    if (state->baselines.memory.empty() || !state->health.hardware_problem.empty()) return {};
+    if (std::chrono::steady_clock::now() > until) {
+      return fail(ErrorCode::Hardware, "the memory of " + state->baselines.memory.begin()->first.name +
+                                           " still moves; run nrd --reset again");
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
 }
 
 // An engine without a daemon around it.
@@ -51,6 +70,7 @@ Result<size_t> reset(const Config& config) {
   for (const auto& [id, workload] : workloads) {
     TRY(remove(*alone->engine, id));
   }
+  TRY(await_released_memory(*alone->engine));
   const auto state = alone->engine->state();
   if (!state->health.hardware_problem.empty())
     return fail(ErrorCode::Hardware, "cannot release all resources: " + state->health.hardware_problem);

@@ -131,7 +131,7 @@ class Node:
 
     def run_daemon(self, *flags):
         """For what ends soon: the ended process, with its output."""
-        return subprocess.run(self.command(*flags), capture_output=True, text=True, timeout=2 * DEADLINE)
+        return subprocess.run(self.command(*flags), capture_output=True, text=True, timeout=2 * DEADLINE, env={**os.environ, **self.environment})
 
     def spawn(self):
         self.port = free_port()

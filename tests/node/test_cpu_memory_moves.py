@@ -1,5 +1,6 @@
 """Memory of running units and cgroups moves in operations. Cgroups and systemd are simulated."""
 
+import concurrent.futures
 import time
 
 import pytest
@@ -110,6 +111,29 @@ def test_a_stop_does_not_wait_for_memory_that_moves(host, moving):
     began = time.monotonic()
     assert host.node.terminate() == 0
     assert time.monotonic() - began < 5
+
+
+def test_a_reset_ends_when_memory_has_been_released(host):
+    operation(host, post(host.node, asking("unit", **NEAR)))
+    host.node.kill9()
+    host.systemd.memory_may_move.clear()
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        reset = pool.submit(host.node.run_daemon, "--reset")
+        wait_for(lambda: host.systemd.has_memory_to_move, "the request to systemd")
+        with pytest.raises(concurrent.futures.TimeoutError):
+            reset.result(timeout=3)
+        host.systemd.memory_may_move.set()
+        done = reset.result()
+    assert done.returncode == 0, done.stderr
+    assert host.property("feed.service", "AllowedMemoryNodes") == ""
+
+
+def test_a_reset_says_that_memory_was_not_released(host):
+    operation(host, post(host.node, asking("unit", **NEAR)))
+    host.node.kill9()
+    host.systemd.mode = "idle"
+    done = host.node.run_daemon("--reset")
+    assert done.returncode == 1 and "feed.service" in done.stderr.splitlines()[-1], done.stderr
 
 
 def test_nrdctl_waits_for_the_memory(host):
