@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <string>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -19,6 +21,7 @@
 #include "daemon/notify.h"
 #include "daemon/reload.h"
 #include "daemon/signals.h"
+#include "engine/model/node_state.h"
 #include "engine/owner_cleanup.h"
 #include "engine/owner_watcher.h"
 #include "engine/pool_check.h"
@@ -41,6 +44,13 @@ constexpr std::chrono::seconds kDeclaredDeadline{10};
 // How often TLS and access files are checked for changes.
 constexpr std::chrono::seconds kLook{5};
 
+// For `systemctl status`.
+std::string status_of(const NodeState& state) {
+  const std::string problem = problem_of(state);
+  const std::string first_line = problem.substr(0, problem.find('\n'));
+  return "workloads: " + std::to_string(state.workloads.size()) + (problem.empty() ? "" : "; " + first_line);
+}
+
 // Waits for the end. With a watchdog, notifies systemd while engine and event loop respond; if one hangs, the
 // notifications stop.
 void serve(Engine& engine, HttpFrontend& frontend, LaunchBackend& launch, DeclaredWorkloads& declared,
@@ -51,7 +61,12 @@ void serve(Engine& engine, HttpFrontend& frontend, LaunchBackend& launch, Declar
   const bool has_tls = server.tls_port() != 0;
   std::optional<std::chrono::microseconds> period = limit ? std::optional(*limit / 3) : std::nullopt;
   if (has_tls) period = std::min<std::chrono::microseconds>(period.value_or(kLook), kLook);
+  std::string shown;
   for (;;) {
+    if (std::string status = status_of(*engine.state()); status != shown) {
+      notify_status(status);
+      shown = std::move(status);
+    }
     server.ask_for_beat();
     const std::optional<Signal> signal = wait_for_signal(period);
     if (signal == Signal::Stop) return;
@@ -153,9 +168,8 @@ Result<void> run(const Options& options) {
   for (const std::string& missing : state->facts.rdt.missing) log::warning("CAPABILITY_MISSING", missing);
   log_policies(node.policies);
   log_warnings(*state);
-  const std::string status = std::to_string(state->workloads.size()) + " workloads";
-  log::notice("READY", "ready, " + status, {{"VERSION", kVersion}});
-  notify_ready(status);
+  log::notice("READY", "ready, " + std::to_string(state->workloads.size()) + " workloads", {{"VERSION", kVersion}});
+  notify_ready();
   serve(*engine, *frontend, *launch, *declared, reloader);
 
   notify_stopping();

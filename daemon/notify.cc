@@ -6,7 +6,9 @@
 
 namespace nrd::daemon {
 
-void notify_ready(const std::string& status) { ::sd_notify(0, ("READY=1\nSTATUS=" + status).c_str()); }
+void notify_ready() { ::sd_notify(0, "READY=1"); }
+
+void notify_status(const std::string& line) { ::sd_notify(0, ("STATUS=" + line).c_str()); }
 
 void notify_stopping() { ::sd_notify(0, "STOPPING=1\nSTATUS=stopping; workloads stay on the hardware"); }
 

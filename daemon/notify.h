@@ -10,7 +10,8 @@
 
 namespace nrd::daemon {
 
-void notify_ready(const std::string& status);
+void notify_ready();
+void notify_status(const std::string& line);
 void notify_stopping();
 void notify_alive();
 

@@ -91,3 +91,18 @@ def test_the_heartbeat_goes_on_while_many_requests_wait_for_systemd_one_after_th
         while not all(request.done() for request in requests):
             assert is_beating(beats)
     assert [request.result()[0] for request in requests] == [503] * 16
+
+
+def test_the_line_of_systemctl_status_follows_workloads_and_problems(beats):
+    def await_line(line):
+        while line.encode() not in beats.recv(4096):
+            pass
+
+    beats.settimeout(30)
+    with Node("[drift]\ninterval_seconds = 1\n") as node:
+        await_line("STATUS=workloads: 0")
+        node.create("4", 2, 2)
+        await_line("STATUS=workloads: 1")
+        node.sim.control("fault write 2 errno EIO")  # that of the repair
+        node.sim.write("/sys/fs/resctrl/COS2/schemata", "L3:0=1\n")
+        await_line("STATUS=workloads: 1; class COS2 on cache 0 did not take ways")
