@@ -3,11 +3,13 @@
 #include <charconv>
 
 #include "api/routing/etag.h"
-#include "engine/model/cpu_memory.h"
-#include "engine/model/node_state.h"
+#include "base/sha256.h"
+#include "engine/model/workload.h"
 
 namespace nrd::v1 {
 namespace {
+
+constexpr size_t kHashDigits = 16;
 
 // Removes `prefix` from the front of `text`; false if absent.
 bool take(std::string_view& text, std::string_view prefix) {
@@ -23,16 +25,15 @@ std::optional<uint64_t> revision_in(std::string_view tag, WorkloadId id) {
   const auto [end, error] = std::from_chars(tag.data(), tag.data() + tag.size(), revision);
   if (error != std::errc()) return std::nullopt;
   tag.remove_prefix(static_cast<size_t>(end - tag.data()));
-  if (tag.starts_with('f')) tag.remove_prefix(1);
-  if (tag.starts_with('o')) tag.remove_prefix(1);
-  return tag == "\"" ? std::optional(revision) : std::nullopt;
+  const bool is_whole = tag.size() == 1 + kHashDigits + 1 && tag.starts_with('-') && tag.ends_with('"');
+  return is_whole ? std::optional(revision) : std::nullopt;
 }
 
 }  // namespace
 
-std::string etag_of(const NodeState& state, const Workload& workload) {
-  return "\"" + std::to_string(workload.id.value) + "-" + std::to_string(workload.revision) +
-         (is_applied(state, workload) ? "" : "f") + (open_operation_of(state, workload) ? "o" : "") + "\"";
+std::string etag_of(const Workload& workload, std::string_view text) {
+  return "\"" + std::to_string(workload.id.value) + "-" + std::to_string(workload.revision) + "-" +
+         sha256_of(text).substr(0, kHashDigits) + "\"";
 }
 
 std::optional<std::vector<uint64_t>> revisions_of(std::string_view if_match, WorkloadId id) {

@@ -1,9 +1,9 @@
 // Entity tags of workloads.
 //
-//   "7-3"      revision 3 of workload 7; ids are never reused, so the tag is unique
-//   "7-3f"     the same while the hardware does not match the grant (status Failed)
+//   "7-3-5a0f1c9e2b7d4468"    revision 3 of workload 7, and a hash of the answer: its status, its neighbours and an
+//                             operation for it change without a new revision
 //
-// If-Match compares the revision only: "7-3f" and "7-3" are the same state of the workload.
+// If-Match compares the revision only.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@
 #include "base/ids.h"
 
 namespace nrd {
-struct NodeState;
 struct Workload;
 }  // namespace nrd
 
 namespace nrd::v1 {
 
-std::string etag_of(const NodeState& state, const Workload& workload);
+// `text`: the workload as GET shows it.
+std::string etag_of(const Workload& workload, std::string_view text);
 // The revisions of workload `id` in If-Match; nullopt (any) for "*" or without the header.
 std::optional<std::vector<uint64_t>> revisions_of(std::string_view if_match, WorkloadId id);
 

@@ -75,8 +75,9 @@ struct Pending {
 
 http::Response with_workload(int status, const NodeState& state, const Workload& workload,
                              const RenderOptions& options = {}) {
-  return routing::with_etag(routing::json_answer(status, render_workload(state, workload, options)),
-                            etag_of(state, workload), state.revision, {});
+  std::string text = render_workload(state, workload, options);
+  const std::string etag = etag_of(workload, text);
+  return routing::with_etag(routing::json_answer(status, std::move(text)), etag, state.revision, {});
 }
 
 // "COS2, CPUs 4-5 of pool fast, cache 0: 600, cache 1: 3, frequency of CPUs 4-5"
@@ -260,8 +261,9 @@ void show_workload(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   const Workload* found = call.workloads.find(*state, requester_of(call.request), call.id);
   if (!found) return reply.send(no_such_workload(call.error_style));
-  const std::string etag = etag_of(*state, *found);
-  reply.send(routing::with_etag(routing::json_answer(kOk, render_workload(*state, *found)), etag, state->revision,
+  std::string text = render_workload(*state, *found);
+  const std::string etag = etag_of(*found, text);
+  reply.send(routing::with_etag(routing::json_answer(kOk, std::move(text)), etag, state->revision,
                                 call.request.if_none_match));
 }
 

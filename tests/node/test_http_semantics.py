@@ -303,6 +303,19 @@ def test_of_two_changes_with_the_same_etag_one_succeeds(node):
     assert sorted(answers) == [200, 412]
 
 
+def test_an_etag_changes_with_the_neighbours_of_the_workload():
+    with Node("[drift]\ninterval_seconds = 1\n") as node:
+        path = "/v1/workloads/" + post_json(node, two_ways())["id"]
+        tag = node.request("GET", path)[2]["ETag"]
+        node.sim.run_inside(["mkdir", "/sys/fs/resctrl/theirs"])
+        node.sim.write("/sys/fs/resctrl/theirs/cpus_list", "6\n")
+        node.sim.write("/sys/fs/resctrl/theirs/schemata", "L3:0=7ff\n")
+        wait_for(lambda: node.call("GET", path)["shared_with"] == ["theirs"], "the neighbour to be seen")
+        status, text, headers = node.request("GET", path, headers={"If-None-Match": tag})
+        assert status == 200 and json.loads(text)["shared_with"] == ["theirs"] and headers["ETag"] != tag
+        assert node.request("PATCH", path, {"labels": {"team": "a"}}, {**JSON, "If-Match": tag})[0] == 200
+
+
 # The list
 
 def test_the_list_can_be_filtered_and_requested_conditionally(node):

@@ -5,6 +5,7 @@
 #include <optional>
 #include <thread>
 
+#include "api/v1/workload_etag.h"
 #include "base/json/reader.h"
 #include "tests/unit/api_v1/fake_controller.h"
 #include "tests/unit/api_v1/fake_engine.h"
@@ -55,8 +56,10 @@ TEST_CASE("creating a workload submits the request and returns the grant") {
   const auto response = ask(service.handler, a_post(kTwoWays));
   CHECK(response.status == 201);
   CHECK(response.content_type == "application/json");
-  CHECK(response.headers == std::vector<std::pair<std::string, std::string>>{
-                                {"ETag", "\"5-1\""}, {"X-Nrd-Revision", "7"}, {"Location", "/v1/workloads/5"}});
+  CHECK(response.headers ==
+        std::vector<std::pair<std::string, std::string>>{{"ETag", v1::etag_of(a_workload(5), response.body)},
+                                                         {"X-Nrd-Revision", "7"},
+                                                         {"Location", "/v1/workloads/5"}});
   CHECK(*json::parse(response.body)->find("id")->as_string() == "5");
   const auto commands = service.engine.commands();
   REQUIRE(commands.size() == 1);

@@ -7,11 +7,13 @@
 
 namespace nrd::etag_test {
 
-TEST_CASE("an ETag contains id, revision and whether the grant is applied") {
+TEST_CASE("an ETag contains id, revision and a hash of the answer") {
   Workload workload = a_workload(7);
   workload.revision = 3;
-  CHECK(v1::etag_of(with(a_node(), workload), workload) == "\"7-3\"");
-  CHECK(v1::etag_of(a_node(), workload) == "\"7-3f\"");
+  const std::string tag = v1::etag_of(workload, "{}");
+  CHECK(tag == "\"7-3-44136fa355b3678a\"");
+  CHECK(v1::etag_of(workload, R"({"status":"Failed"})") != tag);
+  CHECK(v1::revisions_of(tag, WorkloadId{7}) == std::vector<uint64_t>{3});
 }
 
 TEST_CASE("If-None-Match is compared with each tag of the list") {
@@ -28,9 +30,10 @@ TEST_CASE("If-Match matches revisions of its own workload only") {
   constexpr WorkloadId kSeven{7};
   CHECK(v1::revisions_of("", kSeven) == std::nullopt);
   CHECK(v1::revisions_of("\"7-1\", *", kSeven) == std::nullopt);
-  CHECK(v1::revisions_of("\"7-3\"", kSeven) == Revisions{3});
-  CHECK(v1::revisions_of("\"7-3f\", \"7-4\"", kSeven) == Revisions{3, 4});
-  for (const char* other : {"\"77-3\"", "W/\"7-3\"", "7-3", "\"7-\"", "\"7-3x\"", "\"7-99999999999999999999\"", ","}) {
+  CHECK(v1::revisions_of("\"7-3-0000000000000000\", \"7-4-0000000000000000\"", kSeven) == Revisions{3, 4});
+  for (const char* other :
+       {"\"77-3-0000000000000000\"", "W/\"7-3-0000000000000000\"", "7-3", "\"7-\"", "\"7-3\"",
+        "\"7-3-000000000000000\"", "\"7-3x0000000000000000\"", "\"7-99999999999999999999-0000000000000000\"", ","}) {
     CHECK_MESSAGE(v1::revisions_of(other, kSeven) == Revisions{}, other);
   }
 }
