@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/containerd/nri/pkg/api"
@@ -22,6 +24,8 @@ const (
 	// The connection is made again after a time that doubles from the first to the last of these.
 	firstPause = 200 * time.Millisecond
 	lastPause  = 10 * time.Second
+	// endGrace is the time in which the library notices the end of the connection.
+	endGrace = time.Second
 	// compareInterval is the longest time for which a difference between runtime and nrd stays unnoticed.
 	compareInterval = time.Minute
 )
@@ -52,16 +56,60 @@ func (p *Plugin) Run(ctx context.Context, socket string) error {
 }
 
 func (p *Plugin) runOnce(ctx context.Context, socket string) error {
+	var dialer net.Dialer
+	dialed, err := dialer.DialContext(ctx, "unix", socket)
+	if err != nil {
+		return err
+	}
+	trunk := &noticed{Conn: dialed, ended: make(chan struct{})}
+	defer trunk.Close()
+	var connection stub.Stub
+	// The end of a former connection is told late, and is not that of the present one.
+	closed := func() {
+		if p.connection.Load() == &connection {
+			p.connected.Store(false)
+		}
+	}
 	// Without a function for the end of the connection the library exits the program.
-	connection, err := stub.New(p, stub.WithPluginName(pluginName), stub.WithPluginIdx(pluginIndex),
-		stub.WithSocketPath(socket), stub.WithLogger(quiet{}), stub.WithOnClose(func() { p.connected.Store(false) }))
+	connection, err = stub.New(p, stub.WithPluginName(pluginName), stub.WithPluginIdx(pluginIndex),
+		stub.WithConnection(trunk), stub.WithLogger(quiet{}), stub.WithOnClose(closed))
 	if err != nil {
 		return err
 	}
 	p.connection.Store(&connection)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	return connection.Run(ctx)
+	done := make(chan error, 1)
+	go func() { done <- connection.Run(ctx) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		trunk.Close()
+	case <-trunk.ended:
+	}
+	// The library waits forever for the configuration by a runtime that ended after the registration.
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(endGrace):
+		return errors.New("the runtime has closed the connection before it configured this client")
+	}
+}
+
+// noticed is a connection whose end is noticed.
+type noticed struct {
+	net.Conn
+	once  sync.Once
+	ended chan struct{}
+}
+
+func (n *noticed) Read(buffer []byte) (int, error) {
+	length, err := n.Conn.Read(buffer)
+	if err != nil {
+		n.once.Do(func() { close(n.ended) })
+	}
+	return length, err
 }
 
 // quiet keeps the library's lines about each try out of the log; Run has one about the first.
