@@ -70,8 +70,10 @@ func (p *Plugin) runOnce(ctx context.Context, socket string) error {
 			p.connected.Store(false)
 		}
 	}
+	// A container whose creation is not answered in time is not let through, if the runtime knows policies.
+	policy := stub.WithFailurePolicy(&api.FailurePolicy{FailRequest: true})
 	// Without a function for the end of the connection the library exits the program.
-	connection, err = stub.New(p, stub.WithPluginName(pluginName), stub.WithPluginIdx(pluginIndex),
+	connection, err = stub.New(p, stub.WithPluginName(pluginName), stub.WithPluginIdx(pluginIndex), policy,
 		stub.WithConnection(trunk), stub.WithLogger(quiet{}), stub.WithOnClose(closed))
 	if err != nil {
 		return err

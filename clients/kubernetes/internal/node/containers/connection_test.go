@@ -110,3 +110,10 @@ func TestARuntimeThatEndsBeforeItHasConfiguredIsConnectedAgain(t *testing.T) {
 		t.Error("the plugin is not connected to the next runtime")
 	}
 }
+
+func TestARequestThatIsNotAnsweredInTimeFails(t *testing.T) {
+	listener, _ := listening(t)
+	if policy := accept(t, listener).begin(t).FailurePolicy; !policy.GetFailRequest() || policy.GetKeepConnected() {
+		t.Errorf("%v, want the request to fail and the plugin to be disconnected", policy)
+	}
+}

@@ -6,8 +6,8 @@
 //	Synchronize       at each connection: all containers of the runtime, from which everything is repaired
 //
 // A refusal keeps the container from being created; kubelet shows it in the pod's events and tries again. The runtime
-// disconnects a plugin that answers later than 2 s, and would then let containers through, so every event has
-// 1.5 s for all of it, and PreStartContainer of package devices refuses while there is no connection.
+// disconnects a plugin that answers later than 2 s. Then it lets containers through, with NRI of before 0.12.5 also the one of this
+// event, so every event has 1.5 s for all of it, and PreStartContainer of package devices refuses while there is no connection.
 package containers
 
 import (
