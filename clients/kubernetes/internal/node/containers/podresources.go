@@ -7,12 +7,17 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 )
 
 // mostPodResources bounds kubelet's answer: 1000 devices of a shared pool in each of 1000 containers.
 const mostPodResources = 64 << 20
+
+// reconnection to a kubelet that was away, which creates containers as soon as it is back. gRPC's own pauses grow to two minutes,
+// in which all questions fail.
+var reconnection = backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 2, Jitter: 0.2, MaxDelay: 400 * time.Millisecond}
 
 // podsDeadline of questions about the whole node, for which no event of the runtime waits.
 const podsDeadline = 5 * time.Second
@@ -32,6 +37,7 @@ func SocketOf(kubeletDir string) string {
 // NewKubelet does not connect; the first call does.
 func NewKubelet(socket string) (*Kubelet, error) {
 	connection, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnection}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(mostPodResources)))
 	if err != nil {
 		return nil, err
