@@ -47,9 +47,18 @@ func WatchFor(ctx context.Context, informer cache.SharedIndexInformer, changed S
 	return nil
 }
 
-// Pauses between two steps without a signal.
+// Pauses between two steps without a signal. That after a failure doubles with each further one, up to longest.
 type Pauses struct {
 	Usual, AfterFailure time.Duration
+}
+
+// mostDoubled is how much longer than the first the last pause after a failure is: hundreds of nodes come again at a server that
+// was away.
+const mostDoubled = 8
+
+// longest pause after a failure.
+func (p Pauses) longest() time.Duration {
+	return max(min(mostDoubled*p.AfterFailure, p.Usual), p.AfterFailure)
 }
 
 // settle joins changes that come together, such as a list at the start.
@@ -58,10 +67,14 @@ const settle = 100 * time.Millisecond
 // Repeat takes a step at first, at each signal and after a pause, until the context ends. failure begins the line of the
 // log about a step that fails; there is one until it succeeds or fails for another reason.
 func Repeat(ctx context.Context, changed Signal, pauses Pauses, failure string, step func(context.Context) error) error {
+	failed := pauses.AfterFailure
 	for last := ""; ; {
 		next, reason := pauses.Usual, ""
 		if err := step(ctx); err != nil {
-			next, reason = pauses.AfterFailure, err.Error()
+			next, reason = failed, err.Error()
+			failed = min(2*failed, pauses.longest())
+		} else {
+			failed = pauses.AfterFailure
 		}
 		if reason != "" && reason != last && ctx.Err() == nil {
 			slog.Warn(failure+"; trying again", "reason", reason)

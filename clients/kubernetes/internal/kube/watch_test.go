@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -40,4 +41,34 @@ func TestChangesThatComeTogetherAreOneStep(t *testing.T) {
 		time.Sleep(time.Second + settle)
 		expect("after the pause for a failure", 4)
 	})
+}
+
+func TestTheLongerStepsFailTheRarerTheyAre(t *testing.T) {
+	for _, row := range []struct {
+		pauses  Pauses
+		seconds []int // from one step to the next
+	}{
+		{Pauses{Usual: time.Minute, AfterFailure: 5 * time.Second}, []int{5, 10, 20, 40, 40}},
+		{Pauses{Usual: 15 * time.Second, AfterFailure: 5 * time.Second}, []int{5, 10, 15, 15}},
+		{Pauses{Usual: 2 * time.Second, AfterFailure: 2 * time.Second}, []int{2, 2, 2}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			var seconds []int
+			last, steps := time.Now(), 0
+			_ = Repeat(ctx, NewSignal(), row.pauses, "", func(context.Context) error {
+				if steps > 0 {
+					seconds = append(seconds, int(time.Since(last).Seconds()))
+				}
+				last = time.Now()
+				if steps++; len(seconds) == len(row.seconds) {
+					cancel()
+				}
+				return errors.New("always")
+			})
+			if !slices.Equal(seconds, row.seconds) {
+				t.Errorf("%+v: %v, want %v", row.pauses, seconds, row.seconds)
+			}
+		})
+	}
 }
