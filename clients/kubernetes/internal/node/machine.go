@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -15,12 +14,11 @@ import (
 	"nrd.internal/kubernetes/internal/nrd"
 )
 
-const (
-	// askInterval between questions until both have told the machine's id.
-	askInterval = 2 * time.Second
-	// firstDeadline of the first question, for which everything else waits.
-	firstDeadline = 2 * time.Second
-)
+// asking until both have told the machine's id.
+var asking = kube.Pauses{Usual: time.Minute, AfterFailure: 2 * time.Second}
+
+// firstDeadline of the first question, for which everything else waits.
+const firstDeadline = 2 * time.Second
 
 // machine compares the machine of nrd with that of the Node object: a wrong socket or a wrong --node would put
 // containers into classes of another machine's books.
@@ -28,22 +26,40 @@ type machine struct {
 	client *nrd.Client
 	api    dynamic.Interface
 	node   string
-	// verdict is nil until both are known; then a text, empty if they are one machine.
-	verdict atomic.Pointer[string]
+	wake   kube.Signal
+	// mismatch is nil unless both are known and differ.
+	mismatch  atomic.Pointer[error]
+	confirmed chan struct{} // closed once they are known to be one machine
+}
+
+func newMachine(client *nrd.Client, api dynamic.Interface, node string) *machine {
+	return &machine{client: client, api: api, node: node, wake: kube.NewSignal(), confirmed: make(chan struct{})}
 }
 
 // Mismatch is an error once both machines are known and differ.
 func (m *machine) Mismatch() error {
-	if text := m.verdict.Load(); text != nil && *text != "" {
-		return fmt.Errorf("%s", *text)
+	if found := m.mismatch.Load(); found != nil {
+		return *found
 	}
 	return nil
 }
 
 // IsConfirmed tells whether both are known to be one machine.
 func (m *machine) IsConfirmed() bool {
-	text := m.verdict.Load()
-	return text != nil && *text == ""
+	select {
+	case <-m.confirmed:
+		return true
+	default:
+		return false
+	}
+}
+
+// Wake has it ask soon, such as when nrd answers again. Never blocks.
+func (m *machine) Wake() { m.wake.Raise() }
+
+// Run asks until both are known to be one machine, and returns when the context ends.
+func (m *machine) Run(ctx context.Context) error {
+	return kube.Repeat(ctx, m.wake, asking, "cannot tell whether nrd is this node's", m.ask)
 }
 
 // askFirst asks before anything is compared or offered. Without an answer those begin all the same: while the API server is
@@ -51,44 +67,40 @@ func (m *machine) IsConfirmed() bool {
 func (m *machine) askFirst(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, firstDeadline)
 	defer cancel()
-	m.ask(ctx)
+	_ = m.ask(ctx) // Run asks again
 }
 
 // after runs what writes to the API server, once both are known to be one machine. It waits as long as they are not.
 func (m *machine) after(ctx context.Context, run func(context.Context) error) error {
-	for {
-		if m.IsConfirmed() {
-			return run(ctx)
-		}
-		m.ask(ctx)
-		if m.IsConfirmed() {
-			continue
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(askInterval):
-		}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-m.confirmed:
+		return run(ctx)
 	}
 }
 
-func (m *machine) ask(ctx context.Context) {
+// ask both, unless they are known to be one machine. One goroutine at a time.
+func (m *machine) ask(ctx context.Context) error {
+	if m.IsConfirmed() {
+		return nil
+	}
 	node, err := m.client.Node(ctx)
 	if err != nil {
-		return // PreStartContainer says so
+		return err
 	}
 	object, err := m.api.Resource(kube.Nodes).Get(ctx, m.node, metav1.GetOptions{})
 	if err != nil {
-		slog.Warn("cannot read this node from the API server; trying again", "node", m.node, "reason", err)
-		return
+		return fmt.Errorf("cannot read node %s from the API server: %w", m.node, err)
 	}
 	id, _, _ := unstructured.NestedString(object.Object, "status", "nodeInfo", "machineID")
-	text := ""
 	// Without an id on either side there is nothing to compare.
 	if id != "" && node.MachineID != "" && id != node.MachineID {
-		text = fmt.Sprintf("nrd's machine id is %s, that of node %s is %s: --nrd-socket or --node is wrong", node.MachineID, m.node, id)
+		err := fmt.Errorf("nrd's machine id is %s, that of node %s is %s: --nrd-socket or --node is wrong", node.MachineID, m.node, id)
+		m.mismatch.Store(&err)
+		return err
 	}
-	if before := m.verdict.Swap(&text); text != "" && (before == nil || *before != text) {
-		slog.Error(text)
-	}
+	m.mismatch.Store(nil)
+	close(m.confirmed)
+	return nil
 }

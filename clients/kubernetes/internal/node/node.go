@@ -40,7 +40,7 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	defer kubelet.Close()
-	who := &machine{client: client, api: api, node: options.Node}
+	who := newMachine(client, api, options.Node)
 	metrics := &health.Metrics{}
 	events := kube.NewEvents(api, options.Node)
 	plugin := containers.NewPlugin(client, kubelet, who, events, options.ResourceBase, slices.Contains(options.Resources, "pools"), metrics)
@@ -52,6 +52,7 @@ func Run(ctx context.Context, options Options) error {
 	mirror := state.New(client, api, options.Node)
 	who.askFirst(ctx)
 	return parts.Run(ctx,
+		who.Run,
 		func(ctx context.Context) error { return set.Run(ctx, options.KubeletDir) },
 		func(ctx context.Context) error { return plugin.Run(ctx, options.NRISocket) },
 		func(ctx context.Context) error {
@@ -66,7 +67,7 @@ func Run(ctx context.Context, options Options) error {
 			return client.WatchWorkloads(ctx, func() { crs.Wake(); automatic.Wake(); mirror.Wake() })
 		},
 		func(ctx context.Context) error {
-			return client.WatchCapacity(ctx, func() { set.Refresh(); plugin.Compare(); crs.Wake(); mirror.Wake() })
+			return client.WatchCapacity(ctx, func() { who.Wake(); set.Refresh(); plugin.Compare(); crs.Wake(); mirror.Wake() })
 		},
 		func(ctx context.Context) error { return who.after(ctx, events.Run) },
 		func(ctx context.Context) error { return health.Serve(ctx, options.Health, gate, metrics) },
