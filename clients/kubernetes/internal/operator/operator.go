@@ -87,8 +87,12 @@ func Run(ctx context.Context, options Options) error {
 	)
 }
 
-// drain is the time for reviews that have begun when the program ends.
-const drain = 5 * time.Second
+const (
+	// leave is the time in which nodes and API servers learn that the pod ends; until then reviews come.
+	leave = 3 * time.Second
+	// drain is the time for reviews that have begun then.
+	drain = 5 * time.Second
+)
 
 // serve answers reviews once the pools are known. Before that a connection fails, and the API server refuses the pod.
 func serve(ctx context.Context, address string, serving certificate, ready func(context.Context) error, handler http.Handler) error {
@@ -110,6 +114,7 @@ func serve(ctx context.Context, address string, serving certificate, ready func(
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(stopped)
+		time.Sleep(leave)
 		late, cancel := context.WithTimeout(context.Background(), drain)
 		defer cancel()
 		_ = server.Shutdown(late)
