@@ -256,7 +256,7 @@ func (a *Automatic) showState(ctx context.Context, object, wanted *unstructured.
 	if !hasContent(object, wanted) || reflect.DeepEqual(object.Object["status"], wanted.Object["status"]) {
 		return nil
 	}
-	err := applyStatus(ctx, a.api, a.node, object, wanted.Object["status"].(map[string]any))
+	_, err := applyStatus(ctx, a.api, a.node, object, wanted.Object["status"].(map[string]any))
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -42,6 +42,7 @@ type Controller struct {
 
 	workloads, self cache.SharedIndexInformer
 	answers         map[string]answer // by the workload's id
+	writes          map[string]write  // the last of each CR's status, by its key
 }
 
 // answer of nrd to a request, while it had this capacity.
@@ -53,7 +54,7 @@ type answer struct {
 
 // New watches from Run on.
 func New(client *nrd.Client, api dynamic.Interface, events *kube.Events, node string) *Controller {
-	c := &Controller{client: client, api: api, events: events, node: node, wake: kube.NewSignal(), answers: map[string]answer{}}
+	c := &Controller{client: client, api: api, events: events, node: node, wake: kube.NewSignal(), answers: map[string]answer{}, writes: map[string]write{}}
 	// No resync: the comparison each minute reads the informer's store.
 	c.workloads = kube.NewInformer(api, kube.Selection{Resource: intel.Workloads, Labels: "!" + intel.AutomaticLabel})
 	c.self = kube.NewInformer(api, kube.Selection{Resource: kube.Nodes, Name: node})
@@ -121,6 +122,10 @@ func (c *Controller) compare(ctx context.Context) error {
 		failures = append(failures, c.apply(ctx, each, node, byID[each.id()]))
 	}
 	failures = append(failures, c.clearOthers(ctx, stay))
+	maps.DeleteFunc(c.writes, func(key string, _ write) bool {
+		_, isThere, _ := c.workloads.GetStore().GetByKey(key)
+		return !isThere
+	})
 	return errors.Join(failures...)
 }
 

@@ -57,9 +57,14 @@ func one(t *testing.T, state intel.WorkloadState) wanted {
 	return wanted{cr, intel.WorkloadSpec{CoreIDs: []string{"4"}}}
 }
 
+// storeAlone is an informer whose store a test fills.
+func storeAlone() cache.SharedIndexInformer {
+	return cache.NewSharedIndexInformer(&cache.ListWatch{}, &unstructured.Unstructured{}, 0, cache.Indexers{})
+}
+
 func TestNRDIsAskedOnceForWhatItHas(t *testing.T) {
 	client, asked := answering(t, http.StatusOK, `{"id": "cr.default.one", "status": "Successful"}`)
-	c := &Controller{client: client, node: "node-a", answers: map[string]answer{}}
+	c := &Controller{client: client, node: "node-a", answers: map[string]answer{}, writes: map[string]write{}}
 	granted := nrd.Workload{ID: "cr.default.one", Status: "Successful"}
 	changed := granted
 	changed.Labels = map[string]string{"by": "an administrator"}
@@ -86,7 +91,7 @@ func TestNRDIsAskedOnceForWhatItHas(t *testing.T) {
 
 func TestARefusedCRLosesWhatItsFormerVersionHad(t *testing.T) {
 	client, asked := answering(t, http.StatusConflict, `{"detail": "no"}`)
-	c := &Controller{client: client, node: "node-a", answers: map[string]answer{}}
+	c := &Controller{client: client, node: "node-a", answers: map[string]answer{}, writes: map[string]write{}}
 	refused := one(t, intel.WorkloadState{Response: "Fail: nrd refuses: no"})
 	if err := c.apply(t.Context(), refused, nrd.Node{}, nrd.Workload{}); err != nil || !slices.Equal(*asked, []string{http.MethodPut}) {
 		t.Errorf("%v after %v, want PUT alone of a workload that is not there", err, *asked)
@@ -107,7 +112,7 @@ func TestAGrantStaysWhileNRDDecidesNothing(t *testing.T) {
 		{http.StatusOK, `{"id": 7`},
 	} {
 		client, asked := answering(t, row.status, row.body)
-		c := &Controller{client: client, node: "node-a", answers: map[string]answer{}}
+		c := &Controller{client: client, node: "node-a", answers: map[string]answer{}, writes: map[string]write{}}
 		err := c.apply(t.Context(), one(t, intel.WorkloadState{}), nrd.Node{}, nrd.Workload{ID: "cr.default.one"})
 		if err == nil || !slices.Equal(*asked, []string{http.MethodPut}) {
 			t.Errorf("%d %s: %v after %v, want an error after PUT alone", row.status, row.body, err, *asked)
@@ -129,10 +134,7 @@ func TestACRThatCannotBeReadStopsNoOther(t *testing.T) {
 			_, _ = answer.Write([]byte(`{}`))
 		}
 	})
-	informer := func() cache.SharedIndexInformer {
-		return cache.NewSharedIndexInformer(&cache.ListWatch{}, &unstructured.Unstructured{}, 0, cache.Indexers{})
-	}
-	c := &Controller{client: client, node: "node-a", answers: map[string]answer{}, workloads: informer(), self: informer()}
+	c := &Controller{client: client, node: "node-a", answers: map[string]answer{}, writes: map[string]write{}, workloads: storeAlone(), self: storeAlone()}
 	readable := one(t, intel.WorkloadState{Response: "Fail: nrd refuses: no"}).object
 	readable.Object["spec"] = map[string]any{"nodes": []any{"node-a"}}
 	unread := one(t, intel.WorkloadState{Response: "Success: 200"}).object

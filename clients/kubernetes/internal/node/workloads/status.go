@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/dynamic"
 
 	"nrd.internal/kubernetes/api/intel"
@@ -21,15 +23,36 @@ func (c *Controller) writeState(ctx context.Context, each wanted, state intel.Wo
 	if err != nil {
 		return err
 	}
-	found, _, err := unstructured.NestedMap(each.object.Object, "status", "workloadStates", c.node)
-	if err == nil && reflect.DeepEqual(found, content) {
+	if reflect.DeepEqual(c.partOf(each.object), content) {
 		return nil
 	}
-	if err := c.applyStatus(ctx, each.object, map[string]any{"workloadStates": map[string]any{c.node: content}}); err != nil {
+	if err := c.applyPart(ctx, each.object, content); err != nil {
 		return err
 	}
 	c.tell(each.object, state)
 	return nil
+}
+
+// mostBehind is how far the informer is behind at most. Of an API server with a restored store versions begin again.
+const mostBehind = 5 * time.Minute
+
+// write of this node's part of a status, which made this version of the CR.
+type write struct {
+	part    map[string]any // nil: none
+	version string
+	at      time.Time
+}
+
+// partOf is this node's part of a status, nil if there is none. The informer shows a write a moment later, and much later while its
+// connection is made again; without the write that it does not show yet each comparison meanwhile would write and tell again.
+func (c *Controller) partOf(cr *unstructured.Unstructured) map[string]any {
+	last := c.writes[keyOf(cr)]
+	order, err := resourceversion.CompareResourceVersion(cr.GetResourceVersion(), last.version)
+	if err == nil && order < 0 && time.Since(last.at) < mostBehind {
+		return last.part
+	}
+	part, _, _ := unstructured.NestedMap(cr.Object, "status", "workloadStates", c.node)
+	return part
 }
 
 // tell writes an event about what has changed on this node.
@@ -47,30 +70,40 @@ func (c *Controller) tell(cr *unstructured.Unstructured, state intel.WorkloadSta
 func (c *Controller) clearOthers(ctx context.Context, stay map[string]bool) error {
 	var failures []error
 	for _, each := range c.workloads.GetStore().List() {
-		object := each.(*unstructured.Unstructured)
-		if _, has, _ := unstructured.NestedMap(object.Object, "status", "workloadStates", c.node); has && !stay[idOf(object)] {
-			// A manager that applies nothing gives up what it owned.
-			failures = append(failures, c.applyStatus(ctx, object, map[string]any{"workloadStates": map[string]any{}}))
+		if object := each.(*unstructured.Unstructured); !stay[idOf(object)] && c.partOf(object) != nil {
+			failures = append(failures, c.applyPart(ctx, object, nil))
 		}
 	}
 	return errors.Join(failures...)
 }
 
-func (c *Controller) applyStatus(ctx context.Context, cr *unstructured.Unstructured, status map[string]any) error {
-	err := applyStatus(ctx, c.api, c.node, cr, status)
+// applyPart applies this node's part of a status; nil: none, as a manager that applies nothing gives up what it owned.
+func (c *Controller) applyPart(ctx context.Context, cr *unstructured.Unstructured, part map[string]any) error {
+	states := map[string]any{}
+	if part != nil {
+		states[c.node] = part
+	}
+	version, err := applyStatus(ctx, c.api, c.node, cr, map[string]any{"workloadStates": states})
 	if _, isThere, _ := c.workloads.GetStore().Get(cr); !isThere {
 		return nil // deleted meanwhile
+	}
+	if err == nil {
+		c.writes[keyOf(cr)] = write{part, version, time.Now()}
 	}
 	return err
 }
 
-func applyStatus(ctx context.Context, api dynamic.Interface, node string, cr *unstructured.Unstructured, status map[string]any) error {
+// applyStatus gives the version of the CR with it.
+func applyStatus(ctx context.Context, api dynamic.Interface, node string, cr *unstructured.Unstructured, status map[string]any) (string, error) {
 	// The uid makes it fail for another CR of this name; an apply would create neither.
 	metadata := map[string]any{"namespace": cr.GetNamespace(), "name": cr.GetName(), "uid": string(cr.GetUID())}
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": intel.Group + "/" + intel.Version, "kind": "RmdWorkload", "metadata": metadata, "status": status,
 	}}
-	_, err := api.Resource(intel.Workloads).Namespace(cr.GetNamespace()).ApplyStatus(ctx, cr.GetName(), object,
+	applied, err := api.Resource(intel.Workloads).Namespace(cr.GetNamespace()).ApplyStatus(ctx, cr.GetName(), object,
 		metav1.ApplyOptions{FieldManager: kube.ManagerOf(node), Force: true})
-	return err
+	if err != nil {
+		return "", err
+	}
+	return applied.GetResourceVersion(), nil
 }
