@@ -26,8 +26,9 @@ import (
 const (
 	mostName  = 253 // characters of an object's name
 	mostLabel = 63
-	// mostCreations of one object in creationPause. The garbage collector deletes one whose pod the API server does not have,
-	// and nothing tells that from a deletion by a user.
+	// mostCreations of one object in creationPause, also those that the API server forbids: a quota or the end of a namespace may
+	// last for days. The garbage collector deletes one whose pod the API server does not have, and nothing tells that from a
+	// deletion by a user.
 	mostCreations = 5
 	creationPause = 10 * time.Minute
 )
@@ -235,7 +236,7 @@ func (a *Automatic) create(ctx context.Context, missing []grantObject) error {
 		if apierrors.IsAlreadyExists(err) {
 			continue // made a moment ago, or by a user, who keeps it
 		}
-		if err == nil {
+		if err == nil || apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
 			a.creations[keyOf(object.Unstructured)] = creations{podUID: object.podUID, number: before.number + 1, last: time.Now()}
 		}
 		failures = append(failures, err)

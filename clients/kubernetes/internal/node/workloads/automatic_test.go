@@ -3,10 +3,15 @@ package workloads
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"nrd.internal/kubernetes/api/intel"
 	"nrd.internal/kubernetes/internal/node/containers"
@@ -118,4 +123,34 @@ func TestAnObjectThatIsAlwaysCollectedIsCreatedAFewTimes(t *testing.T) {
 		wanted[key] = object
 	}
 	expect("for another pod of this name", 1, 1)
+}
+
+func TestAnObjectThatIsForbiddenIsTriedAFewTimes(t *testing.T) {
+	for status, want := range map[int]int{http.StatusForbidden: mostCreations, http.StatusInternalServerError: 2 * mostCreations} {
+		tries := 0
+		server := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, _ *http.Request) {
+			tries++
+			answer.WriteHeader(status)
+		}))
+		api, err := dynamic.NewForConfig(&rest.Config{Host: server.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := NewAutomatic(nil, api, "node-a", func() ([]containers.Container, error) {
+			return []containers.Container{{Namespace: "default", Pod: "shown", PodUID: "uid", Name: "main", Workload: "k8s.uid.main"}}, nil
+		}, func(context.Context) (map[string]bool, error) { return map[string]bool{"default/shown": true}, nil })
+		wanted, err := a.objectsOf([]nrd.Workload{{ID: "k8s.uid.main"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 2 * mostCreations {
+			if err := a.publish(t.Context(), wanted); (err != nil) != (i < want) {
+				t.Errorf("%d: %v after %d tries", status, err, tries)
+			}
+		}
+		if tries != want {
+			t.Errorf("%d: %d tries, want %d", status, tries, want)
+		}
+		server.Close()
+	}
 }
