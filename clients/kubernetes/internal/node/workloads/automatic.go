@@ -39,6 +39,7 @@ type Automatic struct {
 	client     *nrd.Client
 	api        dynamic.Interface
 	node       string
+	nodeUID    func() types.UID // of the Node
 	containers func() ([]containers.Container, error)
 	pods       func(context.Context) (map[string]bool, error) // that kubelet has, "default/feed"
 	creations  map[string]creations                           // by key of the object
@@ -48,9 +49,9 @@ type Automatic struct {
 
 // NewAutomatic watches from Run on; list tells the containers of the node that asked for something, and pods the pods that
 // kubelet has, by namespace and name.
-func NewAutomatic(client *nrd.Client, api dynamic.Interface, node string, list func() ([]containers.Container, error),
+func NewAutomatic(client *nrd.Client, api dynamic.Interface, node string, nodeUID func() types.UID, list func() ([]containers.Container, error),
 	pods func(context.Context) (map[string]bool, error)) *Automatic {
-	a := &Automatic{client: client, api: api, node: node, containers: list, pods: pods, creations: map[string]creations{}, wake: kube.NewSignal()}
+	a := &Automatic{client: client, api: api, node: node, nodeUID: nodeUID, containers: list, pods: pods, creations: map[string]creations{}, wake: kube.NewSignal()}
 	a.shown = kube.NewInformer(api, kube.Selection{Resource: intel.Workloads, Labels: intel.AutomaticLabel + "=" + node})
 	return a
 }
@@ -165,11 +166,12 @@ func (a *Automatic) objectOf(container containers.Container, granted nrd.Workloa
 	object.SetNamespace(container.Namespace)
 	object.SetName(nameOf(container))
 	object.SetLabels(map[string]string{intel.AutomaticLabel: a.node})
-	// The pod that the API server has of a static one has another uid, and without its owner the object would be collected.
-	if !container.IsStatic {
-		object.SetOwnerReferences([]metav1.OwnerReference{
-			{APIVersion: "v1", Kind: "Pod", Name: container.Pod, UID: types.UID(container.PodUID)}})
+	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: container.Pod, UID: types.UID(container.PodUID)}
+	if container.IsStatic {
+		// The pod that the API server has of it has another uid, so that the object would be collected. It goes with the node.
+		owner.Kind, owner.Name, owner.UID = "Node", a.node, a.nodeUID()
 	}
+	object.SetOwnerReferences([]metav1.OwnerReference{owner})
 	return object, nil
 }
 

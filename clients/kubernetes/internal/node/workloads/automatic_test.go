@@ -10,10 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"nrd.internal/kubernetes/api/intel"
+	"nrd.internal/kubernetes/internal/kube"
 	"nrd.internal/kubernetes/internal/node/containers"
 	"nrd.internal/kubernetes/internal/nrd"
 	"nrd.internal/kubernetes/internal/testservers"
@@ -31,8 +33,8 @@ func TestTheNameIsThePodsAndNeverTooLong(t *testing.T) {
 	}
 }
 
-func TestAnObjectHasItsPodAsOwnerUnlessThatIsStatic(t *testing.T) {
-	a := &Automatic{node: "node-a"}
+func TestAnObjectHasItsPodAsOwnerOrOfAStaticOneTheNode(t *testing.T) {
+	a := &Automatic{node: "node-a", nodeUID: func() types.UID { return "node-uid" }}
 	container := containers.Container{Namespace: "default", Pod: "feed", PodUID: "uid", Name: "main", Workload: "k8s.uid.main"}
 	granted := nrd.Workload{ID: "k8s.uid.main", CPU: nrd.OneOrMore[nrd.CPUGrant]{{Pool: "fast", Exclusive: "2,4-5"}, {Pool: "common"}}}
 	object, err := a.objectOf(container, granted)
@@ -48,18 +50,25 @@ func TestAnObjectHasItsPodAsOwnerUnlessThatIsStatic(t *testing.T) {
 		t.Errorf("%+v", spec)
 	}
 	container.IsStatic = true
-	if object, err = a.objectOf(container, granted); err != nil || len(object.GetOwnerReferences()) != 0 {
-		t.Errorf("%+v, %v", object, err)
+	if object, err = a.objectOf(container, granted); err != nil {
+		t.Fatal(err)
+	}
+	if owners = object.GetOwnerReferences(); len(owners) != 1 || owners[0].UID != "node-uid" || owners[0].Kind != "Node" || owners[0].Name != "node-a" {
+		t.Errorf("%+v", owners)
 	}
 }
 
-// automaticOf shows one container, of a static pod, so that its object is not collected. Its informer sees no object, as
-// after a deletion of each.
+// automaticOf shows one container, of a static pod, so that its object is collected with its Node alone. Its informer sees no
+// object, as after a deletion of each.
 func automaticOf(t *testing.T, pods map[string]bool, failure error) (*Automatic, map[string]grantObject) {
 	t.Helper()
 	api, _ := testservers.Client(t)
 	container := containers.Container{Namespace: "default", Pod: "shown", PodUID: "uid", Name: "main", Workload: "k8s.uid.main", IsStatic: true}
-	a := NewAutomatic(nil, api, "node-automatic", func() ([]containers.Container, error) { return []containers.Container{container}, nil },
+	node := testservers.Find(t, api.Resource(kube.Nodes), "node-automatic")
+	if node == nil {
+		node = testservers.Create(t, api.Resource(kube.Nodes), map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": "node-automatic"}})
+	}
+	a := NewAutomatic(nil, api, "node-automatic", node.GetUID, func() ([]containers.Container, error) { return []containers.Container{container}, nil },
 		func(context.Context) (map[string]bool, error) { return pods, failure })
 	wanted, err := a.objectsOf([]nrd.Workload{{ID: "k8s.uid.main"}})
 	if err != nil || len(wanted) != 1 {
@@ -136,7 +145,7 @@ func TestAnObjectThatIsForbiddenIsTriedAFewTimes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := NewAutomatic(nil, api, "node-a", func() ([]containers.Container, error) {
+		a := NewAutomatic(nil, api, "node-a", nil, func() ([]containers.Container, error) {
 			return []containers.Container{{Namespace: "default", Pod: "shown", PodUID: "uid", Name: "main", Workload: "k8s.uid.main"}}, nil
 		}, func(context.Context) (map[string]bool, error) { return map[string]bool{"default/shown": true}, nil })
 		wanted, err := a.objectsOf([]nrd.Workload{{ID: "k8s.uid.main"}})
