@@ -26,6 +26,27 @@ const (
 	mostRatio = 1e6 // more than any
 )
 
+const cacheMin = "_cache_min"
+
+// suffixes of the annotations, after the container's name.
+var suffixes = []string{"_policy", cacheMin, "_pstate_ratio", "_pstate_monitoring", "_mba_percentage", "_mba_mbps"}
+
+// Ignored tells which annotations of a container have no effect: all without devices, and without ways that of their least number.
+func Ignored(container string, annotations map[string]string, hasDevices, hasWays bool) []string {
+	var found []string
+	for _, suffix := range suffixes {
+		_, isSet := annotations[container+suffix]
+		switch {
+		case !isSet:
+		case !hasDevices:
+			found = append(found, "annotation "+container+suffix+" has no effect: the container requests neither cache ways nor Onload nor CPUs of a pool")
+		case !hasWays && suffix == cacheMin:
+			found = append(found, "annotation "+container+suffix+" has no effect: the container requests no cache ways")
+		}
+	}
+	return found
+}
+
 // ReadRMD reads the annotations of one container. An error names the annotation and what is allowed.
 func ReadRMD(container string, annotations map[string]string) (RMD, error) {
 	var found RMD
@@ -34,7 +55,7 @@ func ReadRMD(container string, annotations map[string]string) (RMD, error) {
 		read   func(text string) error
 	}{
 		{"_policy", func(text string) error { found.Policy = text; return nil }},
-		{"_cache_min", func(text string) error { value, err := wholeNumber(text); found.CacheMin = &value; return err }},
+		{cacheMin, func(text string) error { value, err := wholeNumber(text); found.CacheMin = &value; return err }},
 		{"_pstate_ratio", func(text string) (err error) { found.Ratio, err = Ratio(text); return err }},
 		{"_pstate_monitoring", func(text string) (err error) { found.Monitoring, err = onOff(text); return err }},
 		{"_mba_percentage", func(text string) (err error) { found.MBA.Percentage, err = wholeNumber(text); return err }},

@@ -1,6 +1,7 @@
 package annotations
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,6 +51,25 @@ func TestOfSeveralMistakesTheSameIsToldEachTime(t *testing.T) {
 		_, err := ReadRMD("c", map[string]string{"c_mba_mbps": "x", "c_mba_percentage": "x", "c_pstate_ratio": "x", "c_cache_min": "x"})
 		if err == nil || !strings.Contains(err.Error(), "c_cache_min") {
 			t.Fatalf("%v, want the first one", err)
+		}
+	}
+}
+
+func TestAnnotationsWithoutEffectAreNamed(t *testing.T) {
+	all := map[string]string{"a_policy": "gold", "a_cache_min": "1", "ab_policy": "silver"}
+	const nothing, noWays = " has no effect: the container requests neither cache ways nor Onload nor CPUs of a pool", " has no effect: the container requests no cache ways"
+	for _, row := range []struct {
+		container           string
+		hasDevices, hasWays bool
+		ignored             []string
+	}{
+		{"a", false, false, []string{"annotation a_policy" + nothing, "annotation a_cache_min" + nothing}},
+		{"a", true, false, []string{"annotation a_cache_min" + noWays}},
+		{"a", true, true, nil},
+		{"b", false, false, nil},
+	} {
+		if ignored := Ignored(row.container, all, row.hasDevices, row.hasWays); !slices.Equal(ignored, row.ignored) {
+			t.Errorf("%+v: %q", row, ignored)
 		}
 	}
 }

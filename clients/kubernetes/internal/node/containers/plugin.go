@@ -21,6 +21,7 @@ import (
 	"github.com/containerd/nri/pkg/api"
 	"github.com/containerd/nri/pkg/stub"
 
+	"nrd.internal/kubernetes/internal/annotations"
 	"nrd.internal/kubernetes/internal/health"
 	"nrd.internal/kubernetes/internal/kube"
 	"nrd.internal/kubernetes/internal/node/devices"
@@ -182,6 +183,9 @@ func (p *Plugin) CreateContainer(ctx context.Context, pod *api.PodSandbox, conta
 		return nil, nil, p.refused(container, err)
 	}
 	p.tellReplaced(pod, container, change)
+	for _, each := range annotations.Ignored(container.Name, pod.Annotations, true, len(wanted.devices[devices.WaysName]) > 0) {
+		p.tellIgnored(pod, each)
+	}
 	p.results.Add("granted")
 	slog.Info("granted", "workload", granted.ID, "class", granted.ClosName, "pod", pod.Name, "namespace", pod.Namespace)
 	return change, nil, nil

@@ -99,10 +99,15 @@ func (r Rules) listed(pod *corev1.Pod, targets []target) ([]annotations.Containe
 	return listed, annotations.CheckContainers(listed, names)
 }
 
+// has tells whether the container requests the resource.
+func (t *target) has(name corev1.ResourceName) bool {
+	limit := t.Resources.Limits[name]
+	return !limit.IsZero()
+}
+
 // checkRMD refuses annotations of the RMD operator as the node role would, of containers that ask nrd for something.
 func (t *target) checkRMD(all map[string]string) error {
-	ways, onload := t.Resources.Limits[devices.WaysName], t.Resources.Limits[devices.OnloadName]
-	if len(t.requested) == 0 && ways.IsZero() && onload.IsZero() {
+	if len(t.requested) == 0 && !t.has(devices.WaysName) && !t.has(devices.OnloadName) {
 		return nil
 	}
 	_, err := annotations.ReadRMD(t.Name, all)

@@ -10,8 +10,11 @@ import (
 	"nrd.internal/kubernetes/internal/node/devices"
 )
 
-// ofNode are variables that the node role sets in a container with CPUs of pools, whatever the pod says.
-var ofNode = []string{"EXCLUSIVE_CPUS", "SHARED_CPUS", "NRD_CPUS", "NRD_CPUS_SHARED", "NRD_POOLS", "NRD_WORKLOAD"}
+// ofPools are variables that the node role sets in a container with CPUs of pools, whatever the pod says.
+var ofPools = []string{"EXCLUSIVE_CPUS", "SHARED_CPUS", "NRD_CPUS", "NRD_CPUS_SHARED", "NRD_POOLS"}
+
+// ofAll is one that it sets in all containers with devices.
+const ofAll = "NRD_WORKLOAD"
 
 // mostWarnings of one pod: the API server passes on 4 KiB.
 const mostWarnings = 10
@@ -28,11 +31,12 @@ func (r Rules) Warnings(pod *corev1.Pod) []string {
 		return nil
 	}
 	for _, each := range targets {
-		if _, isListed := annotations.Find(listed, each.Name); !isListed && len(each.requested) == 0 {
-			continue
-		}
+		_, isListed := annotations.Find(listed, each.Name)
+		hasPools, hasWays := isListed || len(each.requested) > 0, each.has(devices.WaysName)
+		hasDevices := hasPools || hasWays || each.has(devices.OnloadName)
+		found = append(found, annotations.Ignored(each.Name, pod.Annotations, hasDevices, hasWays)...)
 		for i, variable := range each.Env {
-			if slices.Contains(ofNode, variable.Name) {
+			if hasPools && slices.Contains(ofPools, variable.Name) || hasDevices && variable.Name == ofAll {
 				found = append(found, each.path+"/env/"+strconv.Itoa(i)+": the value of "+variable.Name+" has no effect: the node sets it")
 			}
 		}

@@ -21,6 +21,11 @@ func TestWhatHasNoEffectIsNamed(t *testing.T) {
 		{"a container that asks", nil, env + "," + asking, []string{told}},
 		{"one that the annotation lists", listed, env, []string{told}},
 		{"one that asks for nothing", nil, env, nil},
+		{"the workload of one with ways", nil, `"env": [{"name": "NRD_WORKLOAD", "value": "7"}, {"name": "NRD_CPUS", "value": "7"}], "resources": {"limits": {"intel.com/l3_cache_ways": "2"}}`,
+			[]string{"/spec/containers/0/env/0: the value of NRD_WORKLOAD has no effect: the node sets it"}},
+		{"least ways of one without", map[string]string{"main_cache_min": "1"}, asking, []string{"annotation main_cache_min has no effect: the container requests no cache ways"}},
+		{"a policy of one that asks for nothing", map[string]string{"main_policy": "gold"}, env,
+			[]string{"annotation main_policy has no effect: the container requests neither cache ways nor Onload nor CPUs of a pool"}},
 		{"devices of the author", map[string]string{"nrd.internal/devices.pool-fast": "7"}, asking,
 			[]string{"annotation nrd.internal/devices.pool-fast has no effect: kubelet tells the devices of containers"}},
 	} {
