@@ -299,7 +299,8 @@ def test_the_status_of_the_rmd_config_has_the_nodes(cluster, operator):
     ("GET", "/api/v1/namespaces/nrd-system/secrets"),
     ("GET", "/api/v1/pods"),
     ("GET", "/api/v1/nodes"),
-    ("GET", "/apis/intel.com/v1alpha1/namespaces/default/rmdworkloads"),
+    ("GET", "/apis/intel.com/v1alpha1/namespaces/default/rmdworkloads/one"),
+    ("PATCH", "/apis/intel.com/v1alpha1/namespaces/default/rmdworkloads/one"),
     ("PATCH", "/apis/intel.com/v1alpha1/namespaces/default/rmdconfigs/rmdconfig"),
     ("PATCH", "/apis/intel.com/v1alpha1/namespaces/default/rmdnodestates/rmd-node-state-node-p"),
     ("PATCH", "/apis/apps/v1/namespaces/nrd-system/deployments/nrd-operator"),
@@ -325,9 +326,12 @@ def test_the_operator_changes_the_selector_of_the_daemon_set_alone(cluster, oper
             client.merge("DaemonSet", "nrd-node", {"spec": {"template": {"spec": change}}}, "nrd-system")
 
 
+FORMER = {"apiVersion": "intel.com/v1alpha1", "kind": "RmdWorkload", "metadata": {"name": "former"}, "spec": {"nodes": ["gone"], "coreIds": ["4"]}}
 RIGHTS = [  # namespace of the role, resource, verb
     (None, "mutatingwebhookconfigurations", "watch"),
     (None, "mutatingwebhookconfigurations", "patch"),
+    (None, "rmdworkloads", "list"),
+    (None, "rmdworkloads/status", "patch"),
     ("default", "rmdnodestates", "watch"),
     ("default", "rmdconfigs", "watch"),
     ("default", "rmdconfigs/status", "patch"),
@@ -344,6 +348,9 @@ def test_each_right_of_the_operator_is_needed(cluster, operator, namespace, reso
     """Without it the operator says which it lacks. (It lists only where the API server cannot stream the first list.)"""
     operator.process.kill9()
     cluster.api.create(config({"rdt": "true"}))
+    cluster.api.create(FORMER)
+    cluster.api.request("PATCH", cluster.api.path("RmdWorkload", name="former") + "/status",
+                        {"status": {"workloadStates": {"gone": {"response": "Success: 200"}}}}, "application/merge-patch+json")
     if verb == "create":
         cluster.api.delete("Lease", "nrd-operator", "nrd-system")
     replica = Operator(cluster, 9447)
@@ -355,4 +362,5 @@ def test_each_right_of_the_operator_is_needed(cluster, operator, namespace, reso
         replica.process.kill9()
         operator.start()
         cluster.api.delete("RmdConfig", "rmdconfig")
+        cluster.api.delete("RmdWorkload", "former")
         wait_for(lambda: selector(cluster) == OWN, "the selector of before")

@@ -1,5 +1,5 @@
-// Package operator is the role that runs in the cluster, in two replicas: the webhook, and the RmdConfig. It never
-// talks to a node's nrd.
+// Package operator is the role that runs in the cluster, in two replicas: the webhook, and on one of them the RmdConfig and the
+// states of former nodes. It never talks to a node's nrd.
 package operator
 
 import (
@@ -20,6 +20,7 @@ import (
 	"nrd.internal/kubernetes/internal/operator/election"
 	"nrd.internal/kubernetes/internal/operator/pools"
 	"nrd.internal/kubernetes/internal/operator/rmdconfig"
+	"nrd.internal/kubernetes/internal/operator/states"
 	"nrd.internal/kubernetes/internal/operator/webhook"
 	"nrd.internal/kubernetes/internal/parts"
 )
@@ -81,7 +82,10 @@ func Run(ctx context.Context, options Options) error {
 		known.Run,
 		func(ctx context.Context) error { return serve(ctx, options.Webhook, serving, ready, handler) },
 		func(ctx context.Context) error {
-			return election.NewCandidate(api, namespace, lease, replica).Run(ctx, rmdconfig.New(api, namespace, known.Nodes).Run)
+			selector, former := rmdconfig.New(api, namespace, known.Nodes), states.New(api, known.Nodes)
+			return election.NewCandidate(api, namespace, lease, replica).Run(ctx, func(ctx context.Context) error {
+				return parts.Run(ctx, selector.Run, former.Run)
+			})
 		},
 		func(ctx context.Context) error { return health.Serve(ctx, options.Health, ready, metrics) },
 	)
