@@ -119,7 +119,11 @@ func (c *Controller) compare(ctx context.Context) error {
 		}
 	}
 	for _, each := range all {
-		failures = append(failures, c.apply(ctx, each, node, byID[each.id()]))
+		err := c.apply(ctx, each, node, byID[each.id()])
+		failures = append(failures, err)
+		if errors.Is(err, nrd.ErrUnreachable) { // each further one may wait as long for an nrd that hangs
+			return errors.Join(failures...)
+		}
 	}
 	failures = append(failures, c.clearOthers(ctx, stay))
 	maps.DeleteFunc(c.writes, func(key string, _ write) bool {

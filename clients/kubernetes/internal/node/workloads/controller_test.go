@@ -1,12 +1,14 @@
 package workloads
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -151,5 +153,32 @@ func TestACRThatCannotBeReadStopsNoOther(t *testing.T) {
 	}
 	if want := []string{"DELETE /v1/workloads/cr.default.gone", "PUT /v1/workloads/cr.default.one"}; !slices.Equal(changes, want) {
 		t.Errorf("%v, want %v: what the other had stays", changes, want)
+	}
+}
+
+func TestAnNRDThatGoesAwayIsAskedForOneCR(t *testing.T) {
+	var asked atomic.Int32
+	client := served(t, func(answer http.ResponseWriter, request *http.Request) {
+		switch {
+		case request.Method != http.MethodGet:
+			asked.Add(1)
+			panic(http.ErrAbortHandler)
+		case request.URL.Path == "/v1/workloads":
+			_, _ = answer.Write([]byte(`[]`))
+		default:
+			_, _ = answer.Write([]byte(`{}`))
+		}
+	})
+	c := &Controller{client: client, node: "node-a", answers: map[string]answer{}, writes: map[string]write{}, workloads: storeAlone(), self: storeAlone()}
+	for _, name := range []string{"one", "two", "three"} {
+		cr := one(t, intel.WorkloadState{Response: "Success: 200"}).object
+		cr.SetName(name)
+		cr.Object["spec"] = map[string]any{"nodes": []any{"node-a"}}
+		if err := c.workloads.GetStore().Add(cr); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.compare(t.Context()); !errors.Is(err, nrd.ErrUnreachable) || asked.Load() != 1 {
+		t.Errorf("%v after %d requests, want one", err, asked.Load())
 	}
 }
