@@ -1,6 +1,9 @@
 """Where the programs of a node run: on this machine beside simulated hardware, or in a virtual machine with real cgroups and
 an emulated CPU with RDT. A Worker uses either through the same methods."""
 
+import contextlib
+import fnmatch
+import glob
 import os
 import signal
 import socket
@@ -72,13 +75,14 @@ class Here:
         with open(path) as file:
             return file.read()
 
-    def listens(self, at):
-        try:
-            with socket.socket(socket.AF_UNIX) as client:
-                client.connect(at)
-        except OSError:
+    def listens(self, pattern):
+        """Whether a program does at a socket of this pattern."""
+        def answers(path):
+            with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as client:
+                client.connect(path)
+                return True
             return False
-        return True
+        return any(answers(path) for path in glob.glob(pattern))
 
     def groups(self):
         """The classes of the simulated kernel: masks and tasks."""
@@ -240,8 +244,9 @@ mount --bind /var/lib/kubelet {self.folder}/kubelet; mount --make-rshared /""")
     def read(self, path):
         return self.machine.read(path)
 
-    def listens(self, at):
-        return os.path.basename(at) in self.run("ss", "--unix", "--listening", "--no-header").stdout  # the folder is mounted twice
+    def listens(self, pattern):
+        words = self.run("ss", "--unix", "--listening", "--no-header").stdout.split()  # the folder is mounted twice
+        return bool(fnmatch.filter(words, f"*/{os.path.basename(pattern)}"))
 
     def groups(self):
         tree = self.machine.tree(self.resctrl, without=["mon_data", "mon_groups", "info", "last_cmd_status"])

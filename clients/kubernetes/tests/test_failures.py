@@ -87,6 +87,17 @@ def test_a_running_container_is_untouched_when_several_die(cluster, worker, name
     cluster.run_pod("next", limits={WAYS: 3})
 
 
+def test_a_client_beside_one_that_hangs_has_the_devices_also_when_that_has_ended(cluster, worker):
+    former = worker.client
+    former.stop()
+    worker.make_client()
+    worker.client.start()
+    worker.await_devices()
+    former.kill9()
+    cluster.run_pod("feed", limits={WAYS: 5})
+    worker.await_devices()
+
+
 def test_an_nrd_that_answers_too_late_counts_as_away(cluster, worker):
     worker.nrd.stop()
     try:

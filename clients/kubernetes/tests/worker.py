@@ -217,7 +217,7 @@ state = "{self.folder}/run"
 
     def serves(self, slug="l3_cache_ways"):
         """Whether kubelet has the plugin now. What the API server says may be from before a restart."""
-        if not self.place.listens(f"{self.folder}/kubelet/device-plugins/nrd-{slug}.sock"):
+        if not self.place.listens(f"{self.folder}/kubelet/device-plugins/nrd-{slug}.*.sock"):
             return False
         lines = [line for line in self.client.text_since_start().splitlines() if "kubelet" in line and slug in line]
         return lines and "registered with kubelet" in lines[-1]

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -59,7 +60,8 @@ type Gate func(context.Context) error
 // Plugin serves one resource to kubelet. Its methods are called by gRPC on any goroutine.
 type Plugin struct {
 	kubelet.UnimplementedDevicePluginServer
-	gate Gate
+	gate     Gate
+	watchers atomic.Int32 // of the list
 
 	mutex    sync.Mutex
 	resource Resource
@@ -118,6 +120,8 @@ func optionsOf(resource Resource) *kubelet.DevicePluginOptions {
 
 // ListAndWatch sends the list at once and after each change, until kubelet hangs up.
 func (p *Plugin) ListAndWatch(_ *kubelet.Empty, stream grpc.ServerStreamingServer[kubelet.ListAndWatchResponse]) error {
+	p.watchers.Add(1)
+	defer p.watchers.Add(-1)
 	for {
 		list, changed := p.current()
 		if err := stream.Send(list); err != nil {

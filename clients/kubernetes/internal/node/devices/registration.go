@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -22,14 +24,54 @@ const (
 	registerDeadline = 5 * time.Second
 )
 
+// watchDeadline is the time after which a kubelet that does not watch the list is asked to again. One that was too busy to notice the
+// end of the former program in time takes it for the end of the present one, and counts no devices any more. Tests shorten it.
+var watchDeadline = 10 * time.Second
+
+// mostSlug of a socket's name: the path of a socket has 107 bytes at most.
+const mostSlug = 40
+
+// socketIn kubelet's folder, another one each time. Kubelet 1.37 refuses a socket that comes again before it has noticed the end of
+// the former registration, and from then on always, until it is restarted.
+func socketIn(folder, slug string) string {
+	return filepath.Join(folder, fmt.Sprintf("%s%s.%08x.sock", socketPrefix, slug[:min(len(slug), mostSlug)], rand.Uint32()))
+}
+
+const socketPrefix = "nrd-"
+
+// Sockets of plugins in kubelet's folder, with the beginning of each one's slug.
+func Sockets(folder string) (map[string]string, error) {
+	paths, err := filepath.Glob(filepath.Join(folder, socketPrefix+"*.sock"))
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]string{}
+	for _, path := range paths {
+		slug := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), socketPrefix), ".sock")
+		found[path] = strings.TrimSuffix(slug, filepath.Ext(slug))
+	}
+	return found, nil
+}
+
+// removeLeftovers of a program that was killed.
+func removeLeftovers(folder string) error {
+	sockets, err := Sockets(folder)
+	failures := []error{err}
+	for path := range sockets {
+		if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
+			failures = append(failures, err)
+		}
+	}
+	return errors.Join(failures...)
+}
+
 // Serve registers the plugin with kubelet, and again whenever kubelet has restarted, until the context ends.
 // folder is kubelet's device-plugins folder.
 func (p *Plugin) Serve(ctx context.Context, folder string) {
-	socket := filepath.Join(folder, "nrd-"+p.now().Slug+".sock")
 	kubeletSocket := filepath.Join(folder, "kubelet.sock")
 	last := ""
 	for {
-		err := p.serveOnce(ctx, socket, kubeletSocket)
+		err := p.serveOnce(ctx, socketIn(folder, p.now().Slug), kubeletSocket)
 		if ctx.Err() != nil {
 			return
 		}
@@ -52,10 +94,6 @@ func (p *Plugin) serveOnce(ctx context.Context, socket, kubeletSocket string) er
 	if err != nil {
 		return err
 	}
-	// A socket that a killed process left behind cannot be bound again.
-	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		return err
@@ -69,6 +107,7 @@ func (p *Plugin) serveOnce(ctx context.Context, socket, kubeletSocket string) er
 		return err
 	}
 	slog.Info("registered with kubelet", "resource", resource.Name)
+	watched := time.Now()
 	for {
 		select {
 		case <-ctx.Done():
@@ -76,6 +115,11 @@ func (p *Plugin) serveOnce(ctx context.Context, socket, kubeletSocket string) er
 		case err := <-served:
 			return err
 		case <-time.After(lookInterval):
+		}
+		if p.watchers.Load() > 0 {
+			watched = time.Now()
+		} else if time.Since(watched) > watchDeadline {
+			return errors.New("kubelet does not watch the list")
 		}
 		if (p.now().Preferred == nil) != (resource.Preferred == nil) {
 			return errors.New("the pool has another kind now")

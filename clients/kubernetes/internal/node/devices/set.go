@@ -3,6 +3,7 @@ package devices
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -59,6 +60,9 @@ func (s *Set) Refresh() { s.refresh.Raise() }
 // Run registers first and fills in later: kubelet fails pods for good while a resource that they have is unknown.
 func (s *Set) Run(ctx context.Context, kubeletDir string) error {
 	folder := filepath.Join(kubeletDir, "device-plugins")
+	if err := removeLeftovers(folder); err != nil {
+		slog.Warn("sockets of before stay in kubelet's folder", "reason", err)
+	}
 	if s.has("ways") {
 		s.plugin(ctx, folder, Ways)
 	}

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,15 +104,12 @@ func kubelet(ctx context.Context, options Options) []item {
 }
 
 func plugin(options Options) item {
-	pattern := filepath.Join(options.KubeletDir, "device-plugins", "nrd-*.sock")
-	sockets, err := filepath.Glob(pattern)
+	folder := filepath.Join(options.KubeletDir, "device-plugins")
+	sockets, err := devices.Sockets(folder)
 	if err != nil || len(sockets) == 0 {
-		return item{"device plugins", "no " + pattern, "nrd-kube node --node NAME, or kubectl apply -k clients/kubernetes/deploy"}
+		return item{"device plugins", "none in " + folder, "nrd-kube node --node NAME, or kubectl apply -k clients/kubernetes/deploy"}
 	}
-	names := make([]string, 0, len(sockets))
-	for _, socket := range sockets {
-		names = append(names, strings.TrimSuffix(strings.TrimPrefix(filepath.Base(socket), "nrd-"), ".sock"))
-	}
+	names := slices.Sorted(maps.Values(sockets))
 	return item{"device plugins", strings.Join(names, ", "), ""}
 }
 
