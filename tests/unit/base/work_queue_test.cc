@@ -6,7 +6,7 @@ namespace nrd::work_queue_test {
 
 namespace {
 
-// What a change is told, if it is refused at once; empty: it is queued.
+// The message to a change that is refused at once; empty: it is queued.
 std::string refusal_of_change(WorkQueue& queue) {
   std::string refusal;
   queue.change<int>(
@@ -17,7 +17,7 @@ std::string refusal_of_change(WorkQueue& queue) {
 
 }  // namespace
 
-TEST_CASE("what cannot be queued is told whether to try again") {
+TEST_CASE("a refusal says whether to try again") {
   WorkQueue queue("operations", {.most = 1, .reserve = 0, .share = 1});
   CHECK(refusal_of_change(queue).empty());
   CHECK(refusal_of_change(queue) == "too many pending operations; try again");
