@@ -120,13 +120,27 @@ const Workload* owner_of(const NodeState& state, CpuId cpu) {
 
 namespace {
 
+bool is_monitored(const Workload& workload) {
+  const auto& request = workload.spec.frequency;
+  return request && request->threshold && request->monitoring == FrequencyRequest::Monitoring::On;
+}
+
+// True if max_percent keeps `cpu` below the requested maximum, although cpufreq shows that.
+bool is_limited(const NodeState& state, const Workload& workload, CpuId cpu) {
+  const pstate::Node& node = state.facts.pstate;
+  const pstate::Cpu* facts = find_in(node.cpus, cpu);
+  const auto& request = workload.spec.frequency;
+  if (!node.max_percent || !facts || !request || is_monitored(workload)) return false;
+  return (request->min || request->max) && workload.grant.frequencies.at(cpu).max > reach(node, *facts);
+}
+
 bool has_its_frequencies(const NodeState& state, const Workload& workload) {
   return std::ranges::all_of(workload.grant.frequencies, [&state, &workload](const auto& granted) {
     const CpuId cpu = granted.first;
     if (!state.facts.rdt.online.contains(cpu)) return true;
     if (state.uncounted.contains(cpu)) return false;
     const pstate::FrequencySetting* observed = find_in(state.observed.pstate.cpus, cpu);
-    return observed && *observed == wanted_knobs(state, workload, cpu, *observed);
+    return observed && *observed == wanted_knobs(state, workload, cpu, *observed) && !is_limited(state, workload, cpu);
   });
 }
 
@@ -185,6 +199,20 @@ std::string bandwidth_problem(const NodeState& state) {
 
 namespace {
 
+// Workloads with a maximum above the limit for all CPUs.
+std::string frequency_problem(const NodeState& state) {
+  for (const auto& [id, workload] : state.workloads) {
+    for (const auto& [cpu, granted] : workload.grant.frequencies) {
+      if (!is_limited(state, workload, cpu)) continue;
+      return text_of(cpu) + " of workload " + id_text(workload) +
+             " cannot reach its maximum: max_perf_pct of intel_pstate is " +
+             std::to_string(*state.facts.pstate.max_percent) +
+             "; write 100 to /sys/devices/system/cpu/intel_pstate/max_perf_pct, or change the workload";
+    }
+  }
+  return {};
+}
+
 // Workloads whose class or ways do not exist any more, while no others are free (engine/plan/lost_ways.h).
 std::string ways_problem(const NodeState& state) {
   for (const auto& [id, workload] : state.workloads) {
@@ -229,8 +257,8 @@ std::string l2_problem(const NodeState& state) {
 
 std::string problem_of(const NodeState& state) {
   for (const std::string& problem :
-       {state.health.hardware_problem, ways_problem(state), bandwidth_problem(state), code_problem(state),
-        l2_problem(state), cpu_problem(state), confinement_problem(state)}) {
+       {state.health.hardware_problem, ways_problem(state), frequency_problem(state), bandwidth_problem(state),
+        code_problem(state), l2_problem(state), cpu_problem(state), confinement_problem(state)}) {
     if (!problem.empty()) return problem;
   }
   return {};
@@ -238,17 +266,13 @@ std::string problem_of(const NodeState& state) {
 
 bool is_ok(const NodeState& state) { return !state.health.writes_frozen && problem_of(state).empty(); }
 
-namespace {
-
-bool is_monitored(const Workload& workload) {
-  const auto& request = workload.spec.frequency;
-  return request && request->threshold && request->monitoring == FrequencyRequest::Monitoring::On;
-}
-
-}  // namespace
-
 KHz reach(const pstate::Node& node, const pstate::Cpu& cpu) {
-  return node.turbo == false && cpu.base ? std::min(*cpu.base, cpu.max) : cpu.max;
+  const KHz top = node.turbo == false && cpu.base ? std::min(*cpu.base, cpu.max) : cpu.max;
+  if (!node.max_percent) return top;
+  // Of the maximum with turbo, rounded up to a ratio (intel_pstate_update_perf_limits() in
+  // drivers/cpufreq/intel_pstate.c).
+  const Ratio limit{(ratio_of(cpu.max).value * *node.max_percent + 99) / 100};
+  return std::min(top, khz_of(limit));
 }
 
 plan::Speed speed_of(const NodeState& state, CpuId cpu) {

@@ -136,7 +136,7 @@ const pstate::FrequencySetting& given_back(const Baselines& baselines, CpuId cpu
 // The setting of `cpu` for `workload`, which was granted a frequency there, on top of the one it had before.
 pstate::FrequencySetting wanted_knobs(const NodeState& state, const Workload& workload, CpuId cpu,
                                       const pstate::FrequencySetting& before);
-// The highest frequency of `cpu` now: its base frequency while turbo is off.
+// The highest frequency of `cpu` now: its base frequency while turbo is off, and less with max_percent.
 KHz reach(const pstate::Node& node, const pstate::Cpu& cpu);
 // The speed of `cpu`: that of its frequency domain, which is fast if one of its CPUs requests it.
 plan::Speed speed_of(const NodeState& state, CpuId cpu);

@@ -61,15 +61,21 @@ KHz highest_asked(const pstate::Cpu& cpu, KHz limit) {
   return cpu.steps.empty() ? khz_of(ratio_of(limit)) : rounded_up(limit);
 }
 
-// `bound` of the request ("min", "max") on this CPU, whose upper limit is now `limit`.
+std::string while_limited(const pstate::Node& node) {
+  if (!node.max_percent) return " while turbo is off";
+  return " while max_perf_pct of intel_pstate is " + std::to_string(*node.max_percent);
+}
+
+// `bound` of the request ("min", "max") on this CPU.
 Result<KHz> checked_bound(const char* bound, uint32_t value, const FrequencyRequest& request, CpuId id,
-                          const pstate::Cpu& cpu, KHz limit) {
+                          const pstate::Cpu& cpu, const pstate::Node& node) {
+  const KHz limit = reach(node, cpu);
   const uint64_t khz = khz_of(value, request, cpu);
   if (khz >= cpu.min.value && khz <= highest_asked(cpu, limit).value) {
     return on_step(cpu, KHz{static_cast<uint32_t>(khz)});
   }
   return refuse(key_of(bound, request),
-                text_of(id) + " does not support this frequency" + (limit < cpu.max ? " while turbo is off" : ""),
+                text_of(id) + " does not support this frequency" + (limit < cpu.max ? while_limited(node) : ""),
                 text_of(rounded_up(cpu.min), request) + " to " + text_of(highest_asked(cpu, limit), request));
 }
 
@@ -81,14 +87,14 @@ struct Window {
 // A single bound pins both; without bounds the CPU keeps its previous window. On a CPU that scales by itself, a missing
 // bound is the hardware limit.
 Result<Window> asked_window(const FrequencyRequest& request, CpuId id, const pstate::Cpu& cpu, Window before,
-                            KHz limit) {
+                            const pstate::Node& node) {
   if (request.min && request.max && *request.min > *request.max) {
     return refuse(key_of("min", request), "is above the maximum", "at most " + std::to_string(*request.max));
   }
-  Window window = request.threshold ? Window{cpu.min, on_step(cpu, limit)} : before;
+  Window window = request.threshold ? Window{cpu.min, on_step(cpu, reach(node, cpu))} : before;
   for (const auto& [bound, asked] : {std::pair{"min", request.min}, std::pair{"max", request.max}}) {
     if (!asked) continue;
-    const KHz checked = TRY(checked_bound(bound, *asked, request, id, cpu, limit));
+    const KHz checked = TRY(checked_bound(bound, *asked, request, id, cpu, node));
     const bool pins = !request.threshold && !(request.min && request.max);
     if (pins || bound == std::string_view("min")) window.min = checked;
     if (pins || bound == std::string_view("max")) window.max = checked;
@@ -113,7 +119,7 @@ Failure cannot_keep_from_boosting(const FrequencyRequest& request, CpuId id, con
 
 Result<Window> window_of(const FrequencyRequest& request, CpuId id, const pstate::Cpu& cpu, Window before,
                          const pstate::Node& node) {
-  Result<Window> window = asked_window(request, id, cpu, before, reach(node, cpu));
+  Result<Window> window = asked_window(request, id, cpu, before, node);
   if (!window || request.turbo) return window;
   if (!cpu.base) return unsupported("turbo", text_of(id) + " does not report its base frequency");
   if ((request.min || request.max) && window->min > *cpu.base) {

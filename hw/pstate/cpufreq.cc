@@ -209,6 +209,12 @@ std::optional<bool> turbo_of_cpufreq(const std::string& root) {
   return std::nullopt;
 }
 
+std::optional<uint32_t> max_percent_of_intel_pstate(const std::string& root) {
+  const auto text = read_file(root + kCpus + "/intel_pstate/max_perf_pct", kSysfsLimit).value_or(std::nullopt);
+  const auto percent = text ? parse_number<uint32_t>(trimmed(*text)) : std::nullopt;
+  return percent && *percent < 100 ? percent : std::nullopt;
+}
+
 Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu) {
   const Files files(root, cpu);
   auto driver = TRY(files.find("scaling_driver", parse_word));

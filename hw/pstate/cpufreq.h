@@ -52,6 +52,8 @@ bool is_offline(const std::string& root, CpuId cpu);
 
 // True if the driver lets CPUs exceed their base frequency now; nullopt: not reported.
 std::optional<bool> turbo_of_cpufreq(const std::string& root);
+// The limit for all CPUs, in percent of the highest frequency of each; nullopt: none.
+std::optional<uint32_t> max_percent_of_intel_pstate(const std::string& root);
 // nullopt: the CPU has no cpufreq driver.
 Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu);
 // nullopt: the files are gone.

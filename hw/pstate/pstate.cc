@@ -145,6 +145,7 @@ Result<Node> Pstate::discover() {
     knows_branches_ = true;
   }
   node.turbo = turbo_of_cpufreq(root_);
+  node.max_percent = max_percent_of_intel_pstate(root_);
   node.cannot_count_branches = cannot_count_branches_;
   node_ = node;
   return node;

@@ -6,6 +6,7 @@ WINDOW = {"min_ratio": 12, "max_ratio": 30}
 BOTH = {"core_ids": ["4-5"], "cache": {"max": 2, "min": 2}, "pstate": WINDOW}
 DEFAULT = {"min": 800_000, "max": 3_500_000}
 NO_TURBO = "/sys/devices/system/cpu/intel_pstate/no_turbo"
+MAX_PERCENT = "/sys/devices/system/cpu/intel_pstate/max_perf_pct"
 SCALING_MAX = "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_max_freq"
 
 

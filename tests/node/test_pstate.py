@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from frequencies import BOTH, DEFAULT, NO_TURBO, WINDOW, post, refused_window, window
+from frequencies import BOTH, DEFAULT, MAX_PERCENT, NO_TURBO, WINDOW, post, refused_window, window
 from harness import DRIFT, Node, refusal, wait_for
 from nrdctl import run_nrdctl
 
@@ -307,6 +307,25 @@ def test_above_base_is_refused_while_turbo_is_off():
         wait_for(lambda: node.call("GET", "/v1/pstate")["turbo"] is False, "a look")
         refused = refused_window(node, {"max_ratio": 30})
         assert "/pstate/max_ratio: CPU 4 does not support this frequency while turbo is off (allowed: 8 to 22)" in refused.text
+
+
+def test_the_limit_of_intel_pstate_for_all_cpus_counts():
+    """scaling_max_freq does not show it."""
+    with Node(DRIFT, cpufreq="intel_pstate") as node:
+        post(node, {"max_ratio": 21}, ["2"])
+        limited = post(node, {"min_ratio": 12, "max_ratio": 30})
+        any_window = post(node, {"governor": "performance"}, ["8"])
+        node.sim.write(MAX_PERCENT, "60\n")
+        wait_for(lambda: node.call("GET", "/v1/pstate")["max_perf_pct"] == 60, "a look")
+        assert [each["id"] for each in node.list() if each["status"] == "Failed"] == [limited["id"]]
+        assert "CPU 4 of workload 2 cannot reach its maximum" in node.health()["hardware_problem"]
+        refused = refusal(post, node, {"max_ratio": 22}, ["10"])
+        assert "does not support this frequency while max_perf_pct of intel_pstate is 60 (allowed: 8 to 21)" in refused.text
+        post(node, {"max_ratio": 21}, ["10"])
+        node.sim.write(MAX_PERCENT, "100\n")
+        wait_for(lambda: node.health()["status"] == "ok", "the end of the limit")
+        assert any_window["id"] in {each["id"] for each in node.list() if each["status"] == "Successful"}
+        assert node.call("GET", "/v1/pstate")["max_perf_pct"] is None
 
 
 def test_the_turbo_of_a_table_can_be_asked_for_and_left_out():

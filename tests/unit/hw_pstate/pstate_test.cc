@@ -295,6 +295,16 @@ TEST_CASE("turbo is reported where the driver reports it") {
   CHECK(pstate.discover().value().turbo == false);
 }
 
+TEST_CASE("the limit of intel_pstate for all CPUs is reported while there is one") {
+  IntelTree tree;
+  Pstate pstate(tree.root());
+  CHECK(pstate.discover().value().max_percent == std::nullopt);
+  tree.put("sys/devices/system/cpu/intel_pstate/max_perf_pct", "100\n");
+  CHECK(pstate.discover().value().max_percent == std::nullopt);
+  tree.put("sys/devices/system/cpu/intel_pstate/max_perf_pct", "60\n");
+  CHECK(pstate.discover().value().max_percent == 60);
+}
+
 TEST_CASE("turbo is that of the driver in use where intel_pstate is off and its own file cannot be read") {
   IntelTree tree;
   tree.put("sys/devices/system/cpu/intel_pstate/no_turbo/unreadable", "");
