@@ -119,9 +119,10 @@ using Labels = std::map<std::string, std::string>;
 
 // The workload ends with its unit or cgroup: when that has no process any more, or has none in time.
 struct CgroupOwner {
-  uint32_t within_seconds = 300;  // of the creation
+  uint32_t within_seconds = 300;  // of the creation, or of `since`
   bool has_come = false;          // it has had a process; observed, not requested
-  uint64_t usage_us = 0;          // CPU time that it had used at the creation; observed, not requested
+  uint64_t usage_us = 0;          // CPU time that it had used then; observed, not requested
+  Time since{};                   // when a PUT named it; at the epoch: with the creation
   friend bool operator==(const CgroupOwner&, const CgroupOwner&) = default;
 };
 inline constexpr uint32_t kLongestWithin = 86'400;

@@ -228,7 +228,8 @@ inline constexpr auto json::kFields<OnloadUse> =
 template <>
 inline constexpr auto json::kFields<CgroupOwner> = std::tuple(Field("within_seconds", &CgroupOwner::within_seconds),
                                                               Field("has_come", &CgroupOwner::has_come),
-                                                              Field("usage_us", &CgroupOwner::usage_us).or_default());
+                                                              Field("usage_us", &CgroupOwner::usage_us).or_default(),
+                                                              Field("since", &CgroupOwner::since).or_default());
 
 // Without `uuid` and `given_id`, which are columns, and `cpus`, which is `core_ids` parsed.
 template <>

@@ -47,6 +47,7 @@ Result<Workloads> put(const NodeState& state, WorkloadId id, const Put& wanted, 
     spec.cgroup_owner->within_seconds = within_seconds;
   } else if (spec.cgroup_owner) {
     spec.cgroup_owner->usage_us = used_time(state, spec);
+    spec.cgroup_owner->since = now;
   }
   // The CPUs on which the same tasks may run now do not change their grant.
   if (spec.tasks == found->spec.tasks) spec.task_cpus = found->spec.task_cpus;

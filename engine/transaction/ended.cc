@@ -63,7 +63,8 @@ EndedGroups without_ended_groups(const NodeState& state, Time now) {
     if (!owner || !is_observed(state, workload.spec)) continue;
     const bool is_there = !processes_of(state, workload.spec).empty();
     const bool has_run = has_used_time(state, workload.spec) || has_vanished(state, workload.spec);
-    const bool is_late = now > workload.created + std::chrono::seconds(owner->within_seconds);
+    const Time named = std::max(workload.created, owner->since);
+    const bool is_late = now > named + std::chrono::seconds(owner->within_seconds);
     if (is_there && !owner->has_come) {
       Workload come = workload;
       come.spec.cgroup_owner->has_come = true;

@@ -5,6 +5,7 @@
 
 #include "engine/model/cpu_noise.h"
 #include "engine/model/cpu_sets.h"
+#include "engine/plan/put.h"
 #include "engine/transaction/ended.h"
 #include "tests/unit/engine/cpu_pool_fixture.h"
 
@@ -91,6 +92,27 @@ TEST_CASE("a workload ends with its unit if it asked for that, also if none come
   CHECK(fixture.state().workloads.size() == 0);
   CHECK(fixture.hardware.tree.cpuset.targets == before.cpuset.targets);
   CHECK(fixture.store.baselines().cpu_sets.empty());
+}
+
+TEST_CASE("a unit that a put names has its own time to come, however old the workload is") {
+  UnitFixture fixture;
+  const cpuset::Target other{.kind = cpuset::Target::Kind::Unit, .name = "other.service", .task = {}};
+  fixture.add_group(other);
+  PutWorkload put;
+  put.spec = for_unit();
+  put.spec.given_id = "feed";
+  const auto workload = value_of(fixture.writer->apply(std::vector<Command>{put}).front()).workload;
+  put.spec.unit = other.name;
+  put.spec.cgroup_owner = CgroupOwner{.within_seconds = 60};
+  const NodeState& state = fixture.state();
+  const Time later = workload.created + std::chrono::hours(1);
+  const Workloads planned = value_of(plan::put(state, workload.id, put, later));
+  const auto ends_at = [&](std::chrono::seconds after) {
+    return without_ended_groups(with_workloads(state, planned), later + after).ended.contains(workload.id);
+  };
+  fixture.writer->apply(std::vector<Command>{put});  // so that the unit is observed
+  CHECK_FALSE(ends_at(std::chrono::seconds(60)));
+  CHECK(ends_at(std::chrono::seconds(61)));
 }
 
 TEST_CASE("a workload ends with a job that came and went between two observations") {
