@@ -39,9 +39,14 @@ def run(node, *words, env=None):
 
 
 def started(node, *words):
-    count = len(node.get("/v1/onload/allocations"))
+    known = [each["id"] for each in node.get("/v1/onload/allocations")]
     process = node.vm.spawn([*NRDCTL, "run", "--onload", *words, "--", "sleep", "1000"])
-    node.vm.wait_until(lambda: len(node.get("/v1/onload/allocations")) > count, what="the allocation")
+
+    def runs():
+        """Before that nrdctl waits for its answer, and ends if nrd does."""
+        made = [each for each in node.get("/v1/onload/allocations") if each["id"] not in known]
+        return made and node.vm.run(["cat", f"/proc/{made[0]['owner']['pid']}/comm"]).stdout == "sleep\n"
+    node.vm.wait_until(runs, what="the command")
     return process
 
 
