@@ -199,14 +199,20 @@ std::string bandwidth_problem(const NodeState& state) {
 
 namespace {
 
-// Workloads with a maximum above the limit for all CPUs.
+// Workloads whose frequencies cannot be set any more, or not reach their maximum.
 std::string frequency_problem(const NodeState& state) {
+  const pstate::Node& node = state.facts.pstate;
   for (const auto& [id, workload] : state.workloads) {
     for (const auto& [cpu, granted] : workload.grant.frequencies) {
+      const std::string subject = text_of(cpu) + " of workload " + id_text(workload);
+      if (state.facts.rdt.online.contains(cpu) && !node.cpus.contains(cpu)) {
+        return "the frequency of " + subject + " cannot be set" +
+               (node.missing.empty() ? "" : " (" + node.missing.front() + ")") +
+               "; boot as before, or change the workload";
+      }
       if (!is_limited(state, workload, cpu)) continue;
-      return text_of(cpu) + " of workload " + id_text(workload) +
-             " cannot reach its maximum: max_perf_pct of intel_pstate is " +
-             std::to_string(*state.facts.pstate.max_percent) +
+      return subject + " cannot reach its maximum: max_perf_pct of intel_pstate is " +
+             std::to_string(*node.max_percent) +
              "; write 100 to /sys/devices/system/cpu/intel_pstate/max_perf_pct, or change the workload";
     }
   }

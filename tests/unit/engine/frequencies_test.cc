@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <memory>
 #include <ostream>
 
 #include "tests/unit/engine/fake_node.h"
@@ -126,6 +127,26 @@ TEST_CASE("a refusal over a shared frequency domain names the other workload by 
   state.workloads.put(other);
   CHECK(planned(state, allowed).error().message ==
         "CPU 4 shares its frequency with CPU 5, for which workload batch requests a different frequency");
+}
+
+TEST_CASE("workloads are reported whose frequencies cannot be set any more, or not reach their maximum") {
+  NodeState state = a_node();
+  state.config = std::make_shared<const NodeConfig>();
+  Workload workload{.id = WorkloadId{1}, .spec = a_spec("4").no_cache().frequency({.max = 35}), .grant = {}};
+  workload.grant.frequencies[CpuId{4}] = {.min = {3500000}, .max = {3500000}};
+  state.workloads.put(workload);
+  CHECK(problem_of(state).empty());
+  state.facts.pstate.max_percent = 60;
+  CHECK(problem_of(state).starts_with(
+      "CPU 4 of workload 1 cannot reach its maximum: max_perf_pct of intel_pstate is 60"));
+  CHECK(planned(state, {.max = 22}).error().allowed == "8 to 21");
+  state.facts.pstate.missing = {"P-states: no driver"};
+  state.facts.pstate.cpus.edit().erase(CpuId{4});
+  CHECK(problem_of(state) ==
+        "the frequency of CPU 4 of workload 1 cannot be set (P-states: no driver); boot as before, or change the "
+        "workload");
+  state.facts.rdt.online.remove(CpuId{4});
+  CHECK(problem_of(state).empty());
 }
 
 }  // namespace nrd::frequencies_test
