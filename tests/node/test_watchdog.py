@@ -4,6 +4,7 @@ import concurrent.futures
 import contextlib
 import ctypes
 import os
+import re
 import select
 import socket
 import time
@@ -11,7 +12,8 @@ import time
 import pytest
 from cpu_host import POOLS, ask, host  # noqa: F401
 from cpu_pools import reload
-from harness import Node
+from frequencies import MAX_PERCENT, post
+from harness import DRIFT, Node
 
 INTERVAL = 1.0  # seconds, WatchdogSec of the unit
 SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17  # ptrace(2)
@@ -95,14 +97,15 @@ def test_the_heartbeat_goes_on_while_many_requests_wait_for_systemd_one_after_th
 
 def test_the_line_of_systemctl_status_follows_workloads_and_problems(beats):
     def await_line(line):
-        while line.encode() not in beats.recv(4096):
+        while not re.fullmatch(line, beats.recv(4096).decode()):
             pass
 
     beats.settimeout(30)
-    with Node("[drift]\ninterval_seconds = 1\n") as node:
+    with Node(DRIFT, cpufreq="intel_pstate") as node:
         await_line("STATUS=workloads: 0")
-        node.create("4", 2, 2)
+        post(node, {"max_ratio": 30})
         await_line("STATUS=workloads: 1")
-        node.sim.control("fault write 2 errno EIO")  # that of the repair
-        node.sim.write("/sys/fs/resctrl/COS2/schemata", "L3:0=1\n")
-        await_line("STATUS=workloads: 1; class COS2 on cache 0 did not take ways")
+        node.sim.write(MAX_PERCENT, "60\n")
+        await_line("STATUS=workloads: 1; CPU 4 of workload 1 cannot reach its maximum.*")
+        node.sim.write(MAX_PERCENT, "100\n")
+        await_line("STATUS=workloads: 1")
