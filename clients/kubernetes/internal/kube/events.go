@@ -76,17 +76,17 @@ func (e *Events) Run(ctx context.Context) error {
 func (e *Events) event(about Object, kind, reason, action, note string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "events.k8s.io/v1", "kind": "Event",
-		"metadata":  map[string]any{"namespace": about.Namespace, "generateName": strings.TrimRight(shortened(about.Name, mostNameBase), "-.") + "-"},
+		"metadata":  map[string]any{"namespace": about.Namespace, "generateName": strings.TrimRight(Shortened(about.Name, mostNameBase), "-.") + "-"},
 		"eventTime": time.Now().UTC().Format(metav1.RFC3339Micro),
 		"regarding": map[string]any{
 			"apiVersion": about.APIVersion, "kind": about.Kind, "namespace": about.Namespace, "name": about.Name, "uid": about.UID,
 		},
-		"reportingController": eventsController, "reportingInstance": shortened(e.node, mostInstance),
-		"type": kind, "reason": reason, "action": action, "note": shortened(note, mostNote),
+		"reportingController": eventsController, "reportingInstance": Shortened(e.node, mostInstance),
+		"type": kind, "reason": reason, "action": action, "note": Shortened(note, mostNote),
 	}}
 }
 
-// shortened leaves out a character that would be cut: JSON has three bytes for each byte of its rest.
-func shortened(text string, most int) string {
+// Shortened to at most this many bytes, without a character that would be cut: JSON has three bytes for each byte of its rest.
+func Shortened(text string, most int) string {
 	return strings.ToValidUTF8(text[:min(len(text), most)], "")
 }

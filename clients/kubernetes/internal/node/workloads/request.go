@@ -7,6 +7,7 @@ import (
 
 	"nrd.internal/kubernetes/api/intel"
 	"nrd.internal/kubernetes/internal/annotations"
+	"nrd.internal/kubernetes/internal/kube"
 	"nrd.internal/kubernetes/internal/nrd"
 )
 
@@ -83,10 +84,13 @@ func allWithout(all string, reserved []string) []string {
 	return list
 }
 
+// mostResponse is the CRD's maxLength: a status with more would not be written at all.
+const mostResponse = 4096
+
 // stateOf is what the CR's status says about this node.
 func stateOf(granted nrd.Workload, err error) intel.WorkloadState {
 	if err != nil {
-		return intel.WorkloadState{Response: "Fail: " + err.Error()}
+		return intel.WorkloadState{Response: kube.Shortened("Fail: "+err.Error(), mostResponse)}
 	}
 	state := intel.WorkloadState{Response: "Success: 200", ID: granted.ID, CosName: granted.ClosName,
 		Status: granted.Status, CoreIDs: granted.CoreIDs, Policy: granted.Policy}

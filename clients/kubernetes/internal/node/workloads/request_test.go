@@ -2,6 +2,7 @@ package workloads
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"nrd.internal/kubernetes/api/intel"
@@ -55,5 +56,12 @@ func TestARatioThatIsNoNumberIsRefused(t *testing.T) {
 		if _, err := requestOf(intel.WorkloadSpec{PState: &intel.PState{Ratio: text}}, ""); err == nil {
 			t.Errorf("%q: want an error", text)
 		}
+	}
+}
+
+func TestARefusalOfAnyLengthIsShown(t *testing.T) {
+	refusal := &nrd.Refusal{Detail: strings.Repeat("ä", 5000)}
+	if response := stateOf(nrd.Workload{}, refusal).Response; len(response) > 4096 || len(response) < 4095 {
+		t.Errorf("%d bytes, the CRD accepts 4096", len(response))
 	}
 }
