@@ -70,13 +70,13 @@ def usage(worker):
     return {name: (resident(pid), len(os.listdir(f"/proc/{pid}/fd"))) for name, pid in processes.items()}
 
 
-def run_job(cluster, worker):
-    """Of many pods, and returns the usage after it."""
+def run_job(cluster, worker, resource=WAYS, pods=PODS, at_once=AT_ONCE):
+    """Of many pods, each of which takes what the one before it had. Returns the usage after it."""
     groups = set(worker.groups())
     template = {"metadata": {"labels": {"job": "many"}},
-                "spec": {"hostNetwork": True, "restartPolicy": "Never", "containers": [cluster.container(script="exit 0", limits={WAYS: 1})]}}
+                "spec": {"hostNetwork": True, "restartPolicy": "Never", "containers": [cluster.container(script="exit 0", limits={resource: 1})]}}
     cluster.api.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "many"},
-                        "spec": {"completions": PODS, "parallelism": AT_ONCE, "backoffLimit": 0, "template": template}})
+                        "spec": {"completions": pods, "parallelism": at_once, "backoffLimit": 0, "template": template}})
 
     def succeeded():
         status = cluster.api.get("Job", "many")["status"]
@@ -84,9 +84,9 @@ def run_job(cluster, worker):
             # Above an Exception, so that no wait goes on: a Job ends with its first failed pod.
             pytest.fail(str([pod["status"] for pod in cluster.api.list("Pod") if pod["status"]["phase"] == "Failed"]))
         return status.get("succeeded", 0)
-    wait_for(lambda: succeeded() >= PODS // 5, "the first pods", 60 + 4 * PODS)
+    wait_for(lambda: succeeded() >= pods // 5, "the first pods", 60 + 4 * pods)
     before = usage(worker)
-    wait_for(lambda: succeeded() == PODS, "all pods", 60 + 8 * PODS)
+    wait_for(lambda: succeeded() == pods, "all pods", 60 + 8 * pods)
     await_no_workloads(worker)
     after = usage(worker)
     print(before, after)

@@ -9,6 +9,7 @@ import pytest
 from operator_role import Operator, await_called, call
 from processes import wait_for
 from settings import NRDCTL
+from test_pods import run_job
 from test_ways import WAYS, await_no_workloads
 
 POOLS = """
@@ -248,3 +249,7 @@ def test_a_container_with_ways_moves_into_another_default_pool(cluster, default_
         assert default_pool.workload_of("ways")["cpu"]["pool"] == "other"
     finally:
         default_pool.reconfigure(DEFAULT_POOL)
+
+
+def test_pods_follow_each_other_on_an_exclusive_cpu(cluster, ready):
+    run_job(cluster, ready, EXCLUSIVE, pods=12, at_once=1)
