@@ -51,10 +51,9 @@ struct BranchCounts {
 // The result of discover(). Online CPUs that can be set; the others are not in `cpus`, and `missing` has the reasons.
 struct Node {
   SharedMap<CpuId, Cpu> cpus;
-  std::optional<bool> turbo;  // whether any CPU may exceed its base now; nullopt: not reported
-  std::optional<uint32_t>
-      max_percent;                   // of the highest frequency of each CPU, the most that all may have; nullopt: 100
-  std::vector<std::string> missing;  // one sentence each: "P-states: no cpufreq driver, and no msr module"
+  std::optional<bool> turbo;            // whether any CPU may exceed its base now; nullopt: not reported
+  std::optional<uint32_t> max_percent;  // of `max` of each CPU, a limit for all of them; nullopt: none
+  std::vector<std::string> missing;     // one sentence each: "P-states: no cpufreq driver, and no msr module"
   std::optional<std::string> cannot_count_branches;  // why, one sentence; nullopt: supported
   friend bool operator==(const Node&, const Node&) = default;
 };
