@@ -28,20 +28,34 @@ const (
 
 const cacheMin = "_cache_min"
 
-// suffixes of the annotations, after the container's name.
-var suffixes = []string{"_policy", cacheMin, "_pstate_ratio", "_pstate_monitoring", "_mba_percentage", "_mba_mbps"}
+// ofRMD are the annotations, by what follows the container's name.
+var ofRMD = []struct {
+	suffix string
+	read   func(found *RMD, text string) error
+}{
+	{"_policy", func(found *RMD, text string) error { found.Policy = text; return nil }},
+	{cacheMin, func(found *RMD, text string) error {
+		value, err := wholeNumber(text)
+		found.CacheMin = &value
+		return err
+	}},
+	{"_pstate_ratio", func(found *RMD, text string) (err error) { found.Ratio, err = Ratio(text); return err }},
+	{"_pstate_monitoring", func(found *RMD, text string) (err error) { found.Monitoring, err = onOff(text); return err }},
+	{"_mba_percentage", func(found *RMD, text string) (err error) { found.MBA.Percentage, err = wholeNumber(text); return err }},
+	{"_mba_mbps", func(found *RMD, text string) (err error) { found.MBA.Mbps, err = wholeNumber(text); return err }},
+}
 
 // Ignored tells which annotations of a container have no effect: all without devices, and without ways that of their least number.
 func Ignored(container string, annotations map[string]string, hasDevices, hasWays bool) []string {
 	var found []string
-	for _, suffix := range suffixes {
-		_, isSet := annotations[container+suffix]
+	for _, each := range ofRMD {
+		_, isSet := annotations[container+each.suffix]
 		switch {
 		case !isSet:
 		case !hasDevices:
-			found = append(found, "annotation "+container+suffix+" has no effect: the container requests neither cache ways nor Onload nor CPUs of a pool")
-		case !hasWays && suffix == cacheMin:
-			found = append(found, "annotation "+container+suffix+" has no effect: the container requests no cache ways")
+			found = append(found, "annotation "+container+each.suffix+" has no effect: the container requests neither cache ways nor Onload nor CPUs of a pool")
+		case !hasWays && each.suffix == cacheMin:
+			found = append(found, "annotation "+container+each.suffix+" has no effect: the container requests no cache ways")
 		}
 	}
 	return found
@@ -50,17 +64,7 @@ func Ignored(container string, annotations map[string]string, hasDevices, hasWay
 // ReadRMD reads the annotations of one container. An error names the annotation and what is allowed.
 func ReadRMD(container string, annotations map[string]string) (RMD, error) {
 	var found RMD
-	for _, each := range []struct {
-		suffix string
-		read   func(text string) error
-	}{
-		{"_policy", func(text string) error { found.Policy = text; return nil }},
-		{cacheMin, func(text string) error { value, err := wholeNumber(text); found.CacheMin = &value; return err }},
-		{"_pstate_ratio", func(text string) (err error) { found.Ratio, err = Ratio(text); return err }},
-		{"_pstate_monitoring", func(text string) (err error) { found.Monitoring, err = onOff(text); return err }},
-		{"_mba_percentage", func(text string) (err error) { found.MBA.Percentage, err = wholeNumber(text); return err }},
-		{"_mba_mbps", func(text string) (err error) { found.MBA.Mbps, err = wholeNumber(text); return err }},
-	} {
+	for _, each := range ofRMD {
 		text, isSet := annotations[container+each.suffix]
 		if !isSet {
 			continue
@@ -68,7 +72,7 @@ func ReadRMD(container string, annotations map[string]string) (RMD, error) {
 		if len(text) > mostValue {
 			return RMD{}, fmt.Errorf("annotation %s%s: longer than %d characters", container, each.suffix, mostValue)
 		}
-		if err := each.read(strings.TrimSpace(text)); err != nil {
+		if err := each.read(&found, strings.TrimSpace(text)); err != nil {
 			return RMD{}, fmt.Errorf("annotation %s%s: %w", container, each.suffix, err)
 		}
 	}

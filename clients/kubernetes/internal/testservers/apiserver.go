@@ -1,5 +1,5 @@
-// Package testservers has the servers that nrd-kube talks to, for tests: the real API server of clients/kubernetes/test, and
-// the real nrd on a simulated node. It is part of no program.
+// Package testservers has the servers that nrd-kube talks to, for tests: the real API server of clients/kubernetes/test, the
+// real nrd on a simulated node, and services of kubelet that a test implements. It is part of no program.
 package testservers
 
 import (

@@ -2,13 +2,14 @@ package containers
 
 import (
 	"context"
-	"net"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
+
+	"nrd.internal/kubernetes/internal/testservers"
 )
 
 // podless is a kubelet without pods.
@@ -34,14 +35,9 @@ func TestAKubeletThatWasAwayIsAskedSoonAfterItIsBack(t *testing.T) {
 			t.Fatal("a kubelet that is away has answered")
 		}
 	}
-	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := grpc.NewServer()
-	podresources.RegisterPodResourcesListerServer(server, podless{})
-	go func() { _ = server.Serve(listener) }()
-	defer server.Stop()
+	testservers.ServeGRPC(t, socket, func(server grpc.ServiceRegistrar) {
+		podresources.RegisterPodResourcesListerServer(server, podless{})
+	})
 	for end := time.Now().Add(soon); ; time.Sleep(20 * time.Millisecond) {
 		if _, err = k.Pods(t.Context()); err == nil {
 			return

@@ -2,7 +2,6 @@ package devices
 
 import (
 	"context"
-	"net"
 	"path/filepath"
 	"testing"
 	"time"
@@ -10,6 +9,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	kubelet "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"nrd.internal/kubernetes/internal/testservers"
 )
 
 // registrations counts them, as kubelet's socket does.
@@ -43,14 +44,10 @@ func watch(ctx context.Context, t *testing.T, socket string) {
 func TestAKubeletThatStopsWatchingIsRegisteredWithAgain(t *testing.T) {
 	watchDeadline = time.Second
 	folder := t.TempDir()
-	listener, err := net.Listen("unix", filepath.Join(folder, "kubelet.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, known := grpc.NewServer(), registrations{sockets: make(chan string, 10)}
-	kubelet.RegisterRegistrationServer(server, known)
-	go func() { _ = server.Serve(listener) }()
-	defer server.Stop()
+	known := registrations{sockets: make(chan string, 10)}
+	testservers.ServeGRPC(t, filepath.Join(folder, "kubelet.sock"), func(server grpc.ServiceRegistrar) {
+		kubelet.RegisterRegistrationServer(server, known)
+	})
 	go NewPlugin(Ways, nil).Serve(t.Context(), folder)
 
 	first := <-known.sockets
