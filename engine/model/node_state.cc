@@ -128,10 +128,10 @@ bool is_monitored(const Workload& workload) {
 // True if max_percent keeps `cpu` below the requested maximum, although cpufreq shows that.
 bool is_limited(const NodeState& state, const Workload& workload, CpuId cpu) {
   const pstate::Node& node = state.facts.pstate;
-  const pstate::Cpu* facts = find_in(node.cpus, cpu);
   const auto& request = workload.spec.frequency;
-  if (!node.max_percent || !facts || !request || is_monitored(workload)) return false;
-  return (request->min || request->max) && workload.grant.frequencies.at(cpu).max > reach(node, *facts);
+  if (!node.max_percent || !request || !(request->min || request->max) || is_monitored(workload)) return false;
+  const pstate::Cpu* facts = find_in(node.cpus, cpu);
+  return facts && workload.grant.frequencies.at(cpu).max > reach(node, *facts);
 }
 
 bool has_its_frequencies(const NodeState& state, const Workload& workload) {
@@ -204,13 +204,14 @@ std::string frequency_problem(const NodeState& state) {
   const pstate::Node& node = state.facts.pstate;
   for (const auto& [id, workload] : state.workloads) {
     for (const auto& [cpu, granted] : workload.grant.frequencies) {
+      const bool is_unsettable = state.facts.rdt.online.contains(cpu) && !node.cpus.contains(cpu);
+      if (!is_unsettable && !is_limited(state, workload, cpu)) continue;
       const std::string subject = text_of(cpu) + " of workload " + id_text(workload);
-      if (state.facts.rdt.online.contains(cpu) && !node.cpus.contains(cpu)) {
+      if (is_unsettable) {
         return "the frequency of " + subject + " cannot be set" +
                (node.missing.empty() ? "" : " (" + node.missing.front() + ")") +
                "; boot as before, or change the workload";
       }
-      if (!is_limited(state, workload, cpu)) continue;
       return subject + " cannot reach its maximum: max_perf_pct of intel_pstate is " +
              std::to_string(*node.max_percent) +
              "; write 100 to /sys/devices/system/cpu/intel_pstate/max_perf_pct, or change the workload";
