@@ -37,6 +37,8 @@ BUGS = re.compile(r"^.*(?:ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime e
 # timeout(1) ends a suite by SIGTERM: nodes are taken down then as after Ctrl-C, and leave no folder and no process.
 signal.signal(signal.SIGTERM, signal.default_int_handler)
 DRIFT = "[drift]\ninterval_seconds = 1\n"  # of the configuration: look every second
+# Masks by the same rules on every host; whose MB it is follows CPUID, as libpqos does. A machine has its own.
+PLAIN = {"sockets": 2, "cpus": 16, "ways": 11, "closids": 16, "min_cbm_bits": 1, "sparse_masks": False}
 
 
 class Refused(Exception):
@@ -75,9 +77,6 @@ class Node:
     def __init__(self, config="", faulty_disk=False, start=True, counters=None, flags=(), mounts=False, **shape):
         self.counters = counters  # a folder of tests/perf/scripted_counters.c
         self.flags = flags
-        # Masks by the same rules on every host; whose MB it is follows CPUID, as libpqos does. A machine has its own.
-        plain = {"sockets": 2, "cpus": 16, "ways": 11, "closids": 16, "min_cbm_bits": 1, "sparse_masks": False}
-        shape = shape if "machine" in shape else {**plain, **shape}
         self.folder = tempfile.mkdtemp(prefix="nrd-node-")
         self.state = os.path.join(self.folder, "state")
         self.socket = os.path.join(self.folder, "nrd.sock")
@@ -88,10 +87,8 @@ class Node:
         self.environment = {}  # of the daemon, beside this process's own
         self.daemon = None
         self.port = None
-        self.sim = SimNode()
         try:
-            with on_cpus_of_nodes():
-                self.sim.start(["sleep", "infinity"], **shape)
+            self.power_on(**shape)
             if start:
                 self.start()
         except BaseException:
@@ -123,6 +120,12 @@ class Node:
         with contextlib.suppress(FileNotFoundError), open(self.mounts) as notes:
             return notes.read().splitlines()
         return []
+
+    def power_on(self, **shape):
+        """A node of this shape; the one before it must be off."""
+        self.sim = SimNode()
+        with on_cpus_of_nodes():
+            self.sim.start(["sleep", "infinity"], **(shape if "machine" in shape else {**PLAIN, **shape}))
 
     # The daemon
 

@@ -7,7 +7,7 @@ import time
 import zlib
 
 import pytest
-from harness import Node, refusal, wait_for
+from harness import DRIFT, Node, refusal, wait_for
 from nrdctl import run_nrdctl
 from rmd_table import came_from_elsewhere, counts
 from shared_node import node  # noqa: F401
@@ -304,7 +304,7 @@ def test_of_two_changes_with_the_same_etag_one_succeeds(node):
 
 
 def test_an_etag_changes_with_the_neighbours_of_the_workload():
-    with Node("[drift]\ninterval_seconds = 1\n") as node:
+    with Node(DRIFT) as node:
         path = "/v1/workloads/" + post_json(node, two_ways())["id"]
         tag = node.request("GET", path)[2]["ETag"]
         node.sim.run_inside(["mkdir", "/sys/fs/resctrl/theirs"])

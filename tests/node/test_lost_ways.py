@@ -1,21 +1,14 @@
 """Boots, and mounts of resctrl, with fewer classes or ways than workloads were granted."""
 
 import pytest
-from harness import Node, on_cpus_of_nodes, wait_for
-from nrdctl import nrdctl
-from simnode import SimNode
-
-SHAPE = {"sockets": 2, "cpus": 16, "ways": 11, "closids": 16, "min_cbm_bits": 1, "sparse_masks": False}
-DRIFT = "[drift]\ninterval_seconds = 1\n"
+from harness import DRIFT, Node, wait_for
 
 
 def move(node, is_same_boot=False, **shape):
     """nrd's state to a node of this shape."""
     node.kill9()
     node.sim.stop()
-    node.sim = SimNode()
-    with on_cpus_of_nodes():
-        node.sim.start(["sleep", "infinity"], **{**SHAPE, **shape})
+    node.power_on(**shape)
     if is_same_boot:
         node.change_store("UPDATE node SET boot_id = ?", (node.sim.read("/proc/sys/kernel/random/boot_id").strip(),))
 
