@@ -65,7 +65,8 @@ class Onload final : public LaunchBackend {
 }  // namespace
 
 Result<LaunchBackend::Stored> LaunchBackend::read(const store::Records& records) {
-  return onload::from_documents(records.operations).map([](onload::Stored stored) {
+  return onload::from_documents(records.operations).map([&records](onload::Stored stored) {
+    stored.revision = records.revision;
     return std::make_shared<const onload::Stored>(std::move(stored));
   });
 }
@@ -89,7 +90,7 @@ Result<std::unique_ptr<LaunchBackend>> LaunchBackend::start(const Config& all, E
       *host, commit, *stored, clock,
       {.refresh_interval = config.refresh_interval, .most_forceful = config.users_policy, .at_start = config.at_start});
   std::unique_ptr<onload::Allocations> allocations = onload::Allocations::start(
-      *controller, owners, commit, stored->allocations, clock,
+      *controller, owners, commit, *stored, clock,
       {.versions = config.versions,
        .trust = {},
        .profiles = config.profiles,

@@ -77,10 +77,10 @@ class AllocationsThread final : public Allocations {
     if (thread_.joinable()) thread_.join();
   }
 
-  void start(const std::vector<Allocation>& stored) {
+  void start(const Stored& stored) {
     set_limits(options_.limits);
-    allocations_ = stored;
-    if (!stored.empty()) next_id_ = stored.back().id + 1;
+    allocations_ = stored.allocations;
+    next_id_ = stored.revision + 1;  // not of the last allocation: a client may still hold the id of a released one
     publish();
     thread_ = std::thread([this] { run(); });
     const auto published = published_.get();
@@ -278,8 +278,8 @@ class AllocationsThread final : public Allocations {
 }  // namespace
 
 std::unique_ptr<Allocations> Allocations::start(const Controller& controller, OwnerWatcher& owners,
-                                                Controller::CommitFn commit, const std::vector<Allocation>& stored,
-                                                const Clock& clock, AllocationsOptions options) {
+                                                Controller::CommitFn commit, const Stored& stored, const Clock& clock,
+                                                AllocationsOptions options) {
   auto allocations =
       std::make_unique<AllocationsThread>(controller, owners, std::move(commit), clock, std::move(options));
   allocations->start(stored);

@@ -43,8 +43,8 @@ class Allocations {
  public:
   // `controller`, `owners`, `clock` and what `commit` needs must outlive it. Stop the thread of `owners` first.
   static std::unique_ptr<Allocations> start(const Controller& controller, OwnerWatcher& owners,
-                                            Controller::CommitFn commit, const std::vector<Allocation>& stored,
-                                            const Clock& clock, AllocationsOptions options);
+                                            Controller::CommitFn commit, const Stored& stored, const Clock& clock,
+                                            AllocationsOptions options);
   virtual ~Allocations() = default;
 
   // Any thread.

@@ -28,6 +28,8 @@ struct Allocation {
 };
 
 struct Stored {
+  // Of the store. No id of an allocation exceeds it, since each was given in a commit of its own.
+  uint64_t revision = 0;
   Freeze freeze;
   bool drained = false;                 // device access stays closed until an undrain
   std::vector<Generation> generations;  // ordered by number

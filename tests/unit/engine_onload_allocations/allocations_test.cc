@@ -37,7 +37,7 @@ struct Fixture {
   Fixture(const Fixture&) = delete;
   Fixture& operator=(const Fixture&) = delete;
 
-  void renew(const std::vector<Allocation>& stored = {}) {
+  void renew(const Stored& stored = {}) {
     folder.folder("state");
     folder.put("opt/versions/9.0/usr/lib64/libonload.so", "");
     controller.known.generations = {
@@ -294,15 +294,16 @@ TEST_CASE("after a restart allocations of living processes are kept and others r
   const Owner alive = fixture.myself();
   Owner dead = alive;
   ++dead.start;
-  fixture.renew({{.id = 5, .owner = alive, .generation = 3, .version = "9.0"},
-                 {.id = 6, .owner = dead, .generation = 3, .version = "9.0"}});
+  fixture.renew({.revision = 8,  // allocation 8 was released before the restart
+                 .allocations = {{.id = 5, .owner = alive, .generation = 3, .version = "9.0"},
+                                 {.id = 6, .owner = dead, .generation = 3, .version = "9.0"}}});
   const auto until = std::chrono::steady_clock::now() + kDeadline;
   while (fixture.allocations->allocations()->size() > 1 && std::chrono::steady_clock::now() < until)
     std::this_thread::yield();
   REQUIRE(fixture.allocations->allocations()->size() == 1);
   CHECK(fixture.allocations->allocations()->front().id == 5);
   const auto next = value_of(fixture.allocate(alive));
-  CHECK(next.allocation.id == 7);
+  CHECK(next.allocation.id == 9);
 }
 
 TEST_CASE("each form contains the variables of profiles and caller") {
