@@ -74,6 +74,25 @@ func TestAPauseContainerIsACgroupOrAScopeOfSystemd(t *testing.T) {
 	}
 }
 
+func TestSandboxesThatHaveEndedHaveNoPauseContainer(t *testing.T) {
+	sandbox := func(id, uid string, pid uint32) *api.PodSandbox {
+		return &api.PodSandbox{Id: id, Uid: uid, Pid: pid, Linux: &api.LinuxPodSandbox{CgroupsPath: "/" + id}}
+	}
+	p := connectedPlugin(nrd.New("/nowhere"))
+	pods := []*api.PodSandbox{sandbox("former", "rebooted", 0), sandbox("newer", "rebooted", 7), sandbox("done", "completed", 0),
+		sandbox("forgotten", "runs", 0)} // by a containerd that has restarted
+	containers := []*api.Container{{Id: "1", PodSandboxId: "forgotten"}, {Id: "2", PodSandboxId: "done", State: api.ContainerState_CONTAINER_STOPPED}}
+	for range 2 {
+		slices.Reverse(pods)
+		found := p.bookOf(t.Context(), pods, containers)
+		found.defaultPool = "common"
+		wanted := found.wanted()
+		if len(wanted) != 2 || wanted["k8s.rebooted"].request.Cgroup != "/newer" || wanted["k8s.runs"].request.Cgroup != "/forgotten" {
+			t.Errorf("%+v, want those of sandboxes newer and forgotten", wanted)
+		}
+	}
+}
+
 func TestTheDefaultPoolIsForThoseThatAskForNoCPUs(t *testing.T) {
 	container := entryFor("pod", "1", "/1")
 	if cpus := container.in("common").request.CPU; len(cpus) != 1 || cpus[0] != (nrd.CPURequest{Pool: "common", Enforce: "runtime"}) {

@@ -153,7 +153,7 @@ func (p *Plugin) bookOf(ctx context.Context, pods []*api.PodSandbox, containers 
 	if pool, err := p.defaultPool(ctx); err == nil { // otherwise the comparison finds it
 		next.defaultPool = pool.name
 	}
-	for _, pod := range pods {
+	for _, pod := range running(pods, containers) {
 		if e, err := pauseOf(pod); err == nil {
 			next.putPause(e)
 		}
@@ -178,6 +178,19 @@ func (p *Plugin) bookOf(ctx context.Context, pods []*api.PodSandbox, containers 
 		next.put(found)
 	}
 	return next
+}
+
+// running leaves out sandboxes that have ended, which the runtime lists as well: kubelet keeps the last one of each completed pod,
+// and that of before a reboot beside its successor. containerd forgets the process of each sandbox when it restarts, so that one
+// with a container counts, too.
+func running(pods []*api.PodSandbox, containers []*api.Container) []*api.PodSandbox {
+	hasContainer := map[string]bool{}
+	for _, container := range containers {
+		if !hasEnded(container) {
+			hasContainer[container.PodSandboxId] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(pods), func(pod *api.PodSandbox) bool { return pod.Pid == 0 && !hasContainer[pod.Id] })
 }
 
 // inOrder has the container last that counts if several have one workload: one that was started, and of those the newest.
