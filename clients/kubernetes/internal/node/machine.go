@@ -8,7 +8,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"nrd.internal/kubernetes/internal/kube"
@@ -31,7 +30,6 @@ type machine struct {
 	// mismatch is nil unless both are known and differ.
 	mismatch  atomic.Pointer[error]
 	confirmed chan struct{} // closed once they are known to be one machine
-	uid       types.UID     // of the Node, since then
 }
 
 func newMachine(client *nrd.Client, api dynamic.Interface, node string) *machine {
@@ -103,7 +101,6 @@ func (m *machine) ask(ctx context.Context) error {
 		return err
 	}
 	m.mismatch.Store(nil)
-	m.uid = object.GetUID()
 	close(m.confirmed)
 	return nil
 }

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"nrd.internal/kubernetes/internal/health"
 	"nrd.internal/kubernetes/internal/kube"
 	"nrd.internal/kubernetes/internal/node/containers"
@@ -49,7 +47,7 @@ func Run(ctx context.Context, options Options) error {
 	gate := func(ctx context.Context) error { return ready(ctx, client, plugin, who) }
 	set := devices.NewSet(client, gate, who.Mismatch, plugin, options.ResourceBase, options.Resources)
 	crs := workloads.New(client, api, events, options.Node)
-	automatic := workloads.NewAutomatic(client, api, options.Node, func() types.UID { return who.uid }, plugin.Containers, kubelet.Pods)
+	automatic := workloads.NewAutomatic(client, api, options.Node, plugin.Containers, kubelet.Pods)
 	plugin.OnChange(func() { set.Refresh(); automatic.Wake() })
 	mirror := state.New(client, api, options.Node)
 	who.askFirst(ctx)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,7 +40,6 @@ type Automatic struct {
 	client     *nrd.Client
 	api        dynamic.Interface
 	node       string
-	nodeUID    func() types.UID // of the Node
 	containers func() ([]containers.Container, error)
 	pods       func(context.Context) (map[string]bool, error) // that kubelet has, "default/feed"
 	creations  map[string]creations                           // by key of the object
@@ -49,9 +49,9 @@ type Automatic struct {
 
 // NewAutomatic watches from Run on; list tells the containers of the node that asked for something, and pods the pods that
 // kubelet has, by namespace and name.
-func NewAutomatic(client *nrd.Client, api dynamic.Interface, node string, nodeUID func() types.UID, list func() ([]containers.Container, error),
+func NewAutomatic(client *nrd.Client, api dynamic.Interface, node string, list func() ([]containers.Container, error),
 	pods func(context.Context) (map[string]bool, error)) *Automatic {
-	a := &Automatic{client: client, api: api, node: node, nodeUID: nodeUID, containers: list, pods: pods, creations: map[string]creations{}, wake: kube.NewSignal()}
+	a := &Automatic{client: client, api: api, node: node, containers: list, pods: pods, creations: map[string]creations{}, wake: kube.NewSignal()}
 	a.shown = kube.NewInformer(api, kube.Selection{Resource: intel.Workloads, Labels: intel.AutomaticLabel + "=" + node})
 	return a
 }
@@ -78,7 +78,7 @@ func (a *Automatic) compare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	wanted, err := a.objectsOf(granted)
+	wanted, err := a.objectsOf(ctx, granted)
 	if err != nil {
 		return err
 	}
@@ -125,19 +125,24 @@ type grantObject struct {
 }
 
 // objectsOf has an object, with its status, for each container that nrd has a workload of.
-func (a *Automatic) objectsOf(granted []nrd.Workload) (map[string]grantObject, error) {
+func (a *Automatic) objectsOf(ctx context.Context, granted []nrd.Workload) (map[string]grantObject, error) {
 	list, err := a.containers()
 	if err != nil {
 		return nil, err
 	}
 	byID := nrd.ByID(granted)
+	list = slices.DeleteFunc(list, func(each containers.Container) bool { return byID[each.Workload].ID == "" })
+	self, err := a.ownerOfStatic(ctx, list)
+	if err != nil {
+		return nil, err
+	}
 	objects := map[string]grantObject{}
 	for _, container := range list {
-		workload, isGranted := byID[container.Workload]
-		if !isGranted {
-			continue
+		owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: container.Pod, UID: types.UID(container.PodUID)}
+		if container.IsStatic {
+			owner = self
 		}
-		object, err := a.objectOf(container, workload)
+		object, err := a.objectOf(container, byID[container.Workload], owner)
 		if err != nil {
 			return nil, err
 		}
@@ -146,7 +151,20 @@ func (a *Automatic) objectsOf(granted []nrd.Workload) (map[string]grantObject, e
 	return objects, nil
 }
 
-func (a *Automatic) objectOf(container containers.Container, granted nrd.Workload) (*unstructured.Unstructured, error) {
+// ownerOfStatic is the Node, if a container is of a static pod. The pod that the API server has of it has another uid, so that
+// an object of the pod would be collected. A Node that was deleted and registered again has another uid, too.
+func (a *Automatic) ownerOfStatic(ctx context.Context, list []containers.Container) (metav1.OwnerReference, error) {
+	if !slices.ContainsFunc(list, func(each containers.Container) bool { return each.IsStatic }) {
+		return metav1.OwnerReference{}, nil
+	}
+	node, err := a.api.Resource(kube.Nodes).Get(ctx, a.node, metav1.GetOptions{})
+	if err != nil {
+		return metav1.OwnerReference{}, err
+	}
+	return metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: a.node, UID: node.GetUID()}, nil
+}
+
+func (a *Automatic) objectOf(container containers.Container, granted nrd.Workload, owner metav1.OwnerReference) (*unstructured.Unstructured, error) {
 	state := stateOf(granted, nil)
 	spec, err := contentOf(intel.WorkloadSpec{
 		Container: container.Name, CoreIDs: exclusiveOf(granted), Policy: granted.Policy,
@@ -166,11 +184,6 @@ func (a *Automatic) objectOf(container containers.Container, granted nrd.Workloa
 	object.SetNamespace(container.Namespace)
 	object.SetName(nameOf(container))
 	object.SetLabels(map[string]string{intel.AutomaticLabel: a.node})
-	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: container.Pod, UID: types.UID(container.PodUID)}
-	if container.IsStatic {
-		// The pod that the API server has of it has another uid, so that the object would be collected. It goes with the node.
-		owner.Kind, owner.Name, owner.UID = "Node", a.node, a.nodeUID()
-	}
 	object.SetOwnerReferences([]metav1.OwnerReference{owner})
 	return object, nil
 }

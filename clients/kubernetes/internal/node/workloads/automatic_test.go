@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -33,29 +34,49 @@ func TestTheNameIsThePodsAndNeverTooLong(t *testing.T) {
 	}
 }
 
-func TestAnObjectHasItsPodAsOwnerOrOfAStaticOneTheNode(t *testing.T) {
-	a := &Automatic{node: "node-a", nodeUID: func() types.UID { return "node-uid" }}
+func TestAnObjectHasItsPodAsOwner(t *testing.T) {
 	container := containers.Container{Namespace: "default", Pod: "feed", PodUID: "uid", Name: "main", Workload: "k8s.uid.main"}
-	granted := nrd.Workload{ID: "k8s.uid.main", CPU: nrd.OneOrMore[nrd.CPUGrant]{{Pool: "fast", Exclusive: "2,4-5"}, {Pool: "common"}}}
-	object, err := a.objectOf(container, granted)
-	if err != nil {
-		t.Fatal(err)
+	a := &Automatic{node: "node-a", containers: func() ([]containers.Container, error) { return []containers.Container{container}, nil }}
+	wanted, err := a.objectsOf(t.Context(), []nrd.Workload{
+		{ID: "k8s.uid.main", CPU: nrd.OneOrMore[nrd.CPUGrant]{{Pool: "fast", Exclusive: "2,4-5"}, {Pool: "common"}}}})
+	if err != nil || len(wanted) != 1 {
+		t.Fatalf("%v, %v", wanted, err)
 	}
-	owners := object.GetOwnerReferences()
-	if len(owners) != 1 || owners[0].UID != "uid" || owners[0].Kind != "Pod" {
+	object := wanted["default/feed-rmd-workload-main"]
+	if owners := object.GetOwnerReferences(); len(owners) != 1 || owners[0].UID != "uid" || owners[0].Kind != "Pod" {
 		t.Errorf("%+v", owners)
 	}
 	spec := object.Object["spec"].(map[string]any)
 	if !reflect.DeepEqual(spec["coreIds"], []any{"2", "4-5"}) {
 		t.Errorf("%+v", spec)
 	}
-	container.IsStatic = true
-	if object, err = a.objectOf(container, granted); err != nil {
+}
+
+func TestTheObjectOfAStaticPodHasTheRegisteredNodeAsOwner(t *testing.T) {
+	a, first := automaticOf(t, nil, nil)
+	nodes := a.api.Resource(kube.Nodes)
+	before := testservers.Find(t, nodes, a.node).GetUID()
+	testservers.Delete(t, nodes, a.node)
+	granted := []nrd.Workload{{ID: "k8s.uid.main"}}
+	if wanted, err := a.objectsOf(t.Context(), granted); err == nil {
+		t.Errorf("%+v, want an error without a Node", wanted)
+	}
+	after := createNode(t, a.api).GetUID()
+	second, err := a.objectsOf(t.Context(), granted)
+	if err != nil || after == before {
 		t.Fatal(err)
 	}
-	if owners = object.GetOwnerReferences(); len(owners) != 1 || owners[0].UID != "node-uid" || owners[0].Kind != "Node" || owners[0].Name != "node-a" {
-		t.Errorf("%+v", owners)
+	for uid, wanted := range map[types.UID]map[string]grantObject{before: first, after: second} {
+		owners := wanted["default/shown-rmd-workload-main"].GetOwnerReferences()
+		if len(owners) != 1 || owners[0].UID != uid || owners[0].Kind != "Node" || owners[0].Name != a.node {
+			t.Errorf("%+v, want the Node with uid %s", owners, uid)
+		}
 	}
+}
+
+func createNode(t *testing.T, api dynamic.Interface) *unstructured.Unstructured {
+	t.Helper()
+	return testservers.Create(t, api.Resource(kube.Nodes), map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": "node-automatic"}})
 }
 
 // automaticOf shows one container, of a static pod, so that its object is collected with its Node alone. Its informer sees no
@@ -64,13 +85,12 @@ func automaticOf(t *testing.T, pods map[string]bool, failure error) (*Automatic,
 	t.Helper()
 	api, _ := testservers.Client(t)
 	container := containers.Container{Namespace: "default", Pod: "shown", PodUID: "uid", Name: "main", Workload: "k8s.uid.main", IsStatic: true}
-	node := testservers.Find(t, api.Resource(kube.Nodes), "node-automatic")
-	if node == nil {
-		node = testservers.Create(t, api.Resource(kube.Nodes), map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": "node-automatic"}})
+	if testservers.Find(t, api.Resource(kube.Nodes), "node-automatic") == nil {
+		createNode(t, api)
 	}
-	a := NewAutomatic(nil, api, "node-automatic", node.GetUID, func() ([]containers.Container, error) { return []containers.Container{container}, nil },
+	a := NewAutomatic(nil, api, "node-automatic", func() ([]containers.Container, error) { return []containers.Container{container}, nil },
 		func(context.Context) (map[string]bool, error) { return pods, failure })
-	wanted, err := a.objectsOf([]nrd.Workload{{ID: "k8s.uid.main"}})
+	wanted, err := a.objectsOf(t.Context(), []nrd.Workload{{ID: "k8s.uid.main"}})
 	if err != nil || len(wanted) != 1 {
 		t.Fatalf("%v, %v", wanted, err)
 	}
@@ -145,10 +165,10 @@ func TestAnObjectThatIsForbiddenIsTriedAFewTimes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := NewAutomatic(nil, api, "node-a", nil, func() ([]containers.Container, error) {
+		a := NewAutomatic(nil, api, "node-a", func() ([]containers.Container, error) {
 			return []containers.Container{{Namespace: "default", Pod: "shown", PodUID: "uid", Name: "main", Workload: "k8s.uid.main"}}, nil
 		}, func(context.Context) (map[string]bool, error) { return map[string]bool{"default/shown": true}, nil })
-		wanted, err := a.objectsOf([]nrd.Workload{{ID: "k8s.uid.main"}})
+		wanted, err := a.objectsOf(t.Context(), []nrd.Workload{{ID: "k8s.uid.main"}})
 		if err != nil {
 			t.Fatal(err)
 		}
