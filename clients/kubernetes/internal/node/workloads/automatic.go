@@ -210,7 +210,7 @@ func nameOf(container containers.Container) string {
 		return name
 	}
 	end = "-" + container.PodUID + end
-	return container.Pod[:mostName-len(end)] + end
+	return strings.TrimRight(container.Pod[:mostName-len(end)], "-.") + end // no "." before a "-"
 }
 
 // drop deletes the object that was seen, not a later one of this name.

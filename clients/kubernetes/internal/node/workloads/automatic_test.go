@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -31,6 +32,10 @@ func TestTheNameIsThePodsAndNeverTooLong(t *testing.T) {
 	name := nameOf(container)
 	if len(name) != mostName || !strings.HasSuffix(name, "-"+container.PodUID+"-rmd-workload-main") {
 		t.Errorf("%d characters: %s", len(name), name)
+	}
+	container.Pod = strings.Repeat("a.", mostName/2) + "a"
+	if name := nameOf(container); len(validation.IsDNS1123Subdomain(name)) > 0 {
+		t.Errorf("%s: %v", name, validation.IsDNS1123Subdomain(name))
 	}
 }
 
