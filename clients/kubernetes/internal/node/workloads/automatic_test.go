@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"nrd.internal/kubernetes/api/intel"
+	"nrd.internal/kubernetes/internal/annotations"
 	"nrd.internal/kubernetes/internal/kube"
 	"nrd.internal/kubernetes/internal/node/containers"
 	"nrd.internal/kubernetes/internal/nrd"
@@ -125,6 +126,23 @@ func TestAnObjectIsCreatedOnlyForAPodThatKubeletHas(t *testing.T) {
 		}
 		if isCreated := collect(t, a); isCreated != row.isCreated {
 			t.Errorf("%s: created %v, want %v", row.name, isCreated, row.isCreated)
+		}
+	}
+}
+
+func TestEachRatioThatAnAnnotationCanHaveIsShown(t *testing.T) {
+	a, _ := automaticOf(t, map[string]bool{"default/shown": true}, nil)
+	for _, text := range []string{"3", "1.3333333333333333", "0." + strings.Repeat("0", 44) + "12345678901234567"} {
+		found, err := annotations.ReadRMD("main", map[string]string{"main_pstate_ratio": text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wanted, err := a.objectsOf(t.Context(), []nrd.Workload{{ID: "k8s.uid.main", Plugins: &nrd.Plugins{PState: &nrd.PState{Ratio: found.Ratio}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.publish(t.Context(), wanted); err != nil || !collect(t, a) {
+			t.Errorf("ratio %s: %v", text, err)
 		}
 	}
 }
