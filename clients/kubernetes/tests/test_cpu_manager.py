@@ -1,4 +1,5 @@
-"""Containers whose CPUs kubelet's own CPU manager chooses, with its policy "static": nrd's default pool leaves them alone."""
+"""Kubelet's own CPU manager with its policy "static": nrd's default pool leaves the containers alone whose CPUs it chooses, and it
+changes none that have CPUs of another pool."""
 
 import json
 import time
@@ -6,7 +7,7 @@ import time
 import pytest
 
 from processes import wait_for
-from test_processes import DEFAULT_POOL, allowed, process_of
+from test_processes import DEFAULT_POOL, EXCLUSIVE, SHARED, allowed, process_of
 from test_ways import WAYS, await_no_workloads
 
 GUARANTEED = {"cpu": 1, "memory": "64Mi"}  # of this kind of pods alone a container gets a CPU of its own
@@ -27,7 +28,7 @@ def restart_kubelet(worker, **config):
 def placing(cluster, worker):
     before = worker.place.kubelet
     worker.reconfigure(DEFAULT_POOL)
-    restart_kubelet(worker, **before, cpuManagerPolicy="static", reservedSystemCPUs=SHARED_CPU)
+    restart_kubelet(worker, **before, cpuManagerPolicy="static", reservedSystemCPUs=SHARED_CPU, cpuManagerReconcilePeriod="1s")
     yield worker
     cluster.delete_pod("own", grace=0)
     await_no_workloads(worker)
@@ -57,3 +58,13 @@ def test_a_container_keeps_the_cpu_of_kubelets_cpu_manager(cluster, placing, lim
     if WAYS in limits:
         workload = placing.workload_of("own")
         assert workload["cache"] == {"max": 2, "min": 2} and placing.processes_of(workload) <= placing.tasks_of(workload)
+
+
+@pytest.mark.parametrize(("resource", "amount", "cpus"), [(EXCLUSIVE, 1, "1"), (SHARED, 500, "0")], ids=["exclusive", "shared"])
+def test_a_container_keeps_the_cpus_of_its_pool(cluster, placing, resource, amount, cpus):
+    """Kubelet's CPU manager gives it all of the host soon after it has started, as it does with each container of its kind."""
+    placing.await_allocatable(resource, amount if resource == EXCLUSIVE else 1000)
+    process = process_of(cluster.run_pod("own", limits={resource: amount}))
+    for _ in range(50):
+        time.sleep(0.1)
+        assert allowed(process) == cpus

@@ -53,6 +53,27 @@ func isSameRequest(a, b nrd.CPURequest) bool {
 	return firstErr == nil && secondErr == nil && first == second && a == b
 }
 
+// UpdateContainer comes before kubelet's change of a container. Its CPU manager, unless the policy is none, gives each container
+// without CPUs of its own those that are left, every few seconds until it has: one with CPUs of a pool keeps the pool's.
+func (p *Plugin) UpdateContainer(ctx context.Context, _ *api.PodSandbox, container *api.Container, wanted *api.LinuxResources) ([]*api.ContainerUpdate, error) {
+	if wanted.GetCpu().GetCpus() == "" { // a change of the limits
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, eventDeadline)
+	defer cancel()
+	if err := p.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	e, isThere := p.book.entries[container.Id]
+	if !isThere || !p.asksForPools(e.devices) || e.cpus == "" {
+		return nil, nil
+	}
+	kept := &api.ContainerUpdate{ContainerId: container.Id}
+	kept.SetLinuxCPUSetCPUs(e.cpus)
+	return []*api.ContainerUpdate{kept}, nil
+}
+
 // followGrants changes the cpusets of running containers that asked for CPUs, after nrd has changed what their grants have:
 // CPUs of shared pools come and go with the configuration and with CPUs that go offline. The memory stays where it is,
 // because the kernel would move it inside the write.

@@ -178,6 +178,33 @@ func TestACreatedContainerKeepsTheCPUsOfKubeletsCPUManager(t *testing.T) {
 	}
 }
 
+func TestAnUpdateByKubeletChangesTheCPUsOfNoPool(t *testing.T) {
+	_, p, _ := beside(t, fast)
+	pod := &api.PodSandbox{Id: "sandbox", Uid: "pod"}
+	asks, ways := withCPUs(poolContainer("1"), "4"), withCPUs(waysContainer("2", api.ContainerState_CONTAINER_RUNNING, 1), "3")
+	asks.Name = "d"
+	unread := withCPUs(poolContainer("3"), "4")
+	unread.Name = "e"
+	pod.Annotations = map[string]string{"e_cache_min": "1.5"}
+	p.book = p.bookOf(t.Context(), []*api.PodSandbox{pod}, []*api.Container{asks, ways, unread, withCPUs(plainContainer("4"), "2")})
+	for _, row := range []struct{ container, cpus, kept string }{
+		{"1", "0-3", "4"}, {"1", "", ""}, {"2", "0-3", ""}, {"3", "0-3", "4"}, {"4", "0-3", ""}, {"5", "0-3", ""},
+	} {
+		wanted := &api.LinuxResources{Cpu: &api.LinuxCPU{Cpus: row.cpus}}
+		updates, err := p.UpdateContainer(t.Context(), pod, &api.Container{Id: row.container}, wanted)
+		kept := ""
+		for _, each := range updates {
+			kept += each.ContainerId + ":" + each.GetLinux().GetResources().GetCpu().GetCpus()
+		}
+		if want := row.container + ":" + row.kept; err != nil || (kept != "" || row.kept != "") && kept != want {
+			t.Errorf("%+v: %q, %v", row, kept, err)
+		}
+	}
+	if updates, err := p.UpdateContainer(t.Context(), pod, asks, &api.LinuxResources{}); err != nil || updates != nil {
+		t.Errorf("a resize: %v, %v", updates, err)
+	}
+}
+
 func TestRequestsForCPUsAreComparedByWhatTheyAskFor(t *testing.T) {
 	wanted := []nrd.CPURequest{{Pool: "fast", CPUs: "4,5", Enforce: "runtime"}, {Pool: "common", RequestMilli: 500}}
 	for _, row := range []struct {
