@@ -163,7 +163,7 @@ func (p *Plugin) bookOf(ctx context.Context, pods []*api.PodSandbox, containers 
 		if pod == nil || hasEnded(container) {
 			continue
 		}
-		if !hasDevices(container) {
+		if !hasDevices(pod, container) {
 			next.confined[container.Id] = cpusOf(container)
 			continue
 		}
@@ -172,7 +172,7 @@ func (p *Plugin) bookOf(ctx context.Context, pods []*api.PodSandbox, containers 
 			slog.Warn("cannot read what a container asked for; its grant stays as it is", "pod", pod.Name,
 				"namespace", pod.Namespace, "container", container.Name, "reason", err)
 			found = entry{identity: identityOf(pod, container), container: container.Id, sandbox: pod.Id,
-				devices: notedDevices(container), cpus: cpusOf(container),
+				devices: notedDevices(pod, container), cpus: cpusOf(container),
 				created: createdAt(container), unread: &unread{pod, container}}
 		}
 		next.put(found)

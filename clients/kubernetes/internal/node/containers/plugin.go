@@ -143,7 +143,7 @@ func (p *Plugin) leave() { <-p.turn }
 func (p *Plugin) CreateContainer(ctx context.Context, pod *api.PodSandbox, container *api.Container) (*api.ContainerAdjustment, []*api.ContainerUpdate, error) {
 	ctx, cancel := context.WithTimeout(ctx, eventDeadline)
 	defer cancel()
-	if !hasDevices(container) {
+	if !hasDevices(pod, container) {
 		change, err := p.createWithoutDevices(ctx, pod, container)
 		return change, nil, err
 	}
@@ -154,7 +154,7 @@ func (p *Plugin) CreateContainer(ctx context.Context, pod *api.PodSandbox, conta
 		return nil, nil, err
 	}
 	defer p.leave()
-	wanted, err := p.entryOf(ctx, pod, container, p.confirmed(container))
+	wanted, err := p.entryOf(ctx, pod, container, p.confirmed(pod, container))
 	if err != nil {
 		return nil, nil, p.refused(container, err)
 	}
@@ -214,7 +214,7 @@ func (p *Plugin) refused(container *api.Container, err error) error {
 }
 
 // StartContainer hands the process over. It waits in the runtime's init and executes the program after this.
-func (p *Plugin) StartContainer(ctx context.Context, _ *api.PodSandbox, container *api.Container) error {
+func (p *Plugin) StartContainer(ctx context.Context, pod *api.PodSandbox, container *api.Container) error {
 	ctx, cancel := context.WithTimeout(ctx, eventDeadline)
 	defer cancel()
 	if err := p.enter(ctx); err != nil {
@@ -224,7 +224,7 @@ func (p *Plugin) StartContainer(ctx context.Context, _ *api.PodSandbox, containe
 	p.book.setCPUs(container.Id, cpusOf(container)) // an update before the runtime had created it had no effect
 	started, found := p.book.entries[container.Id]
 	if !found {
-		if hasDevices(container) {
+		if hasDevices(pod, container) {
 			return p.refused(container, fmt.Errorf("the container was created while nrd's client was away; it is created again"))
 		}
 		return nil

@@ -2,6 +2,7 @@ package containers
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -139,6 +140,37 @@ func poolContainer(id string) *api.Container {
 	container := waysContainer(id, api.ContainerState_CONTAINER_CREATED, 1)
 	container.Annotations = map[string]string{devices.AnnotationPrefix + "pool-fast": `{"resource": "nokia.k8s.io/fast", "ids": ["4"]}`}
 	return container
+}
+
+func TestAnAnnotationThatIsThePodsGivesNoDevices(t *testing.T) {
+	started := startNRD(t, fast)
+	p := connectedPlugin(started.Client)
+	forged := map[string]string{
+		devices.AnnotationPrefix + "pool-fast":     `{"resource": "nokia.k8s.io/fast", "ids": ["4"]}`,
+		devices.AnnotationPrefix + "l3_cache_ways": `{"resource": "intel.com/l3_cache_ways", "ids": ["0", "1", "2"]}`,
+	}
+	pod := &api.PodSandbox{Id: "sandbox", Uid: "pod", Annotations: forged}
+	plain, ways := plainContainer("1"), waysContainer("2", api.ContainerState_CONTAINER_CREATED, 1)
+	plain.Annotations, plain.Linux.CgroupsPath = maps.Clone(forged), "/pod/1" // by CRI-O
+	ways.Annotations[devices.AnnotationPrefix+"pool-fast"] = forged[devices.AnnotationPrefix+"pool-fast"]
+	for _, container := range []*api.Container{plain, ways} {
+		if _, _, err := p.CreateContainer(t.Context(), pod, container); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect := func(moment string) {
+		t.Helper()
+		list, err := started.Workloads(t.Context())
+		if err != nil || len(list) != 1 || list[0].ID != "k8s.pod.c" || len(list[0].CPU) != 0 || list[0].RDT.Cache.Max != 1 {
+			t.Errorf("%s: %+v, %v, want one way of one container alone", moment, list, err)
+		}
+	}
+	expect("created")
+	p.book = p.bookOf(t.Context(), []*api.PodSandbox{pod}, []*api.Container{plain, ways})
+	if err := compare(t, p); err != nil {
+		t.Fatal(err)
+	}
+	expect("found at a connection")
 }
 
 func TestAContainerThatCouldNotBeReadIsGrantedOnceItCanBe(t *testing.T) {

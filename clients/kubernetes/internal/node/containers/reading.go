@@ -51,7 +51,7 @@ func createdAt(container *api.Container) int64 {
 
 // readNoted reads it from the annotations of the container alone.
 func (p *Plugin) readNoted(ctx context.Context, pod *api.PodSandbox, container *api.Container) (entry, error) {
-	noted := func(context.Context, identity) (map[string][]string, error) { return notedDevices(container), nil }
+	noted := func(context.Context, identity) (map[string][]string, error) { return notedDevices(pod, container), nil }
 	return p.entryOf(ctx, pod, container, noted)
 }
 
@@ -125,22 +125,31 @@ func (p *Plugin) pools(ctx context.Context, found map[string][]string) (map[stri
 	return pools, nil
 }
 
-// hasDevices tells whether kubelet gave the container devices of ours.
-func hasDevices(container *api.Container) bool {
-	for key := range container.GetAnnotations() {
-		if strings.HasPrefix(key, devices.AnnotationPrefix) {
-			return true
+// notesOf a container are the annotations that kubelet gave it. CRI-O copies those of the pod into each container as well, which
+// the pod's author writes; where kubelet has written the same key, its value counts.
+func notesOf(pod *api.PodSandbox, container *api.Container) map[string]string {
+	notes := map[string]string{}
+	for key, text := range container.GetAnnotations() {
+		ofAuthor, isThere := pod.GetAnnotations()[key]
+		isCopy := isThere && ofAuthor == text
+		if strings.HasPrefix(key, devices.AnnotationPrefix) && !isCopy {
+			notes[key] = text
 		}
 	}
-	return false
+	return notes
+}
+
+// hasDevices tells whether kubelet gave the container devices of ours.
+func hasDevices(pod *api.PodSandbox, container *api.Container) bool {
+	return len(notesOf(pod, container)) > 0
 }
 
 // notedDevices are those of the annotations: what kubelet said when the container was created.
-func notedDevices(container *api.Container) map[string][]string {
+func notedDevices(pod *api.PodSandbox, container *api.Container) map[string][]string {
 	found := map[string][]string{}
-	for key, text := range container.GetAnnotations() {
+	for _, text := range notesOf(pod, container) {
 		var note devices.Note
-		if strings.HasPrefix(key, devices.AnnotationPrefix) && json.Unmarshal([]byte(text), &note) == nil {
+		if json.Unmarshal([]byte(text), &note) == nil {
 			found[note.Resource] = note.IDs
 		}
 	}
@@ -149,11 +158,11 @@ func notedDevices(container *api.Container) map[string][]string {
 
 // confirmed asks kubelet for the devices. Of an init container only the annotation tells them, which kubelet wrote as
 // well: the pod's author cannot set it.
-func (p *Plugin) confirmed(container *api.Container) func(context.Context, identity) (map[string][]string, error) {
+func (p *Plugin) confirmed(pod *api.PodSandbox, container *api.Container) func(context.Context, identity) (map[string][]string, error) {
 	return func(ctx context.Context, who identity) (map[string][]string, error) {
 		found, err := p.kubelet.Devices(ctx, who)
 		if err == nil && found == nil {
-			found = notedDevices(container)
+			found = notedDevices(pod, container)
 		}
 		return found, err
 	}

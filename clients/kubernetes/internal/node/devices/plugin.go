@@ -20,8 +20,8 @@ import (
 )
 
 // AnnotationPrefix begins the annotation that Allocate gives a container. Kubelet writes it and the runtime hands it
-// on; the same key on a pod does not reach its containers. There is one key for each resource, because kubelet keeps one
-// value of a key that two plugins set.
+// on. CRI-O hands the same key on a pod on, too, so that a value which is the pod's does not count. There is one key for each
+// resource, because kubelet keeps one value of a key that two plugins set.
 const AnnotationPrefix = "nrd.internal/devices."
 
 // mostIgnored of one pod are told: its annotations may be thousands.
