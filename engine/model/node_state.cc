@@ -225,8 +225,10 @@ std::string ways_problem(const NodeState& state) {
   for (const auto& [id, workload] : state.workloads) {
     if (!lacks_ways(workload)) continue;
     return "workload " + id_text(workload) +
-           " has no ways: this node has fewer classes of service or ways than when they were granted, and no others "
-           "are free; boot or mount resctrl as before (such as without cdp), or change or delete workloads";
+           " has no ways: this node has fewer classes of service or ways, or other caches, than when they were "
+           "granted, "
+           "and no others are free; boot or mount resctrl as before (such as without cdp), or change or delete "
+           "workloads";
   }
   return {};
 }

@@ -10,13 +10,35 @@
 namespace nrd::plan {
 namespace {
 
-bool exists(const rdt::Node& node, const Grant& grant) {
+bool is_mask(const std::optional<rdt::Cat>& cat, WayMask ways) {
+  return !cat || (WayMask::all(cat->ways).contains(ways) && ways.count() >= cat->min_ways);
+}
+
+// Other firmware numbers caches differently, or other CPUs share them. A cache of none of its CPUs may have come online
+// since the grant, unless another one is absent.
+bool covers_caches(const rdt::Node& node, const Workload& workload) {
+  const auto& ways = workload.grant.ways;
+  const bool lacks_cache = std::ranges::any_of(
+      ways, [&node](const auto& granted) { return node.cat_of(granted.first) && !node.has(granted.first); });
+  return std::ranges::all_of(caches_of(node, workload), [&](CacheId cache) {
+    if (ways.contains(cache) || !node.cat_of(cache)) return true;
+    return !lacks_cache && !node.cpus_of(cache).intersects(cpus_of(workload));
+  });
+}
+
+bool exists(const rdt::Node& node, const Workload& workload) {
   const std::optional<rdt::Cat>& main = node.main().cat;
   if (!main) return true;
-  return grant.clos.value < main->classes && std::ranges::all_of(grant.ways, [&node](const auto& granted) {
-           const std::optional<rdt::Cat>& cat = node.cat_of(granted.first);
-           return !cat || WayMask::all(cat->ways).contains(granted.second);
-         });
+  const Grant& grant = workload.grant;
+  return grant.clos.value < main->classes && covers_caches(node, workload) &&
+         std::ranges::all_of(
+             grant.ways, [&node](const auto& granted) { return is_mask(node.cat_of(granted.first), granted.second); });
+}
+
+// Its ways are for those of its CPUs that are online.
+Result<void> check_online(const NodeState& state, Workload workload) {
+  workload.spec.cpus &= state.facts.rdt.online;
+  return check(state, workload, workload.id);
 }
 
 }  // namespace
@@ -24,7 +46,7 @@ bool exists(const rdt::Node& node, const Grant& grant) {
 Workloads without_lost_ways(const NodeState& state) {
   Workloads kept = state.workloads;
   for (const auto& [id, workload] : state.workloads) {
-    if (!workload.grant.has_class() || exists(state.facts.rdt, workload.grant)) continue;
+    if (!workload.grant.has_class() || exists(state.facts.rdt, workload)) continue;
     Workload lost = workload;
     lost.grant.pool = Pool::None;
     lost.grant.clos = {};
@@ -45,7 +67,7 @@ std::vector<WorkloadId> lacking_ways(const NodeState& state) {
 
 Result<Workloads> grant_lost_ways(const NodeState& state, WorkloadId id, Time now) {
   Workload workload = state.workloads.at(id);
-  TRY(check(state, workload, id));
+  TRY(check_online(state, workload));
   workload.updated = now;
   return grant_ways(state, state.workloads, std::move(workload), {});
 }

@@ -1,5 +1,6 @@
 // Ways and classes that the node does not have any more: CDP halves the classes, and another CPU, or another setting of
-// the firmware, may have fewer ways. A workload that lost its own gets others as soon as there are some.
+// the firmware, may have fewer ways, or other caches. A workload that lost its own gets others as soon as there are
+// some.
 #pragma once
 
 #include <vector>
@@ -9,8 +10,8 @@
 
 namespace nrd::plan {
 
-// The workloads, without grants of classes or ways that do not exist. A node without cache allocation loses none: its
-// resctrl is mounted again.
+// The workloads, without grants of classes or ways that do not exist or are of other caches than their CPUs. A node
+// without cache allocation loses none: its resctrl is mounted again.
 Workloads without_lost_ways(const NodeState& state);
 // Those that request ways and have none.
 std::vector<WorkloadId> lacking_ways(const NodeState& state);

@@ -1,4 +1,4 @@
-"""Boots, and mounts of resctrl, with fewer classes or ways than workloads were granted."""
+"""Boots, and mounts of resctrl, with fewer classes or ways, or other caches, than workloads were granted."""
 
 import pytest
 from harness import DRIFT, Node, wait_for
@@ -55,3 +55,37 @@ def test_all_is_released_on_a_node_with_fewer_classes():
         assert reset.returncode == 0, reset.stderr
         node.start()
         node.assert_consistent(set())
+
+
+@pytest.mark.parametrize("shape", [{"cache_ids": "0,4"}, {"sockets": 4}, {"level": 2, "mb": False}], ids=["other ids", "more caches", "L2 alone"])
+def test_ways_are_on_the_caches_that_cpus_have_now(shape):
+    with Node(DRIFT) as node:
+        ids = [node.create(cpus, most, least)["id"] for cpus, most, least in [("4-5", 2, 2), ("8-9", 3, 1), ("12", 2, 2), ("14", 0, 0)]]
+        for there in (shape, {}):
+            move(node, **there)
+            node.start()
+            assert granted(node) == ids and node.health()["status"] == "ok", node.health()
+            if "level" not in there:
+                node.assert_consistent(ids)
+
+
+def test_masks_that_became_too_short_keep_no_others_from_their_ways():
+    with Node(DRIFT) as node:
+        short, other = node.create("4", 1, 1)["id"], node.create("5", 2, 2)["id"]
+        move(node, min_cbm_bits=2)
+        node.start()
+        assert granted(node) == [other] and "workload 1 has no ways" in node.health()["hardware_problem"]
+        node.delete(short)
+        node.assert_consistent([other])
+        assert node.health()["status"] == "ok"
+
+
+def test_ways_wait_for_cpus_that_are_offline():
+    with Node(DRIFT) as node:
+        id = node.create(["4", "12"], 2, 2)["id"]
+        move(node, cache_ids="4,0", offline="12")
+        node.start()
+        assert granted(node) == [id] and list(node.list()[0]["granted_ways"]) == ["4"]
+        node.sim.control("online 12")
+        wait_for(lambda: set(node.list()[0]["granted_ways"]) == {"0", "4"}, "the ways of CPU 12")
+        node.assert_consistent([id])

@@ -1,4 +1,4 @@
-// Boots with fewer classes of service, or with fewer ways, than workloads were granted.
+// Boots with fewer classes of service, with fewer ways, or with other caches, than workloads were granted.
 #include "engine/plan/lost_ways.h"
 
 #include <doctest/doctest.h>
@@ -81,6 +81,23 @@ TEST_CASE("workloads keep classes that the node does not have while resctrl is n
   fixture.hardware.facts.rdt.levels.at(3).cat = cat;
   fixture.start();
   CHECK(applied(fixture.state()) == "y");
+}
+
+TEST_CASE("a cache that comes online later takes no ways away") {
+  Fixture fixture;
+  auto& caches = fixture.hardware.facts.rdt.levels.at(3).caches;
+  const auto both = caches;
+  caches.edit().erase(CacheId{3, 1});
+  fixture.writer->repair();
+  fixture.hardware.add_task(a_process(7), CpuSet::first(16));
+  Spec spec;
+  spec.tasks = {a_process(7)};
+  spec.cache = CacheRequest{.max = 2, .min = 2};
+  const Grant granted = value_of(fixture.create(spec)).grant;
+  CHECK(granted.ways.size() == 1);
+  caches = both;
+  fixture.writer->repair();
+  CHECK(fixture.state().workloads.begin()->second.grant == granted);
 }
 
 }  // namespace nrd::lost_ways_test
