@@ -165,6 +165,7 @@ bool has_its_bandwidth(const NodeState& state, const Workload& workload) {
 
 bool has_its_ways(const NodeState& state, const Workload& workload) {
   if (!workload.grant.has_class()) return !lacks_ways(workload);
+  if (!state.facts.rdt.main().cat) return false;
   const rdt::Class* group = find_in(state.observed.rdt.classes, workload.grant.clos);
   if (!group) return false;
   const bool has_ways = std::ranges::all_of(workload.grant.ways, [&](const auto& granted) {
@@ -220,15 +221,18 @@ std::string frequency_problem(const NodeState& state) {
   return {};
 }
 
-// Workloads whose class or ways do not exist any more, while no others are free (engine/plan/lost_ways.h).
+// Workloads without cache allocation, or whose class or ways do not exist any more while no others are free
+// (engine/plan/lost_ways.h).
 std::string ways_problem(const NodeState& state) {
+  const rdt::Node& node = state.facts.rdt;
   for (const auto& [id, workload] : state.workloads) {
+    const std::string subject = "workload " + id_text(workload) + " has no ways: ";
+    if (workload.grant.has_class() && !node.main().cat && !node.missing.empty())
+      return subject + node.missing.front() + "; boot or mount resctrl as before, or delete the workload";
     if (!lacks_ways(workload)) continue;
-    return "workload " + id_text(workload) +
-           " has no ways: this node has fewer classes of service or ways, or other caches, than when they were "
-           "granted, "
-           "and no others are free; boot or mount resctrl as before (such as without cdp), or change or delete "
-           "workloads";
+    return subject +
+           "this node has fewer classes of service or ways, or other caches, than when they were granted, and no "
+           "others are free; boot or mount resctrl as before (such as without cdp), or change or delete workloads";
   }
   return {};
 }

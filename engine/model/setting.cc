@@ -196,6 +196,7 @@ CpuSet released_frequencies(const NodeState& state) {
 
 rdt::Setting task_classes_of(const NodeState& state) {
   rdt::Setting wanted;
+  if (!state.facts.rdt.main().cat) return wanted;
   std::set<ClosId> with_tasks;
   const auto add = [&](const Task& task, ClosId clos) {
     wanted.tasks[task] = clos;
@@ -226,9 +227,13 @@ Setting task_setting_of(const NodeState& state) {
   return {.rdt = task_classes_of(state), .pstate = {}, .cpuset = cpu_setting_of(state)};
 }
 
-Setting setting_of(const NodeState& state) {
+namespace {
+
+// Without cache allocation there are no classes, and the kernel has reset what they had. Grants wait for its return.
+rdt::Setting classes_of(const NodeState& state) {
   const rdt::Node& node = state.facts.rdt;
   rdt::Setting wanted;
+  if (!node.main().cat) return wanted;
   wanted.ways = ways_in_use(state);
   for (const auto& [clos, caches] : state.baselines.ways) {
     for (const auto& [cache, ways] : caches) {
@@ -258,6 +263,12 @@ Setting setting_of(const NodeState& state) {
   wanted.without_tasks = std::move(tasks.without_tasks);
   add_group_changes(wanted, state);
   add_unneeded(wanted, state);
+  return wanted;
+}
+
+}  // namespace
+
+Setting setting_of(const NodeState& state) {
   cpuset::Setting cpus = cpu_setting_of(state);
   cpus.shares = shares_in_use(state);
   for (const auto& [target, before] : state.baselines.cpu_shares) {
@@ -267,7 +278,7 @@ Setting setting_of(const NodeState& state) {
   cpus.latency = latency_in_use(state);
   cpus.latency.insert(state.baselines.latency.begin(), state.baselines.latency.end());
   add_noise(cpus, state);
-  return {.rdt = std::move(wanted), .pstate = frequency_setting_of(state), .cpuset = std::move(cpus)};
+  return {.rdt = classes_of(state), .pstate = frequency_setting_of(state), .cpuset = std::move(cpus)};
 }
 
 }  // namespace nrd

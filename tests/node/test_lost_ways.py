@@ -1,6 +1,7 @@
 """Boots, and mounts of resctrl, with fewer classes or ways, or other caches, than workloads were granted."""
 
 import pytest
+from frequencies import WINDOW, post, window
 from harness import DRIFT, Node, wait_for
 
 
@@ -89,3 +90,34 @@ def test_ways_wait_for_cpus_that_are_offline():
         node.sim.control("online 12")
         wait_for(lambda: set(node.list()[0]["granted_ways"]) == {"0", "4"}, "the ways of CPU 12")
         node.assert_consistent([id])
+
+
+def test_a_node_without_cache_allocation_serves_the_rest_and_releases_all():
+    with Node(DRIFT, cpufreq="intel_pstate") as node:
+        ways, windowed = node.create("12", 2, 2)["id"], post(node, WINDOW)["id"]
+        move(node, rdt=False, cpufreq="intel_pstate")
+        node.start()
+        assert [each["status"] for each in node.list()] == ["Failed", "Successful"] and window(node, 4)["max"] == 3_000_000
+        assert "workload 1 has no ways: L3 CAT: the kernel has no resctrl" in node.health()["hardware_problem"]
+        node.delete(windowed)
+        id = post(node, WINDOW, ["6"])["id"]
+        move(node, cpufreq="intel_pstate")
+        node.start()
+        assert node.health()["status"] == "ok" and window(node, 6)["max"] == 3_000_000
+        node.delete(id)
+        node.assert_consistent([ways])
+        move(node, rdt=False)
+        node.start()
+        node.delete(ways)
+        assert node.list() == [] and node.health()["hardware_problem"] == ""
+
+
+def test_all_is_released_on_a_node_without_cache_allocation():
+    with Node() as node:
+        node.create("4", 2, 2)
+        move(node, rdt=False)
+        reset = node.run_daemon("--reset")
+        assert reset.returncode == 0, reset.stderr
+        move(node)
+        node.start()
+        node.assert_consistent(set())
