@@ -103,13 +103,15 @@ Result<void> HardwareSync::converge(Setting setting, Scope scope) {
     setting = without_confinement(std::move(setting));
   }
   setting = without_unclaimed(std::move(setting), state_.baselines);
-  TRY(check_no_memory_moves(state_, setting));
+  const Result<void> can_change_cpusets = check_no_memory_moves(state_, setting);
+  if (!can_change_cpusets && scope == Scope::Changes) return can_change_cpusets;
+  if (!can_change_cpusets) setting.cpuset = {};  // all else does not wait for the pages
   state_.made_groups.insert(setting.rdt.made.begin(), setting.rdt.made.end());
   const auto begun = clock_.steady();
   const Result<CpuSet> left = hardware_.converge(setting);
   state_.timings.converge.add(clock_.steady() - begun);
   // A partial write says nothing about the other settings.
-  is_in_sync_ = left.has_value() && (is_in_sync_ || scope == Scope::All);
+  is_in_sync_ = left.has_value() && can_change_cpusets.has_value() && (is_in_sync_ || scope == Scope::All);
   if (!left) return Failure(left.error());
   // The claim stays, so that the next workload in that class needs no commit before its group is created. A group that
   // appears there meanwhile was created by other software.
@@ -121,6 +123,7 @@ Result<void> HardwareSync::converge(Setting setting, Scope scope) {
   for (const auto& [cpu, before] : setting.pstate.put_back) pending_restore_.remove(cpu);
   note_absent_cpus();
   state_.observed = with_applied(std::move(state_.observed), setting);
+  TRY(can_change_cpusets);
   if (!setting.cpuset.restored_noise.empty()) refresh_noise();  // some may have refused
   state_.baselines.pinned.clear();                              // a service may choose another mask from now on
   if (scope == Scope::All) state_.health.hardware_problem.clear();

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "engine/model/confinement.h"
+#include "engine/model/cpu_memory.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/model/cpu_shares.h"
 #include "engine/plan/pool_change.h"
@@ -135,6 +136,7 @@ Result<void> Reconfigure::converge() {
   TRY(sync_.refresh_with_infra({}));
   sync_.refresh_noise();
   Proposal present{state_.workloads, setting_of(state_)};
+  TRY(check_no_memory_moves(state_, present.setting));
   TRY(claims_.claim(present));
   TRY(sync_.converge(std::move(present.setting), HardwareSync::Scope::All));
   commits_.release_restored();

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "engine/model/baselines.h"
+#include "engine/model/cpu_memory.h"
 #include "engine/model/setting_changes.h"
 #include "engine/transaction/ended.h"
 
@@ -18,7 +19,8 @@ void TaskReaper::reap() {
   if (const Result<void> claimed = claims_.claim(present); !claimed) return sync_.note_problem(claimed.error());
   // New processes of the infrastructure, and new threads that are in another class. All other differences are drift,
   // which is repaired and counted elsewhere.
-  const Setting wanted = without_unclaimed(task_setting_of(state_), state_.baselines);
+  Setting wanted = without_unclaimed(task_setting_of(state_), state_.baselines);
+  if (!check_no_memory_moves(state_, wanted)) wanted.cpuset = {};  // this thread would wait for the pages
   if (sync_.is_in_sync() && !differences(wanted, state_.observed).empty() && !sync_.rewrite(wanted)) return;
   if (!commits_.is_unknown()) commits_.release_restored();
 }

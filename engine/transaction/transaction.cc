@@ -315,6 +315,7 @@ void Transaction::finish_memory_changes() {
       memory_.finish_release(*ended);
     }
   }
+  if (!sync_.is_in_sync()) drift_.repair({});  // before the next one: cpusets may have waited
   memory_.start_next();
 }
 

@@ -177,6 +177,51 @@ TEST_CASE("operations run one at a time, and no cpuset is written meanwhile") {
   CHECK(fixture.create(of_cgroup(asking("4-5", CpuRequest::Memory::Any))));
 }
 
+TEST_CASE("a CPU that comes online while memory moves gets its class at once, and its cpuset later") {
+  MoveFixture fixture;
+  Spec spec = of_cgroup(asking("4-5", CpuRequest::Memory::Any));
+  spec.cache = CacheRequest{.max = 2, .min = 2};
+  const Workload other = value_of(fixture.create(spec));
+  const CpuSet online = fixture.hardware.facts.rdt.online;
+  fixture.hardware.facts.rdt.online.remove(CpuId{5});
+  auto& classes = fixture.hardware.tree.rdt.classes;
+  classes.at(other.grant.clos).cpus.remove(CpuId{5});
+  CHECK(fixture.writer->serve_hotplug(CpuSet{5}));
+  fixture.hardware.is_memory_gate_closed = true;
+  const auto moving = fixture.request(CreateWorkload{asking("2-3")});
+  REQUIRE(moving->operation);
+  const auto limit = [&fixture] { return fixture.hardware.tree.cpuset.targets.at(kCgroup).cpus; };
+
+  fixture.hardware.facts.rdt.online = online;
+  classes.at(kRootClass).cpus.add(CpuId{5});
+  CHECK_FALSE(fixture.writer->serve_hotplug(CpuSet{5}));
+  CHECK(fixture.cpus(other.grant.clos.value) == "4-5");
+  CHECK(limit() == CpuSet{4});
+  CHECK(problem_of(fixture.state()).find("moves the memory of feed.service") != std::string::npos);
+
+  fixture.hardware.open_memory_gate();
+  fixture.finish_memory_change();
+  CHECK(limit() == CpuSet{4, 5});
+  CHECK(is_applied(fixture.state(), fixture.state().workloads.at(other.id)));
+  CHECK(is_ok(fixture.state()));
+}
+
+TEST_CASE("new processes get their class while memory moves, and no cpuset is written") {
+  MoveFixture fixture;
+  Spec spec = of_cgroup(asking("4-5", CpuRequest::Memory::Any));
+  spec.cache = CacheRequest{.max = 2, .min = 2};
+  const ClosId clos = value_of(fixture.create(spec)).grant.clos;
+  const size_t before = fixture.hardware.tasks_in(clos);
+  fixture.hardware.is_memory_gate_closed = true;
+  REQUIRE(fixture.request(CreateWorkload{asking("2-3")})->operation);
+  fixture.hardware.add_task(a_process(40), CpuSet{4});
+  fixture.hardware.tree.cpuset.groups.at(kCgroup).processes.insert(a_process(40));
+  fixture.hardware.tree.cpuset.targets.at(kCgroup).cpus = CpuSet{4};  // by other software
+  fixture.writer->reap_tasks();
+  CHECK(fixture.hardware.tasks_in(clos) == before + 1);
+  CHECK(fixture.hardware.tree.cpuset.targets.at(kCgroup).cpus == CpuSet{4});
+}
+
 TEST_CASE("an operation that waits is cancelled with its workload, and one that moves memory ends without it") {
   MoveFixture fixture;
   const auto other = fixture.create(of_cgroup(asking("4-5", CpuRequest::Memory::Any)));
