@@ -200,17 +200,26 @@ std::string bandwidth_problem(const NodeState& state) {
 
 namespace {
 
+// Why the frequency of `cpu` cannot be set as granted; nullopt: it can be, or the CPU is offline.
+std::optional<std::string> why_unsettable(const NodeState& state, const Workload& workload, CpuId cpu) {
+  const pstate::Node& node = state.facts.pstate;
+  if (!state.facts.rdt.online.contains(cpu)) return std::nullopt;
+  const pstate::Cpu* facts = find_in(node.cpus, cpu);
+  if (!facts) return node.missing.empty() ? "" : node.missing.front();
+  const Result<void> checked = check_for_registers(cpu, facts->way, wanted_knobs(state, workload, cpu, {}));
+  return checked ? std::nullopt : std::optional(checked.error().message);
+}
+
 // Workloads whose frequencies cannot be set any more, or not reach their maximum.
 std::string frequency_problem(const NodeState& state) {
   const pstate::Node& node = state.facts.pstate;
   for (const auto& [id, workload] : state.workloads) {
     for (const auto& [cpu, granted] : workload.grant.frequencies) {
-      const bool is_unsettable = state.facts.rdt.online.contains(cpu) && !node.cpus.contains(cpu);
-      if (!is_unsettable && !is_limited(state, workload, cpu)) continue;
+      const std::optional<std::string> why = why_unsettable(state, workload, cpu);
+      if (!why && !is_limited(state, workload, cpu)) continue;
       const std::string subject = text_of(cpu) + " of workload " + id_text(workload);
-      if (is_unsettable) {
-        return "the frequency of " + subject + " cannot be set" +
-               (node.missing.empty() ? "" : " (" + node.missing.front() + ")") +
+      if (why) {
+        return "the frequency of " + subject + " cannot be set" + (why->empty() ? "" : " (" + *why + ")") +
                "; boot as before, or change the workload";
       }
       return subject + " cannot reach its maximum: max_perf_pct of intel_pstate is " +

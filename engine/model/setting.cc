@@ -181,8 +181,10 @@ pstate::Setting frequency_setting_of(const NodeState& state) {
     const std::optional<CpuId> leader = owners.leader_of(cpu, facts.domain);
     if (!leader) continue;
     const pstate::FrequencySetting* before = original_setting(state, cpu);
-    wanted.cpus.emplace_hint(wanted.cpus.end(), cpu,
-                             wanted_knobs(state, owners.owner_of(*leader), *leader, before ? *before : kUnknown));
+    auto knobs = wanted_knobs(state, owners.owner_of(*leader), *leader, before ? *before : kUnknown);
+    // What a driver took that is gone keeps no others from theirs.
+    if (!check_for_registers(cpu, facts.way, knobs)) continue;
+    wanted.cpus.emplace_hint(wanted.cpus.end(), cpu, std::move(knobs));
   }
   for (const CpuId cpu : released_by(owners, state).members()) {
     wanted.put_back.emplace_hint(wanted.put_back.end(), cpu, given_back(state.baselines, cpu));

@@ -87,8 +87,6 @@ std::optional<Cpu> settable(Interface way, CpuId cpu, Ratio min, Ratio base, Rat
              .hwp = way == Interface::HwpRequest};
 }
 
-bool is_amd(Interface way) { return way == Interface::Amd17h || way == Interface::Amd1Ah; }
-
 }  // namespace
 
 std::optional<RegisterSet> registers_of(const Part& part) {
@@ -117,26 +115,6 @@ Ratio ratio_at(uint64_t word, unsigned lowest_bit) {
 uint64_t hwp_request(uint64_t word, Ratio min, Ratio max) { return with_ratio(with_ratio(word, 0, min), 8, max); }
 
 uint64_t perf_ctl(uint64_t word, Ratio ratio) { return with_ratio(word, 8, ratio); }
-
-Result<void> check_for_registers(CpuId cpu, Interface way, const FrequencySetting& wanted) {
-  if (!wanted.governor.empty() || !wanted.epp.empty()) {
-    return fail(ErrorCode::Unsupported, text_of(cpu) + " has no governor and no EPP without a cpufreq driver");
-  }
-  for (const KHz frequency : {wanted.min, wanted.max}) {
-    if (is_amd(way)) break;  // its P-states may have any frequency
-    const Ratio ratio = ratio_of(frequency);
-    if (khz_of(ratio) == frequency && ratio.value <= kRatioBits) continue;
-    return fail(ErrorCode::BadRequest, text_of(cpu) + " does not take " + std::to_string(frequency.value) +
-                                           " kHz, only multiples of " + std::to_string(kBusClock.value) + " up to " +
-                                           std::to_string(kRatioBits * kBusClock.value));
-  }
-  if (!takes_window(way) && wanted.min != wanted.max) {
-    return fail(ErrorCode::BadRequest, text_of(cpu) + " supports a single frequency only, not a window: min " +
-                                           std::to_string(wanted.min.value) + " kHz and max " +
-                                           std::to_string(wanted.max.value) + " kHz must be the same");
-  }
-  return {};
-}
 
 namespace {
 

@@ -58,9 +58,6 @@ Ratio ratio_at(uint64_t word, unsigned lowest_bit);
 uint64_t hwp_request(uint64_t word, Ratio min, Ratio max);
 uint64_t perf_ctl(uint64_t word, Ratio ratio);
 
-// The frequencies that these registers can hold, whether the CPU supports them or not.
-Result<void> check_for_registers(CpuId cpu, Interface way, const FrequencySetting& wanted);
-
 // nullopt: the registers report no frequencies, as in a virtual machine.
 Result<std::optional<Cpu>> discover_registers(Registers& registers, RegisterSet set, CpuId cpu);
 Result<FrequencySetting> observe_registers(Registers& registers, Interface way);

@@ -50,7 +50,6 @@ Result<void> check(const Node& node, const std::map<CpuId, FrequencySetting>& wa
     if (facts == nullptr) {
       return fail(ErrorCode::Unsupported, text_of(cpu) + " has no frequency that can be set");
     }
-    if (facts->way == Interface::Cpufreq) continue;
     TRY(check_for_registers(cpu, facts->way, knobs));
   }
   return {};

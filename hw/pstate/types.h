@@ -11,6 +11,7 @@
 
 #include "base/cpu_set.h"
 #include "base/ids.h"
+#include "base/result.h"
 #include "base/shared.h"
 #include "base/units.h"
 
@@ -24,6 +25,7 @@ enum class Interface {
   Amd1Ah,      // the same of family 1Ah
 };
 
+constexpr bool is_amd(Interface way) { return way == Interface::Amd17h || way == Interface::Amd1Ah; }
 constexpr bool takes_window(Interface way) { return way == Interface::Cpufreq || way == Interface::HwpRequest; }
 
 // The frequency capabilities of a CPU.
@@ -66,6 +68,9 @@ struct FrequencySetting {
   std::string epp;       // empty: none
   friend bool operator==(const FrequencySetting&, const FrequencySetting&) = default;
 };
+
+// The frequencies that the registers of `way` can hold, whether the CPU supports them or not. Cpufreq: any.
+Result<void> check_for_registers(CpuId cpu, Interface way, const FrequencySetting& wanted);
 
 // The settings read from the kernel.
 struct Observed {

@@ -251,3 +251,19 @@ def test_an_unreadable_cpu_does_not_block_the_others(shape, path):
         node.start()
         made = node.call("POST", "/v1/workloads", {"core_ids": ["4-5"], "cache": {"max": 2, "min": 2}, "pstate": {"max_ratio": 15}})
         assert made["status"] == "Successful"
+
+
+def test_windows_of_a_driver_that_is_gone_keep_no_others_from_their_ratio():
+    with Node(DRIFT, cpufreq="intel_pstate") as node:
+        ids = [post(node, pstate, [cpu])["id"] for cpu, pstate in
+               [("2", WINDOW), ("4", {"min_ratio": 20, "max_ratio": 20}), ("6", {"min_ratio": 20, "max_ratio": 20, "governor": "performance"})]]
+        node.kill9()
+        node.sim.stop()
+        node.power_on(msr="perf")
+        node.start()
+        assert [each["status"] for each in node.list()] == ["Failed", "Successful", "Failed"]
+        assert node.sim.freq()["4"]["msr"]["0x199"] >> 8 == 20
+        assert "the frequency of CPU 2 of workload 1 cannot be set (CPU 2 supports a single frequency only" in node.health()["hardware_problem"]
+        for id in ids:
+            node.delete(id)
+        assert node.health()["status"] == "ok"
