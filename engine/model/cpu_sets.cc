@@ -246,6 +246,10 @@ std::string cpu_problem(const NodeState& state) {
   const CpuSet granted = granted_cpus(state);
   for (const auto& [id, workload] : state.workloads) {
     if (std::string stray = stray_problem(state, workload); !stray.empty()) return stray;
+    if (const CpuSet absent = cpus_of(workload) - state.facts.rdt.possible; !absent.empty()) {
+      return "CPU " + absent.to_string() + " of workload " + id_text(workload) +
+             " does not exist on this node any more; boot as before, or change or delete the workload";
+    }
     for (const CpuGrant& grant : cpu_grants_of(workload)) {
       if (std::string problem = problem_of(state, workload, grant, granted); !problem.empty()) return problem;
     }

@@ -182,8 +182,9 @@ bool has_its_ways(const NodeState& state, const Workload& workload) {
 }  // namespace
 
 bool is_applied(const NodeState& state, const Workload& workload) {
-  return has_its_ways(state, workload) && has_its_frequencies(state, workload) && has_its_cpus(state, workload) &&
-         has_its_share(state, workload) && has_its_memory(state, workload) && has_its_latency(state, workload);
+  return cpus_of(workload).is_subset_of(state.facts.rdt.possible) && has_its_ways(state, workload) &&
+         has_its_frequencies(state, workload) && has_its_cpus(state, workload) && has_its_share(state, workload) &&
+         has_its_memory(state, workload) && has_its_latency(state, workload);
 }
 
 std::string bandwidth_problem(const NodeState& state) {

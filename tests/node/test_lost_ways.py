@@ -121,3 +121,16 @@ def test_all_is_released_on_a_node_without_cache_allocation():
         move(node)
         node.start()
         node.assert_consistent(set())
+
+
+def test_cpus_that_do_not_exist_any_more_are_reported():
+    with Node(DRIFT) as node:
+        ids = [node.create("4", 2, 2)["id"], node.create("12", 2, 2)["id"]]
+        move(node, cpus=8)
+        node.start()
+        assert [each["status"] for each in node.list()] == ["Successful", "Failed"]
+        assert "CPU 12 of workload 2 does not exist" in node.health()["hardware_problem"]
+        move(node)
+        node.start()
+        node.assert_consistent(ids)
+        assert node.health()["status"] == "ok"
