@@ -126,6 +126,16 @@ Result<void> check_no_memory_moves(const NodeState& state, const Setting& settin
                                    "try again");
 }
 
+std::string memory_problem(const NodeState& state) {
+  for (const auto& [target, nodes] : bound_memory(state)) {
+    const Memory* memory = observed_memory(state, target);
+    if (!memory || !memory->is_used || memory->nodes == nodes || is_moving(state, target)) continue;
+    return target.name + " has memory of nodes " + memory->nodes.to_string() + ", not only of " + nodes.to_string() +
+           "; stop its processes, or change its workload with \"memory\": \"near\" and \"migrate\": true";
+  }
+  return {};
+}
+
 bool has_its_memory(const NodeState& state, const Workload& workload) {
   const std::optional<MemoryNodes> nodes = memory_of(workload);
   if (!nodes) return true;

@@ -32,5 +32,7 @@ std::optional<uint64_t> open_operation_of(const NodeState& state, const Workload
 Result<void> check_no_memory_moves(const NodeState& state, const Setting& setting);
 // True if its targets, as last observed, get memory where they should.
 bool has_its_memory(const NodeState& state, const Workload& workload);
+// The first target with processes that had memory of other nodes before nrd could bind it; empty: there is none.
+std::string memory_problem(const NodeState& state);
 
 }  // namespace nrd

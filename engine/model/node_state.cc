@@ -278,9 +278,9 @@ std::string l2_problem(const NodeState& state) {
 }  // namespace
 
 std::string problem_of(const NodeState& state) {
-  for (const std::string& problem :
-       {state.health.hardware_problem, ways_problem(state), frequency_problem(state), bandwidth_problem(state),
-        code_problem(state), l2_problem(state), cpu_problem(state), confinement_problem(state)}) {
+  for (const std::string& problem : {state.health.hardware_problem, ways_problem(state), frequency_problem(state),
+                                     bandwidth_problem(state), code_problem(state), l2_problem(state),
+                                     cpu_problem(state), memory_problem(state), confinement_problem(state)}) {
     if (!problem.empty()) return problem;
   }
   return {};

@@ -94,10 +94,13 @@ TEST_CASE("memory that other software bound elsewhere is reported and stops no o
   fixture.writer->repair();
   CHECK(fixture.memory().nodes == CpuSet{1});
   CHECK_FALSE(is_applied(fixture.state(), fixture.state().workloads.at(workload.id)));
+  CHECK(
+      problem_of(fixture.state()).starts_with("feed.service has memory of nodes 1, not only of 0; stop its processes"));
   CHECK(fixture.create(for_cpus({.pool = "fast", .count = 1}, {a_process(20)})));
   // It has ended.
   fixture.hardware.tree.cpuset.memory[kUnit].is_used = false;
   fixture.writer->repair();
+  CHECK(is_ok(fixture.state()));
   CHECK(fixture.memory().nodes == CpuSet{0});
 }
 
