@@ -192,7 +192,12 @@ std::string bandwidth_problem(const NodeState& state) {
   for (const auto& [id, workload] : state.workloads) {
     const auto& granted = workload.grant.bandwidth;
     if (granted.empty() || (mba && mba->unit == granted.begin()->second.unit)) continue;
-    return "the memory bandwidth of workload " + id_text(workload) +
+    const std::string subject = "the memory bandwidth of workload " + id_text(workload);
+    if (!mba)
+      return subject +
+             " is not limited: the kernel no longer allocates it; boot as before (without rdt=!mba), or change the "
+             "workload";
+    return subject +
            " was granted in a unit that resctrl no longer uses, and is not set; mount resctrl as before (with or "
            "without mba_MBps), or change the workload";
   }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "engine/plan/bandwidth.h"
 #include "engine/plan/grant_ways.h"
 #include "engine/plan/spec.h"
 
@@ -35,6 +36,21 @@ bool exists(const rdt::Node& node, const Workload& workload) {
              grant.ways, [&node](const auto& granted) { return is_mask(node.cat_of(granted.first), granted.second); });
 }
 
+// The kernel rounds other percentages up, and other units are not set at all.
+bool has_settable_limits(const NodeState& state, const Workload& workload) {
+  const std::optional<rdt::MbaInfo>& mba = state.facts.rdt.capabilities.mba_info;
+  return !mba || std::ranges::all_of(workload.grant.bandwidth, [&mba](const auto& granted) {
+    const auto& [unit, value] = granted.second;
+    if (unit != rdt::MbaUnit::Percent || unit != mba->unit) return true;
+    return value >= mba->least && value % std::max(mba->step, 1U) == 0;
+  });
+}
+
+Workload with_present_limits(const NodeState& state, Workload workload) {
+  workload.grant.bandwidth = plan_bandwidth(state, workload.spec, workload.grant.ways);
+  return workload;
+}
+
 // Its ways are for those of its CPUs that are online.
 Result<void> check_online(const NodeState& state, Workload workload) {
   workload.spec.cpus &= state.facts.rdt.online;
@@ -46,7 +62,11 @@ Result<void> check_online(const NodeState& state, Workload workload) {
 Workloads without_lost_ways(const NodeState& state) {
   Workloads kept = state.workloads;
   for (const auto& [id, workload] : state.workloads) {
-    if (!workload.grant.has_class() || exists(state.facts.rdt, workload)) continue;
+    if (!workload.grant.has_class()) continue;
+    if (exists(state.facts.rdt, workload)) {
+      if (!has_settable_limits(state, workload)) kept.put(with_present_limits(state, workload));
+      continue;
+    }
     Workload lost = workload;
     lost.grant.pool = Pool::None;
     lost.grant.clos = {};

@@ -10,8 +10,8 @@
 
 namespace nrd::plan {
 
-// The workloads, without grants of classes or ways that do not exist or are of other caches than their CPUs. A node
-// without cache allocation loses none: its resctrl is mounted again.
+// The workloads, without grants of classes or ways that do not exist or are of other caches than their CPUs, and with
+// limits of bandwidth that the node has. A node without cache allocation loses none: its resctrl is mounted again.
 Workloads without_lost_ways(const NodeState& state);
 // Those that request ways and have none.
 std::vector<WorkloadId> lacking_ways(const NodeState& state);

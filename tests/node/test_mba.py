@@ -200,3 +200,32 @@ def test_threads_that_go_offline_are_slowed_no_longer():
         create(node, "1-2", {"percentage": 50})
         node.sim.write("/sys/devices/system/cpu/cpu3/online", "0\n")
         wait_for(lambda: node.call("GET", "/v1/workloads/1").get("throttled_siblings") == "0", "the next look")
+
+
+def reboot_as(node, **shape):
+    node.kill9()
+    node.sim.stop()
+    node.power_on(**SMALL, **shape)
+    node.start()
+
+
+def test_a_limit_that_the_node_no_longer_has_is_rounded_up_as_a_new_one():
+    with limited() as node:
+        id = create(node, "0-1", {"percentage": 30})["id"]
+        other = node.create("4", 2, 2)["id"]
+        reboot_as(node, mb_unit="percent", mb_step=20)
+        assert limits(node)["0"] == 40 and node.health()["status"] == "ok"
+        assert node.call("GET", f"/v1/workloads/{id}")["granted_bandwidth"] == {"0": {"percentage": 40}}
+        node.delete(other)
+        reboot_as(node, mb_unit="percent")
+        assert limits(node)["0"] == 40 and node.list()[0]["status"] == "Successful"
+
+
+def test_a_kernel_that_no_longer_limits_bandwidth_is_named():
+    with limited() as node:
+        id = create(node, "0-1", {"percentage": 30})["id"]
+        reboot_as(node, mb=False)
+        assert node.list()[0]["status"] == "Failed"
+        assert f"the memory bandwidth of workload {id} is not limited" in node.health()["hardware_problem"]
+        assert node.call("PATCH", f"/v1/workloads/{id}", {"rdt": {"mba": None}})["status"] == "Successful"
+        assert node.health()["status"] == "ok"

@@ -144,6 +144,7 @@ void Machine::set_mb_unit(MbUnit unit) {
     case MbUnit::Mbps: bandwidth_ = kMbps; break;
     case MbUnit::Amd: bandwidth_ = kAmd; break;
   }
+  if (shape_.mb_step > 0) bandwidth_.step = shape_.mb_step;
 }
 
 int Machine::closids() const { return shape_.mb ? std::min(shape_.closids, shape_.mb_closids) : shape_.closids; }

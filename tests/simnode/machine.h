@@ -84,6 +84,7 @@ struct Shape {
   bool l2_cdp = false;
   bool mb = true;
   MbUnit mb_unit = MbUnit::Vendor;
+  unsigned mb_step = 0;                  // 0: as the unit has it
   Throttle throttle = Throttle::Vendor;  // Intel's have Max, all others none
   IoAlloc io_alloc = IoAlloc::Absent;
   bool pseudo_lock = false;  // the part has what the kernel needs for it

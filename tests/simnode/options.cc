@@ -153,6 +153,7 @@ void describe(CLI::App& app, Options& options) {
       app, "--mb-unit", shape.mb_unit,
       {{"host", MbUnit::Vendor}, {"percent", MbUnit::Percent}, {"mbps", MbUnit::Mbps}, {"amd", MbUnit::Amd}},
       "What the numbers of MB lines are: as the vendor has them, percent, MB/s, or AMD's (default: host)");
+  app.add_option("--mb-step", shape.mb_step, "bandwidth_gran of MB (default: as its unit has it)");
   app.add_flag("--mb,!--no-mb", shape.mb, "Memory bandwidth allocation (default: yes)");
   app.add_flag("--monitoring,!--no-monitoring", shape.monitoring, "What classes use is counted (default: yes)");
   app.add_option("--rmids", shape.rmids, "Groups that can be counted at a time")->capture_default_str();
