@@ -64,8 +64,9 @@ Result<std::unique_ptr<Standalone>> start_alone(const Config& config, EngineOpti
 }  // namespace
 
 Result<size_t> reset(const Config& config) {
-  // Ignore the configured OS and infrastructure CPUs, so that their class is removed as well.
-  const auto alone = TRY(start_alone(config, {.node = {.pools = config.node.pools, .shrink = config.node.shrink}}));
+  // Ignore the configured OS and infrastructure CPUs, so that their class is removed as well, and pools, which may have
+  // more ways than this node.
+  const auto alone = TRY(start_alone(config, {.node = {.shrink = config.node.shrink}}));
   const auto workloads = alone->engine->state()->workloads;
   for (const auto& [id, workload] : workloads) {
     TRY(remove(*alone->engine, id));
