@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "base/unique_fd.h"
 #include "store/sql_text.h"
@@ -34,18 +35,17 @@ Failure unreadable(const std::string& path, const SqlError& error) {
   return refused(path, "cannot be opened", "see the journal for the reason", error);
 }
 
-// The first column of the first row.
-Result<std::string> ask(Connection& connection, const std::string& path, const std::string& sql) {
-  Statement statement;
-  if (const SqlError error = connection.prepare(sql, statement); !error.ok()) return unreadable(path, error);
-  const std::string answer = statement.next() ? statement.text(0) : "";
-  if (!statement.error().ok()) return unreadable(path, statement.error());
-  return answer;
+// The value of `result`, or an error that says that `path` is unreadable.
+template <typename T>
+Result<T> of(const std::string& path, SqlResult<T> result) {
+  return std::move(result).map_error([&path](const SqlError& error) { return unreadable(path, error).value(); });
 }
 
-Result<void> execute(Connection& connection, const std::string& path, const std::string& sql) {
-  if (const SqlError error = connection.execute(sql); !error.ok()) return unreadable(path, error);
-  return {};
+// The first column of the first row.
+Result<std::string> ask(Connection& connection, const std::string& path, const std::string& sql) {
+  Statement statement = TRY(of(path, connection.prepare(sql)));
+  const bool has_row = TRY(of(path, statement.next()));
+  return has_row ? statement.text(0) : std::string();
 }
 
 // 0 if there is no such file.
@@ -104,10 +104,11 @@ Result<void> migrate(Connection& connection, int version) {
   }
   sql += "PRAGMA application_id=" + std::to_string(kApplicationId) +
          ";PRAGMA user_version=" + std::to_string(kSchemaVersion) + ";COMMIT;";
-  const SqlError error = connection.execute(sql);
-  if (error.ok()) return {};
+  const SqlResult<void> done = connection.execute(sql);
+  if (done) return {};
   if (connection.in_transaction()) connection.execute("ROLLBACK");
-  return fail(ErrorCode::Store, "the database schema could not be upgraded; check for free disk space", error.text);
+  return fail(ErrorCode::Store, "the database schema could not be upgraded; check for free disk space",
+              done.error().text);
 }
 
 }  // namespace
@@ -115,12 +116,11 @@ Result<void> migrate(Connection& connection, int version) {
 Result<Connection> open_database(const std::string& path) {
   if (!is_empty_or_sqlite(path)) return corrupt(path, {});
   const bool has_log = size_of(path + "-wal") > 0;
-  Connection connection;
-  if (const SqlError error = Connection::open(path, connection); !error.ok()) return unreadable(path, error);
+  Connection connection = TRY(of(path, Connection::open(path)));
   // Do not write to a refused database, which a checkpoint of its WAL would do. Without a WAL the default leaves fewer
   // files.
   if (has_log) connection.set_on_close(Connection::OnClose::LeaveLog);
-  TRY(execute(connection, path, "PRAGMA busy_timeout=1000"));
+  TRY(of(path, connection.execute("PRAGMA busy_timeout=1000")));
   const int version = TRY(version_of(connection, path));
 
   const std::string journal_mode = TRY(ask(connection, path, "PRAGMA journal_mode=WAL"));
@@ -130,7 +130,7 @@ Result<Connection> open_database(const std::string& path) {
   // read in the meantime (a backup does), so locking is not exclusive; nrd waits for them at most a second.
   for (const char* pragma : {"PRAGMA synchronous=FULL", "PRAGMA foreign_keys=ON", "PRAGMA wal_autocheckpoint=0",
                              "PRAGMA trusted_schema=OFF"}) {
-    TRY(execute(connection, path, pragma));
+    TRY(of(path, connection.execute(pragma)));
   }
   TRY(migrate(connection, version));
   connection.set_on_close(Connection::OnClose::FoldLog);

@@ -4,14 +4,16 @@
 
 #include <utility>
 
+#include "base/result.h"
+
 namespace nrd::store {
 namespace {
 
-SqlError error_of(sqlite3* connection, int code) {
+SqlResult<void> result_of(sqlite3* connection, int code) {
   if (code == SQLITE_OK || code == SQLITE_DONE || code == SQLITE_ROW) return {};
   const int extended = connection != nullptr ? sqlite3_extended_errcode(connection) : code;
   const char* text = connection != nullptr ? sqlite3_errmsg(connection) : sqlite3_errstr(code);
-  return {extended, std::string(text) + " (SQLite " + std::to_string(extended) + ")"};
+  return tl::unexpected(SqlError{extended, std::string(text) + " (SQLite " + std::to_string(extended) + ")"});
 }
 
 // The low byte is the primary code, the rest gives details (sqlite.org/rescode.html).
@@ -45,22 +47,17 @@ Statement& Statement::bind(int position, const std::string& value) {
   return *this;
 }
 
-SqlError Statement::run() {
-  while (next()) {
-  }
-  return error_;
+SqlResult<void> Statement::run() {
+  for (bool is_row = true; is_row;) is_row = TRY(next());
+  return {};
 }
 
-bool Statement::next() {
-  if (const int code = std::exchange(bind_code_, SQLITE_OK); code != SQLITE_OK) {
-    error_ = error_of(nullptr, code);
-    return false;
-  }
+SqlResult<bool> Statement::next() {
+  TRY(result_of(nullptr, std::exchange(bind_code_, SQLITE_OK)));
   const int code = sqlite3_step(statement_.get());
-  error_ = error_of(sqlite3_db_handle(statement_.get()), code);
-  if (code == SQLITE_ROW) return true;
-  sqlite3_reset(statement_.get());
-  return false;
+  const SqlResult<void> stepped = result_of(sqlite3_db_handle(statement_.get()), code);
+  if (code != SQLITE_ROW) sqlite3_reset(statement_.get());
+  return stepped.map([code] { return code == SQLITE_ROW; });
 }
 
 int64_t Statement::integer(int column) const { return sqlite3_column_int64(statement_.get(), column); }
@@ -73,35 +70,36 @@ std::string Statement::text(int column) const {
 
 void Connection::Close::operator()(sqlite3* connection) const { sqlite3_close_v2(connection); }
 
-SqlError Connection::open(const std::string& path, Connection& connection) {
+SqlResult<Connection> Connection::open(const std::string& path) {
   sqlite3* opened = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &opened,
                                    SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX, nullptr);
-  connection.connection_.reset(opened);
-  const SqlError error = error_of(opened, code);
-  if (error.ok()) sqlite3_extended_result_codes(opened, 1);
-  return error;
+  Connection connection;
+  connection.connection_.reset(opened);  // also after an error: it must be closed
+  TRY(result_of(opened, code));
+  sqlite3_extended_result_codes(opened, 1);
+  return connection;
 }
 
-SqlError Connection::execute(const std::string& sql) {
-  return error_of(connection_.get(), sqlite3_exec(connection_.get(), sql.c_str(), nullptr, nullptr, nullptr));
+SqlResult<void> Connection::execute(const std::string& sql) {
+  return result_of(connection_.get(), sqlite3_exec(connection_.get(), sql.c_str(), nullptr, nullptr, nullptr));
 }
 
-SqlError Connection::prepare(const std::string& sql, Statement& statement) {
+SqlResult<Statement> Connection::prepare(const std::string& sql) {
   sqlite3_stmt* prepared = nullptr;
   const int code = sqlite3_prepare_v3(connection_.get(), sql.c_str(), static_cast<int>(sql.size()),
                                       SQLITE_PREPARE_PERSISTENT, &prepared, nullptr);
-  statement = Statement(prepared);
-  return error_of(connection_.get(), code);
+  TRY(result_of(connection_.get(), code));
+  return Statement(prepared);
 }
 
 bool Connection::in_transaction() const { return sqlite3_get_autocommit(connection_.get()) == 0; }
 
 int64_t Connection::changes() const { return sqlite3_changes64(connection_.get()); }
 
-SqlError Connection::checkpoint() {
-  return error_of(connection_.get(),
-                  sqlite3_wal_checkpoint_v2(connection_.get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr));
+SqlResult<void> Connection::checkpoint() {
+  return result_of(connection_.get(),
+                   sqlite3_wal_checkpoint_v2(connection_.get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr));
 }
 
 void Connection::set_on_close(OnClose what) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <tl/expected.hpp>
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -13,10 +14,12 @@ struct sqlite3_stmt;
 namespace nrd::store {
 
 struct SqlError {
-  int code = 0;      // extended result code, 0 is success
+  int code = 0;      // extended result code
   std::string text;  // for the journal
-  bool ok() const { return code == 0; }
 };
+
+template <typename T>
+using SqlResult = tl::expected<T, SqlError>;
 
 // A COMMIT that failed with this has certainly not reached the disk; after any other error it may have.
 bool is_certainly_not_committed(const SqlError& error);
@@ -32,10 +35,9 @@ class Statement {
   Statement& bind(int position, const std::string& value);
 
   // Executes to the end and resets for the next run.
-  SqlError run();
-  // The next row: true if there is one. False at the end or on an error; then see error().
-  bool next();
-  const SqlError& error() const { return error_; }
+  SqlResult<void> run();
+  // Goes to the next row: true if there is one, false at the end.
+  SqlResult<bool> next();
   int64_t integer(int column) const;
   std::string text(int column) const;
 
@@ -45,7 +47,6 @@ class Statement {
   };
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
   int bind_code_ = 0;  // of the first bind() that failed since the last run
-  SqlError error_;
 
   void note(int code) {
     if (bind_code_ == 0) bind_code_ = code;
@@ -55,18 +56,18 @@ class Statement {
 class Connection {
  public:
   // Opens `path`, which must exist. SQLite refuses a symbolic link in any component, so pass a resolved path.
-  static SqlError open(const std::string& path, Connection& connection);
+  static SqlResult<Connection> open(const std::string& path);
 
   // Any number of statements without results.
-  SqlError execute(const std::string& sql);
-  SqlError prepare(const std::string& sql, Statement& statement);
+  SqlResult<void> execute(const std::string& sql);
+  SqlResult<Statement> prepare(const std::string& sql);
   bool in_transaction() const;
   // Rows changed by the last statement.
   int64_t changes() const;
 
   // Checkpoint: syncs the WAL, copies it into the database, syncs that and truncates the WAL. SQLITE_BUSY while another
   // process reads.
-  SqlError checkpoint();
+  SqlResult<void> checkpoint();
   // Whether closing skips the checkpoint. SQLite's default is to make one, which writes to the database.
   enum class OnClose { FoldLog, LeaveLog };
   void set_on_close(OnClose what);

@@ -34,18 +34,39 @@ int64_t as_i64(uint64_t value) { return static_cast<int64_t>(value); }
 uint64_t as_u64(int64_t value) { return static_cast<uint64_t>(value); }
 
 template <size_t size>
-SqlError prepare(Connection& connection, const std::pair<Statement*, std::string> (&all)[size]) {
-  for (const auto& [statement, sql] : all) {
-    if (SqlError error = connection.prepare(sql, *statement); !error.ok()) return error;
-  }
+SqlResult<void> prepare(Connection& connection, const std::pair<Statement*, std::string> (&all)[size]) {
+  for (const auto& [statement, sql] : all) *statement = TRY(connection.prepare(sql));
   return {};
 }
+
+// A table of documents by kind and key.
+struct DocumentTable {
+  Statement clear, remove, put;
+
+  SqlResult<void> prepare(Connection& connection, const std::string& name) {
+    return store::prepare(connection, {{&clear, "DELETE FROM " + name},
+                                       {&remove, "DELETE FROM " + name + " WHERE kind = ? AND key = ?"},
+                                       {&put, "INSERT INTO " + name +
+                                                  " (kind, key, document) VALUES (?1, ?2, json_patch('{}', ?3))"
+                                                  " ON CONFLICT (kind, key) DO UPDATE SET"
+                                                  " document = json_patch(document, ?3)"}});
+  }
+
+  SqlResult<void> write(const DocumentChange& change) {
+    for (const auto& [kind, key] : change.removed) TRY(remove.bind(1, kind).bind(2, key).run());
+    for (const auto& [id, json] : change.put) TRY(put.bind(1, id.kind).bind(2, id.key).bind(3, json).run());
+    return {};
+  }
+};
 
 // The prepared statements of commit(). json_patch() is RFC 7396: a member that is null is removed, unknown ones stay.
 struct Statements {
   Statement begin, commit, rollback, node, remove, free_names, put, forget_key, key;
+  DocumentTable baselines, operations;
 
-  SqlError prepare(Connection& connection) {
+  SqlResult<void> prepare(Connection& connection) {
+    TRY(baselines.prepare(connection, "baseline"));
+    TRY(operations.prepare(connection, kOperations));
     return store::prepare(
         connection,
         {{&begin, "BEGIN IMMEDIATE"},
@@ -65,51 +86,31 @@ struct Statements {
   }
 };
 
-// A table of documents by kind and key.
-struct DocumentTable {
-  Statement clear, remove, put;
-
-  SqlError prepare(Connection& connection, const std::string& name) {
-    return store::prepare(connection, {{&clear, "DELETE FROM " + name},
-                                       {&remove, "DELETE FROM " + name + " WHERE kind = ? AND key = ?"},
-                                       {&put, "INSERT INTO " + name +
-                                                  " (kind, key, document) VALUES (?1, ?2, json_patch('{}', ?3))"
-                                                  " ON CONFLICT (kind, key) DO UPDATE SET"
-                                                  " document = json_patch(document, ?3)"}});
-  }
-
-  SqlError write(const DocumentChange& change) {
-    for (const auto& [kind, key] : change.removed) {
-      if (SqlError error = remove.bind(1, kind).bind(2, key).run(); !error.ok()) return error;
-    }
-    for (const auto& [id, json] : change.put) {
-      if (SqlError error = put.bind(1, id.kind).bind(2, id.key).bind(3, json).run(); !error.ok()) return error;
-    }
-    return {};
-  }
-};
-
 template <typename ReadRow>
-SqlError each_row(Connection& connection, const std::string& sql, ReadRow read_row) {
-  Statement statement;
-  if (SqlError error = connection.prepare(sql, statement); !error.ok()) return error;
-  while (statement.next()) read_row(statement);
-  return statement.error();
+SqlResult<void> each_row(Connection& connection, const std::string& sql, ReadRow read_row) {
+  Statement statement = TRY(connection.prepare(sql));
+  for (;;) {
+    const bool is_row = TRY(statement.next());
+    if (!is_row) return {};
+    read_row(statement);
+  }
 }
 
-SqlError read_node(Connection& connection, Records& records) {
+tl::unexpected<SqlError> invalid(std::string text) { return tl::unexpected(SqlError{kNoRow, std::move(text)}); }
+
+SqlResult<void> read_node(Connection& connection, Records& records) {
   unsigned rows = 0;
-  SqlError error = each_row(connection, "SELECT revision, next_id, boot_id FROM node", [&](const Statement& row) {
+  TRY(each_row(connection, "SELECT revision, next_id, boot_id FROM node", [&](const Statement& row) {
     ++rows;
     records.revision = as_u64(row.integer(0));
     records.next_id = as_u64(row.integer(1));
     records.boot_id = row.text(2);
-  });
-  if (error.ok() && rows != 1) return {kNoRow, "table node has " + std::to_string(rows) + " rows instead of one"};
-  return error;
+  }));
+  if (rows != 1) return invalid("table node has " + std::to_string(rows) + " rows instead of one");
+  return {};
 }
 
-SqlError read_workloads(Connection& connection, std::vector<WorkloadRow>& workloads) {
+SqlResult<void> read_workloads(Connection& connection, std::vector<WorkloadRow>& workloads) {
   return each_row(connection, "SELECT id, uuid, given_id, revision, origin, document FROM workload ORDER BY id",
                   [&](const Statement& row) {
                     workloads.push_back({.id = WorkloadId{as_u64(row.integer(0))},
@@ -121,7 +122,7 @@ SqlError read_workloads(Connection& connection, std::vector<WorkloadRow>& worklo
                   });
 }
 
-SqlError read_keys(Connection& connection, std::vector<IdempotencyRecord>& keys) {
+SqlResult<void> read_keys(Connection& connection, std::vector<IdempotencyRecord>& keys) {
   return each_row(connection, "SELECT key, request_hash, workload, created_ms FROM idempotency_key ORDER BY 4, 1",
                   [&](const Statement& row) {
                     keys.push_back({.key = row.text(0),
@@ -131,7 +132,7 @@ SqlError read_keys(Connection& connection, std::vector<IdempotencyRecord>& keys)
                   });
 }
 
-SqlError read_documents(Connection& connection, const std::string& table, std::vector<Document>& documents) {
+SqlResult<void> read_documents(Connection& connection, const std::string& table, std::vector<Document>& documents) {
   return each_row(connection, "SELECT kind, key, document FROM " + table + " ORDER BY kind, key",
                   [&](const Statement& row) {
                     documents.push_back({.id = {row.text(0), row.text(1)}, .json = row.text(2)});
@@ -140,6 +141,20 @@ SqlError read_documents(Connection& connection, const std::string& table, std::v
 
 bool has_valid_id(const WorkloadRow& workload, uint64_t next_id) {
   return workload.id.value >= 1 && workload.id.value < next_id;
+}
+
+SqlResult<Records> read_all(Connection& connection) {
+  Records records;
+  TRY(read_node(connection, records));
+  TRY(read_workloads(connection, records.workloads));
+  TRY(read_keys(connection, records.keys));
+  TRY(read_documents(connection, "baseline", records.baselines));
+  TRY(read_documents(connection, kOperations, records.operations));
+  for (const WorkloadRow& workload : records.workloads) {
+    if (has_valid_id(workload, records.next_id)) continue;
+    return invalid("workload " + std::to_string(workload.id.value) + " is above the next id");
+  }
+  return records;
 }
 
 class SqliteStore final : public Store {
@@ -152,7 +167,7 @@ class SqliteStore final : public Store {
     TRY(open());
     fold_log();
     Records records;
-    if (read_node(connection_, records).ok()) revision_ = records.revision;
+    if (read_node(connection_, records)) revision_ = records.revision;
     return {};  // load() reports what cannot be read
   }
 
@@ -163,18 +178,16 @@ class SqliteStore final : public Store {
 
  private:
   Result<void> open();
-  SqlError write_all(const Change& change);
-  SqlError write_workloads(const Change& change);
-  SqlError write_keys(const Change& change);
+  SqlResult<void> write_all(const Change& change);
+  SqlResult<void> write_workloads(const Change& change);
+  SqlResult<void> write_keys(const Change& change);
   void fold_log();
 
   const std::string directory_;
   const std::string path_;
   const UniqueFd lock_;
   Connection connection_;
-  Statements statements_;  // these three finalized before the connection closes
-  DocumentTable baselines_;
-  DocumentTable operations_;
+  Statements statements_;  // finalized before the connection closes
   bool usable_ = false;
   uint64_t revision_ = 0;  // of the last state known for certain
   unsigned commits_since_checkpoint_ = 0;
@@ -182,11 +195,8 @@ class SqliteStore final : public Store {
 
 Result<void> SqliteStore::open() {
   connection_ = TRY(open_database(path_));
-  SqlError error = statements_.prepare(connection_);
-  if (error.ok()) error = baselines_.prepare(connection_, "baseline");
-  if (error.ok()) error = operations_.prepare(connection_, kOperations);
-  if (!error.ok()) {
-    return fail(ErrorCode::Store, path_ + " does not have nrd's tables; restore a backup", error.text);
+  if (const SqlResult<void> prepared = statements_.prepare(connection_); !prepared) {
+    return fail(ErrorCode::Store, path_ + " does not have nrd's tables; restore a backup", prepared.error().text);
   }
   usable_ = true;
   return {};
@@ -199,13 +209,11 @@ Result<void> SqliteStore::open() {
 Result<uint64_t> SqliteStore::reopen() {
   usable_ = false;
   statements_ = {};
-  baselines_ = {};
-  operations_ = {};
   connection_.close();
   TRY(open());
   usable_ = false;
-  if (const SqlError error = connection_.checkpoint(); !error.ok()) {
-    return fail(ErrorCode::Store, path_ + " cannot be synced", error.text);
+  if (const SqlResult<void> synced = connection_.checkpoint(); !synced) {
+    return fail(ErrorCode::Store, path_ + " cannot be synced", synced.error().text);
   }
   TRY(sync_directory(directory_));
   const Records records = TRY(load());
@@ -219,58 +227,46 @@ Result<uint64_t> SqliteStore::reopen() {
 }
 
 Result<Records> SqliteStore::load() {
-  Records records;
-  SqlError error = read_node(connection_, records);
-  if (error.ok()) error = read_workloads(connection_, records.workloads);
-  if (error.ok()) error = read_keys(connection_, records.keys);
-  if (error.ok()) error = read_documents(connection_, "baseline", records.baselines);
-  if (error.ok()) error = read_documents(connection_, kOperations, records.operations);
-  for (const WorkloadRow& workload : records.workloads) {
-    if (error.ok() && !has_valid_id(workload, records.next_id)) {
-      error = {kNoRow, "workload " + std::to_string(workload.id.value) + " is above the next id"};
-    }
-  }
-  if (error.ok()) return records;
-  return fail(ErrorCode::Store, path_ + " cannot be read or contains invalid data; restore a backup", error.text);
+  return read_all(connection_).map_error([this](const SqlError& error) {
+    return fail(ErrorCode::Store, path_ + " cannot be read or contains invalid data; restore a backup", error.text)
+        .value();
+  });
 }
 
-SqlError SqliteStore::write_workloads(const Change& change) {
-  for (const WorkloadId id : change.removed) {
-    if (SqlError error = statements_.remove.bind(1, as_i64(id.value)).run(); !error.ok()) return error;
-  }
+SqlResult<void> SqliteStore::write_workloads(const Change& change) {
+  for (const WorkloadId id : change.removed) TRY(statements_.remove.bind(1, as_i64(id.value)).run());
   // Uuids may move between workloads in one transaction.
   for (const WorkloadRow& workload : change.put) {
     if (change.put.size() == 1) break;
-    if (SqlError error = statements_.free_names.bind(1, as_i64(workload.id.value)).run(); !error.ok()) return error;
+    TRY(statements_.free_names.bind(1, as_i64(workload.id.value)).run());
   }
   for (const WorkloadRow& workload : change.put) {
     Statement& put = statements_.put.bind(1, as_i64(workload.id.value)).bind(2, workload.uuid);
     put.bind(3, workload.given_id).bind(4, as_i64(workload.revision)).bind(5, workload.origin);
-    if (SqlError error = put.bind(6, workload.document).run(); !error.ok()) return error;
+    TRY(put.bind(6, workload.document).run());
   }
   return {};
 }
 
-SqlError SqliteStore::write_keys(const Change& change) {
-  for (const std::string& key : change.forgotten_keys) {
-    if (SqlError error = statements_.forget_key.bind(1, key).run(); !error.ok()) return error;
-  }
+SqlResult<void> SqliteStore::write_keys(const Change& change) {
+  for (const std::string& key : change.forgotten_keys) TRY(statements_.forget_key.bind(1, key).run());
   for (const auto& [key, request_hash, workload, created] : change.keys) {
     Statement& add = statements_.key.bind(1, key).bind(2, request_hash).bind(3, as_i64(workload.value));
-    if (SqlError error = add.bind(4, created.time_since_epoch().count()).run(); !error.ok()) return error;
+    TRY(add.bind(4, created.time_since_epoch().count()).run());
   }
   return {};
 }
 
-SqlError SqliteStore::write_all(const Change& change) {
-  SqlError error = statements_.node.bind(1, as_i64(change.next_id)).bind(2, change.new_boot_id).run();
-  if (error.ok() && connection_.changes() != 1) error = {kNoRow, "table node has no row"};
-  if (error.ok() && !change.new_boot_id.empty()) error = baselines_.clear.run();
-  if (error.ok()) error = baselines_.write(change.baselines);
-  if (error.ok()) error = write_workloads(change);
-  if (error.ok()) error = write_keys(change);
-  if (error.ok()) error = operations_.write(change.operations);
-  return error;
+// Everything before COMMIT.
+SqlResult<void> SqliteStore::write_all(const Change& change) {
+  TRY(statements_.begin.run());
+  TRY(statements_.node.bind(1, as_i64(change.next_id)).bind(2, change.new_boot_id).run());
+  if (connection_.changes() != 1) return invalid("table node has no row");
+  if (!change.new_boot_id.empty()) TRY(statements_.baselines.clear.run());
+  TRY(statements_.baselines.write(change.baselines));
+  TRY(write_workloads(change));
+  TRY(write_keys(change));
+  return statements_.operations.write(change.operations);
 }
 
 CommitOutcome SqliteStore::commit(const Change& change) {
@@ -281,32 +277,31 @@ CommitOutcome SqliteStore::commit(const Change& change) {
   }
   // Between commits, so that its failure cannot be mistaken for that of a commit.
   if (commits_since_checkpoint_ >= kCheckpointEvery) fold_log();
-  SqlError error = statements_.begin.run();
-  if (error.ok()) error = write_all(change);
-  if (error.ok()) {
-    error = statements_.commit.run();
-    if (error.ok()) {
+  SqlResult<void> done = write_all(change);
+  if (done) {
+    done = statements_.commit.run();
+    if (done) {
       ++commits_since_checkpoint_;
       ++revision_;
       return {Committed::Done, {}};
     }
     // Only COMMIT writes a commit frame, so anything that failed before it is not done. sqlite.cc says which errors of
     // COMMIT come before that frame is complete; after all others the next opening decides.
-    if (!is_certainly_not_committed(error)) {
+    if (!is_certainly_not_committed(done.error())) {
       usable_ = false;
-      return {Committed::Unknown, error.text};
+      return {Committed::Unknown, done.error().text};
     }
   }
-  if (connection_.in_transaction() && !statements_.rollback.run().ok()) usable_ = false;
-  return {Committed::NotDone, error.text};
+  if (connection_.in_transaction() && !statements_.rollback.run()) usable_ = false;
+  return {Committed::NotDone, done.error().text};
 }
 
 // If it fails, only the WAL grows.
 void SqliteStore::fold_log() {
   commits_since_checkpoint_ = 0;
-  const SqlError error = connection_.checkpoint();
-  if (!error.ok()) {
-    log::warning("CHECKPOINT_FAILED", "WAL checkpoint failed; will retry", {{"DETAIL", error.text}});
+  const SqlResult<void> folded = connection_.checkpoint();
+  if (!folded) {
+    log::warning("CHECKPOINT_FAILED", "WAL checkpoint failed; will retry", {{"DETAIL", folded.error().text}});
   }
 }
 

@@ -324,12 +324,12 @@ TEST_CASE("reopening does not recreate a vanished database") {
 // released/NNNN.sql is a dump of a database of schema NNNN.
 TEST_CASE("a database of each released schema is opened and has the newest schema then") {
   const auto tables = [](const std::string& path) {
-    Connection connection;
-    REQUIRE(Connection::open(path, connection).ok());
-    Statement statement;
-    REQUIRE(connection.prepare("SELECT sql FROM sqlite_schema ORDER BY name", statement).ok());
+    SqlResult<Connection> connection = Connection::open(path);
+    REQUIRE(connection);
+    SqlResult<Statement> statement = connection->prepare("SELECT sql FROM sqlite_schema ORDER BY name");
+    REQUIRE(statement);
     std::vector<std::string> sql;
-    while (statement.next()) sql.push_back(statement.text(0));
+    while (statement->next().value()) sql.push_back(statement->text(0));
     return sql;
   };
   const Folder fresh;
