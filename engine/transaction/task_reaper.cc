@@ -28,11 +28,10 @@ void TaskReaper::reap() {
 void TaskReaper::remove_ended() {
   const EndedTasks tasks = without_ended_tasks(state_, now(clock_));
   const Workloads before = state_.workloads;
-  if (!tasks.of.empty() && own_changes_.apply(tasks.workloads)) log_ended(before, tasks);
+  if (!tasks.of.empty() && changes_.apply(tasks.workloads)) log_ended(before, tasks);
   const EndedGroups groups = without_ended_groups(state_, now(clock_));
   const Workloads present = state_.workloads;
-  if (!(groups.ended.empty() && groups.come.empty()) && own_changes_.apply(groups.workloads))
-    log_ended(present, groups);
+  if (!(groups.ended.empty() && groups.come.empty()) && changes_.apply(groups.workloads)) log_ended(present, groups);
 }
 
 }  // namespace nrd

@@ -2,15 +2,15 @@
 // of known processes. Engine thread.
 #pragma once
 
-#include "engine/transaction/own_changes.h"
+#include "engine/transaction/workload_changes.h"
 
 namespace nrd {
 
 class TaskReaper {
  public:
   TaskReaper(const Clock& clock, NodeState& state, HardwareSync& sync, Commits& commits, Claims& claims,
-             OwnChanges& own_changes)
-      : clock_(clock), state_(state), sync_(sync), commits_(commits), claims_(claims), own_changes_(own_changes) {}
+             WorkloadChanges& changes)
+      : clock_(clock), state_(state), sync_(sync), commits_(commits), claims_(claims), changes_(changes) {}
 
   void reap();
   // Those that the last observation did not find, and workloads whose unit or cgroup has ended. A failure is tried
@@ -23,7 +23,7 @@ class TaskReaper {
   HardwareSync& sync_;
   Commits& commits_;
   Claims& claims_;
-  OwnChanges& own_changes_;
+  WorkloadChanges& changes_;
 };
 
 }  // namespace nrd

@@ -64,8 +64,8 @@ Transaction::Transaction(Hardware& hardware, store::Store& store, const Clock& c
       externals_(hardware, state_, sync_, commits_),
       governor_(hardware, clock, state_, sync_, externals_),
       groups_(state_, sync_),
-      own_changes_(clock, state_, sync_, commits_, claims_, governor_),
-      reaper_(clock, state_, sync_, commits_, claims_, own_changes_),
+      changes_(hardware, clock, state_, sync_, commits_, claims_, externals_, governor_),
+      reaper_(clock, state_, sync_, commits_, claims_, changes_),
       drift_(hardware, state_, sync_, commits_, claims_, externals_, groups_, reaper_),
       reconfigure_(hardware, state_, sync_, commits_, claims_, groups_),
       memory_(hardware, clock, state_, sync_, commits_, claims_, std::move(memory_changed)) {
@@ -100,7 +100,7 @@ Result<void> Transaction::recover() {
     if (const auto seen = sync_.refresh({}); !seen) sync_.note_problem(seen.error());
   }
   reaper_.remove_ended();
-  own_changes_.grant_lost_ways();
+  changes_.grant_lost_ways();
   // Claims of requests that died before their commit.
   if (!commits_.is_unknown()) commits_.release_restored();
   groups_.report_sharing();
@@ -111,7 +111,7 @@ Result<void> Transaction::recover() {
 
 void Transaction::repair() {
   drift_.repair({});
-  own_changes_.grant_lost_ways();
+  changes_.grant_lost_ways();
   memory_.retry_releases();
   memory_.start_next();
 }
@@ -270,7 +270,7 @@ Result<Transaction::Tried> Transaction::try_one(const Command& command) {
     proposal = TRY(plan_on_fresh_observation(without_binding(command)));
   }
   if (proposal.workloads == state_.workloads) return tried;
-  TRY(carry_out(std::move(proposal)));
+  TRY(changes_.carry_out(std::move(proposal)));
   if (is_new) note_created(state_.workloads.at(id));
   if (create && create->key) commits_.keys().add(*create->key, id, now(clock_));
   return tried;
@@ -317,24 +317,6 @@ void Transaction::finish_memory_changes() {
   }
   if (!sync_.is_in_sync()) drift_.repair({});  // before the next one: cpusets may have waited
   memory_.start_next();
-}
-
-Result<void> Transaction::carry_out(Proposal proposal) {
-  TRY(governor_.check_counters(proposal.workloads));
-  TRY(check_no_memory_moves(state_, proposal.setting));
-  // A process that holds a lock blocks every write, so do not begin one.
-  TRY(hardware_.await_locks());
-  const bool has_recorded = TRY(externals_.record_before(proposal.setting));
-  if (has_recorded) proposal.setting = setting_of(with_workloads(state_, proposal.workloads));
-  TRY(claims_.claim(proposal));
-  const Result<void> converged = sync_.converge(std::move(proposal.setting), HardwareSync::Scope::Changes);
-  if (!converged) {
-    log::error("CONVERGE_FAILED", converged.error().message, {{"DETAIL", converged.error().detail}});
-    sync_.rollback();
-    return converged;
-  }
-  state_.workloads = std::move(proposal.workloads);
-  return {};
 }
 
 std::vector<Outcome> Transaction::apply(std::span<const Command> commands, const std::function<bool()>& may_begin) {

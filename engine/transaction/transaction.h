@@ -89,7 +89,6 @@ class Transaction {
                                                   WorkloadId id) const;
   void begin_operations(std::vector<Outcome>& outcomes, std::vector<std::optional<Deferred>> deferred);
   Result<void> apply_moved(const Command& command, const cpuset::MemoryChange& moved);
-  Result<void> carry_out(Proposal proposal);
 
   Hardware& hardware_;
   const Clock& clock_;
@@ -100,7 +99,7 @@ class Transaction {
   ExternalFrequencies externals_;
   FrequencyGovernor governor_;
   ForeignGroupWatch groups_;
-  OwnChanges own_changes_;
+  WorkloadChanges changes_;
   TaskReaper reaper_;
   Drift drift_;
   Reconfigure reconfigure_;

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/model/baselines.h"
-#include "tests/unit/engine/fixtures.h"
+#include "tests/unit/engine/cpu_pool_fixture.h"
 
 namespace nrd::external_frequencies_test {
 
@@ -96,6 +96,23 @@ TEST_CASE("an external frequency between two observations is saved before it is 
     CHECK(fixture.knobs() == kTheirs);
   }
   CHECK(fixture.state().health.drift_repairs == 1);
+}
+
+TEST_CASE("an external frequency is restored when a workload ends with its unit") {
+  CpuPoolFixture fixture;
+  fixture.add_group(kUnit, {a_process(10)});
+  Spec spec = for_unit(kUnit.name, {.pool = "fast", .cpus = CpuSet{4}});
+  spec.cgroup_owner = CgroupOwner{};
+  spec.frequency = FrequencyRequest{.min = 12, .max = 30};
+  REQUIRE(fixture.create(spec));
+  fixture.writer->reap_tasks();
+  pstate::FrequencySetting& knobs = fixture.hardware.tree.pstate.cpus.edit().at(CpuId{4});
+  REQUIRE(knobs == kOurs);
+  knobs = kTheirs;
+  fixture.hardware.tree.cpuset.groups[kUnit].processes = {};
+  fixture.writer->reap_tasks();
+  CHECK(fixture.state().workloads.size() == 0);
+  CHECK(fixture.hardware.tree.pstate.cpus.get().at(CpuId{4}) == kTheirs);
 }
 
 TEST_CASE("the result of a failed write is not taken for an external frequency") {

@@ -1,0 +1,42 @@
+// Changes of workloads: those of requests, which Transaction commits together, and nrd's own, which it makes after what
+// it observed. Engine thread.
+#pragma once
+
+#include "engine/transaction/claims.h"
+#include "engine/transaction/frequency_governor.h"
+
+namespace nrd {
+
+class WorkloadChanges {
+ public:
+  WorkloadChanges(Hardware& hardware, const Clock& clock, NodeState& state, HardwareSync& sync, Commits& commits,
+                  Claims& claims, ExternalFrequencies& externals, FrequencyGovernor& governor)
+      : hardware_(hardware),
+        clock_(clock),
+        state_(state),
+        sync_(sync),
+        commits_(commits),
+        claims_(claims),
+        externals_(externals),
+        governor_(governor) {}
+
+  // Claims, converges, and puts the workloads into the state, to be committed. Failed: hardware and workloads are as
+  // before.
+  Result<void> carry_out(Proposal proposal);
+  // nrd's own. Returns whether it is committed.
+  bool apply(const Workloads& workloads);
+  // Of the workloads that lack ways those for which there are some now (engine/plan/lost_ways.h).
+  void grant_lost_ways();
+
+ private:
+  Hardware& hardware_;
+  const Clock& clock_;
+  NodeState& state_;
+  HardwareSync& sync_;
+  Commits& commits_;
+  Claims& claims_;
+  ExternalFrequencies& externals_;
+  FrequencyGovernor& governor_;
+};
+
+}  // namespace nrd
