@@ -66,7 +66,7 @@ class ThreadedEngine final : public Engine {
       : hardware_(hardware),
         clock_(clock),
         options_(options),
-        writer_(hardware, store, clock, options, [this] { note_memory_changed(); }),
+        writer_(hardware, store, clock, options, [this] { ring(); }),
         capacity_revision_(clock),
         sampler_(clock, options.usage_interval),
         waiting_(options.queue) {}
@@ -110,11 +110,7 @@ class ThreadedEngine final : public Engine {
           .done = std::move(done)});
   }
 
-  void refresh_cpus() override {
-    const std::lock_guard hold(lock_);
-    cpus_changed_ = true;
-    wake_.notify_one();
-  }
+  void refresh_cpus() override { ring(); }
 
   void sample_usage(ClosId clos, Sampler::Done done) override {
     if (sampler_.ask(clos, std::move(done))) ring();
@@ -213,16 +209,10 @@ class ThreadedEngine final : public Engine {
     sampler_.take(hardware_.count_usage(classes, sampler_.asked(classes)));
   }
 
-  // Called by the thread that changes memory.
-  void note_memory_changed() {
-    const std::lock_guard hold(lock_);
-    memory_changed_ = true;
-    wake_.notify_one();
-  }
-
   // Wakes the engine thread because work is due earlier than it knows.
   void ring() {
-    const std::lock_guard hold(lock_);  // the thread is then either before its check or asleep
+    const std::lock_guard hold(lock_);
+    is_rung_ = true;
     wake_.notify_one();
   }
 
@@ -268,14 +258,14 @@ class ThreadedEngine final : public Engine {
   std::vector<Waiting> next_batch(std::optional<Steady> until) {
     std::unique_lock hold(lock_);
     const auto is_due = [this] {
-      return stopping_ || cpus_changed_ || memory_changed_ || !waiting_.empty() || !jobs_.empty() || sampler_.is_due();
+      return stopping_ || is_rung_ || !waiting_.empty() || !jobs_.empty() || sampler_.is_due();
     };
     if (until) {
       wake_.wait_until(hold, *until, is_due);
     } else {
       wake_.wait(hold, is_due);
     }
-    cpus_changed_ = memory_changed_ = false;
+    is_rung_ = false;
     std::vector<Waiting> batch;
     while (!waiting_.empty() && batch.size() < kBatchLimit) {
       batch.push_back(*waiting_.pop());
@@ -381,8 +371,7 @@ class ThreadedEngine final : public Engine {
   std::condition_variable started_;
   FairQueue<Waiting> waiting_;                // guarded by lock_
   std::deque<Job> jobs_;                      // guarded by lock_
-  bool cpus_changed_ = false;                 // guarded by lock_
-  bool memory_changed_ = false;               // guarded by lock_
+  bool is_rung_ = false;                      // guarded by lock_
   bool stopping_ = false;                     // guarded by lock_
   std::atomic<Steady> busy_since_{Steady{}};  // zero: idle, and an idle thread is well
   std::thread thread_;
