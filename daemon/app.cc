@@ -142,14 +142,9 @@ Result<void> run(const Options& options) {
     watchers.notify();
     if (auto* files = declared_now.load()) files->note_change();
   };
-  std::unique_ptr<Engine> engine = TRY(Engine::start(*hardware, *store, clock,
-                                                     {.node = node.engine.node,
-                                                      .drift_interval = node.engine.drift_interval,
-                                                      .tasks_interval = node.engine.tasks_interval,
-                                                      .usage_interval = node.engine.usage_interval,
-                                                      .changed_cpus = changed_cpus,
-                                                      .published = published})
-                                           .map_error(at_its_line));
+  std::unique_ptr<Engine> engine =
+      TRY(Engine::start(*hardware, *store, clock, node.engine, {.changed_cpus = changed_cpus, .published = published})
+              .map_error(at_its_line));
   std::unique_ptr<LaunchBackend> launch = TRY(LaunchBackend::start(config, *engine, *owners, stored, clock));
   const StopBefore stop_before{*owners, cpu_events.get()};  // its callbacks use objects that are destroyed after this
   if (cpu_events) cpu_events->watch([&engine] { engine->refresh_cpus(); });

@@ -50,14 +50,14 @@ struct Standalone {
   std::unique_ptr<Engine> engine;
 };
 
-Result<std::unique_ptr<Standalone>> start_alone(const Config& config, EngineOptions options) {
+Result<std::unique_ptr<Standalone>> start_alone(const Config& config, EngineConfig engine) {
   if (::geteuid() != 0) return fail(ErrorCode::Unsupported, "changing classes of service requires root");
   log::set_lowest(config.log_level);
   block_signals();
   auto alone = std::make_unique<Standalone>();
   alone->store = TRY(store::Store::open(config.state_directory));
   alone->hardware = TRY(open_hardware(config.mount));
-  alone->engine = TRY(Engine::start(*alone->hardware, *alone->store, alone->clock, std::move(options)));
+  alone->engine = TRY(Engine::start(*alone->hardware, *alone->store, alone->clock, std::move(engine)));
   return alone;
 }
 

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/fair_queue.h"
 #include "base/log.h"
 #include "base/published.h"
 #include "engine/model/capacity.h"
@@ -24,6 +25,7 @@ using Steady = std::chrono::steady_clock::time_point;
 
 // The most commands that one commit carries; bounds how long the first waits for the last.
 constexpr size_t kBatchLimit = 64;
+constexpr QueueLimits kQueue{.most = 1024, .reserve = 64, .share = 512};  // more are refused at once (ErrorCode::Busy)
 // Those that would begin later go back to their lines, so that others and administrators have their turn.
 constexpr std::chrono::seconds kBatchTime{1};
 constexpr std::chrono::milliseconds kPartitionInterval{500};  // reads one file
@@ -62,14 +64,16 @@ struct Job {
 
 class ThreadedEngine final : public Engine {
  public:
-  ThreadedEngine(Hardware& hardware, store::Store& store, const Clock& clock, const EngineOptions& options)
+  ThreadedEngine(Hardware& hardware, store::Store& store, const Clock& clock, const EngineConfig& config,
+                 EngineOptions options)
       : hardware_(hardware),
         clock_(clock),
-        options_(options),
-        writer_(hardware, store, clock, options, [this] { ring(); }),
+        drift_interval_(config.drift_interval),
+        tasks_interval_(config.tasks_interval),
+        options_(std::move(options)),
+        writer_(hardware, store, clock, config.node, [this] { ring(); }),
         capacity_revision_(clock),
-        sampler_(clock, options.usage_interval),
-        waiting_(options.queue) {}
+        sampler_(clock, config.usage_interval) {}
 
   ~ThreadedEngine() override {
     {
@@ -182,17 +186,17 @@ class ThreadedEngine final : public Engine {
       } else if (may_stop()) {
         return;
       }
-      if (options_.drift_interval.count() > 0 && clock_.steady() >= next_look_) {
+      if (drift_interval_.count() > 0 && clock_.steady() >= next_look_) {
         writer_.repair();
         publish();
-        next_look_ = clock_.steady() + options_.drift_interval;
+        next_look_ = clock_.steady() + drift_interval_;
       }
       if (has_partition() && clock_.steady() >= next_check_) check_partition();
       if (has_tasks() && clock_.steady() >= next_ending_) {
         writer_.reap_tasks();
         publish();
       }
-      if (clock_.steady() >= next_ending_) next_ending_ = clock_.steady() + options_.tasks_interval;
+      if (clock_.steady() >= next_ending_) next_ending_ = clock_.steady() + tasks_interval_;
       if (!next_sample) next_sample = first_sample();
       if (next_sample && clock_.steady() >= *next_sample) {
         next_sample =
@@ -227,7 +231,7 @@ class ThreadedEngine final : public Engine {
     return monitored_cpus(writer_.state().workloads).empty() ? std::nullopt : std::optional(clock_.steady());
   }
 
-  bool has_tasks() const { return options_.tasks_interval.count() > 0 && names_tasks(writer_.state()); }
+  bool has_tasks() const { return tasks_interval_.count() > 0 && names_tasks(writer_.state()); }
 
   bool has_partition() const { return writer_.state().config->confinement == Confinement::Partition; }
 
@@ -248,7 +252,7 @@ class ThreadedEngine final : public Engine {
     std::optional<Steady> next = sampler_.next();
     const auto also = [&next](Steady turn) { next = next ? std::min(*next, turn) : turn; };
     if (next_sample) also(*next_sample);
-    if (options_.drift_interval.count() > 0) also(next_look_);
+    if (drift_interval_.count() > 0) also(next_look_);
     if (has_tasks()) also(next_ending_);
     if (has_partition()) also(next_check_);
     if (const auto refresh = hotplug_.next()) also(*refresh);
@@ -293,15 +297,15 @@ class ThreadedEngine final : public Engine {
   }
 
   void begin_intervals() {
-    next_look_ = clock_.steady() + options_.drift_interval;
-    next_ending_ = clock_.steady() + options_.tasks_interval;
+    next_look_ = clock_.steady() + drift_interval_;
+    next_ending_ = clock_.steady() + tasks_interval_;
   }
 
   Result<void> take_config(const EngineConfig& config, ReloadMode mode) {
     TRY(writer_.reconfigure(config.node, mode));
     if (mode == ReloadMode::Check) return {};
-    options_.drift_interval = config.drift_interval;
-    options_.tasks_interval = config.tasks_interval;
+    drift_interval_ = config.drift_interval;
+    tasks_interval_ = config.tasks_interval;
     sampler_.set_interval(config.usage_interval);
     begin_intervals();
     return {};
@@ -355,7 +359,9 @@ class ThreadedEngine final : public Engine {
 
   Hardware& hardware_;
   const Clock& clock_;
-  EngineOptions options_;  // of the engine thread; queue and deadline never change
+  std::chrono::milliseconds drift_interval_;  // this and the next are of the engine thread
+  std::chrono::milliseconds tasks_interval_;
+  const EngineOptions options_;
   Transaction writer_;
   CapacityRevision capacity_revision_;  // of the engine thread
   Sampler sampler_;
@@ -369,7 +375,7 @@ class ThreadedEngine final : public Engine {
   std::mutex lock_;
   std::condition_variable wake_;
   std::condition_variable started_;
-  FairQueue<Waiting> waiting_;                // guarded by lock_
+  FairQueue<Waiting> waiting_{kQueue};        // guarded by lock_
   std::deque<Job> jobs_;                      // guarded by lock_
   bool is_rung_ = false;                      // guarded by lock_
   bool stopping_ = false;                     // guarded by lock_
@@ -380,8 +386,8 @@ class ThreadedEngine final : public Engine {
 }  // namespace
 
 Result<std::unique_ptr<Engine>> Engine::start(Hardware& hardware, store::Store& store, const Clock& clock,
-                                              EngineOptions options) {
-  auto engine = std::make_unique<ThreadedEngine>(hardware, store, clock, options);
+                                              EngineConfig config, EngineOptions options) {
+  auto engine = std::make_unique<ThreadedEngine>(hardware, store, clock, config, std::move(options));
   TRY(engine->start());
   return engine;
 }

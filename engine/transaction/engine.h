@@ -13,7 +13,6 @@
 
 #include "base/client.h"
 #include "base/clock.h"
-#include "base/fair_queue.h"
 #include "base/result.h"
 #include "engine/hardware.h"
 #include "engine/model/node_state.h"
@@ -46,14 +45,9 @@ struct EngineConfig {
 enum class ReloadMode { Apply, Check };
 
 struct EngineOptions {
-  NodeConfig node{};
-  std::chrono::milliseconds drift_interval{30000};  // 0: never refresh
-  std::chrono::milliseconds tasks_interval{30000};  // between checks for exited tasks; 0: never
   std::chrono::milliseconds begin_deadline{10000};  // a command not begun by then is withdrawn (ErrorCode::Busy)
-  QueueLimits queue{.most = 1024, .reserve = 64, .share = 512};  // more are refused at once (ErrorCode::Busy)
-  std::chrono::milliseconds usage_interval{1000};                // between samples while usage is requested; 0: never
-  std::function<CpuSet()> changed_cpus{};  // that went online or offline since the last call; must not block
-  std::function<void()> published{};       // after each new state, on the engine thread; must not block
+  std::function<CpuSet()> changed_cpus{};           // that went online or offline since the last call; must not block
+  std::function<void()> published{};                // after each new state, on the engine thread; must not block
 };
 
 class Engine {
@@ -61,7 +55,7 @@ class Engine {
   // Loads the store, converges the hardware to it, publishes. Fails if the store cannot be read or the configuration
   // does not fit the node; hardware that refuses is reported in NodeState::health, not here.
   static Result<std::unique_ptr<Engine>> start(Hardware& hardware, store::Store& store, const Clock& clock,
-                                               EngineOptions options);
+                                               EngineConfig config, EngineOptions options = {});
   virtual ~Engine() = default;  // finishes commands already accepted; the hardware stays as it is
 
   virtual std::shared_ptr<const NodeState> state() const = 0;

@@ -54,7 +54,7 @@ std::optional<Workload> deleted_by(const NodeState& state, const Command& comman
 
 }  // namespace
 
-Transaction::Transaction(Hardware& hardware, store::Store& store, const Clock& clock, const EngineOptions& options,
+Transaction::Transaction(Hardware& hardware, store::Store& store, const Clock& clock, NodeConfig config,
                          std::function<void()> memory_changed)
     : hardware_(hardware),
       clock_(clock),
@@ -69,7 +69,7 @@ Transaction::Transaction(Hardware& hardware, store::Store& store, const Clock& c
       drift_(hardware, state_, sync_, commits_, claims_, externals_, groups_, reaper_),
       reconfigure_(hardware, state_, sync_, commits_, claims_, groups_),
       memory_(hardware, clock, state_, sync_, commits_, claims_, std::move(memory_changed)) {
-  state_.config = std::make_shared<const NodeConfig>(options.node);
+  state_.config = std::make_shared<const NodeConfig>(std::move(config));
   hardware_.set_systemd_timeout(state_.config->systemd_timeout);
 }
 

@@ -30,7 +30,7 @@ namespace nrd {
 class Transaction {
  public:
   // `memory_changed` is called by another thread when finish_memory_changes() has something to do.
-  Transaction(Hardware& hardware, store::Store& store, const Clock& clock, const EngineOptions& options,
+  Transaction(Hardware& hardware, store::Store& store, const Clock& clock, NodeConfig config,
               std::function<void()> memory_changed = {});
   Transaction(const Transaction&) = delete;  // its parts refer to each other
 

@@ -16,7 +16,7 @@ namespace {
 
 // Eleven ways: OS 1, guarantee 5, best effort 3, shared 2. CPUs 0-7 on cache 0, 8-15 on cache 1.
 struct Fixture : nrd::testing::TransactionFixture {
-  explicit Fixture(const nrd::testing::NodeShape& shape = {}, EngineOptions configured = {})
+  explicit Fixture(const nrd::testing::NodeShape& shape = {}, NodeConfig configured = {})
       : TransactionFixture(shape, std::move(configured)) {
     start();
   }
@@ -75,9 +75,9 @@ TEST_CASE("the score of a cache falls with each grant") {
 
 TEST_CASE("shrinking best effort adds capacity for a new workload") {
   for (const bool shrink : {false, true}) {
-    EngineOptions options;
-    options.node.shrink = shrink;
-    Fixture fixture({}, options);
+    NodeConfig config;
+    config.shrink = shrink;
+    Fixture fixture({}, config);
     REQUIRE(fixture.create(a_spec("0").ways(3, 1)));
     CHECK(fixture.score(2, 1) == scores(shrink ? 50 : 0, 100));
   }
@@ -92,9 +92,9 @@ TEST_CASE("without a free class only shared workloads fit") {
 }
 
 TEST_CASE("a pool without ways has no score, and max and min must select a pool") {
-  EngineOptions options;
-  options.node.pools.shared = 0;
-  const Fixture fixture({}, options);
+  NodeConfig config;
+  config.pools.shared = 0;
+  const Fixture fixture({}, config);
   CHECK(fixture.score(0, 0).empty());
   CHECK(rmd::hospitality({}, {.max = 1, .min = 1})->empty());
   for (const CacheRequest request : {CacheRequest{.max = 2, .min = 0}, CacheRequest{.max = 1, .min = 2}}) {
@@ -122,9 +122,9 @@ TEST_CASE("predicted capacity matches the planner for any state") {
       const uint32_t min = below(4);
       return CacheRequest{.max = min == 0 ? 0 : min + below(3), .min = min};
     };
-    EngineOptions options;
-    options.node.shrink = below(2) == 0;
-    Fixture fixture({.ways = 8 + below(20), .classes = 3 + below(10), .min_ways = 1 + below(2)}, options);
+    NodeConfig config;
+    config.shrink = below(2) == 0;
+    Fixture fixture({.ways = 8 + below(20), .classes = 3 + below(10), .min_ways = 1 + below(2)}, config);
     for (unsigned n = below(12); n > 0; --n) {
       Spec spec = a_spec(std::to_string(below(16)) + (below(3) == 0 ? "," + std::to_string(below(16)) : ""));
       spec.cache = a_request();

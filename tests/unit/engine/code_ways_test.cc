@@ -11,7 +11,7 @@ namespace {
 using testing::a_spec;
 
 struct Fixture : testing::TransactionFixture {
-  explicit Fixture(bool cdp = true, unsigned min_ways = 1, EngineOptions configured = {})
+  explicit Fixture(bool cdp = true, unsigned min_ways = 1, NodeConfig configured = {})
       : TransactionFixture({.min_ways = min_ways}, std::move(configured)) {
     hardware.facts.rdt.levels.at(3).cat->cdp = cdp;
     start();
@@ -66,7 +66,7 @@ TEST_CASE("a PATCH separates code and data and joins them again") {
 }
 
 TEST_CASE("code keeps its ways when best effort shrinks") {
-  Fixture fixture(true, 1, {.node = {.shrink = true}});
+  Fixture fixture(true, 1, {.shrink = true});
   const auto workload = value_of(fixture.create("4", 3, 2, 1));
   const unsigned had = workload.grant.ways.at(CacheId{3, 0}).count();
   REQUIRE(fixture.create("5", 2, 1, 0));

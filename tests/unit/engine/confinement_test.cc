@@ -25,9 +25,9 @@ struct Fixture : CpuPoolFixture {
     before = hardware.tree;
   }
   Result<void> reload(Confinement confinement) {
-    NodeConfig config = with_pools().node;
-    config.confinement = confinement;
-    return writer->reconfigure(config, ReloadMode::Apply);
+    NodeConfig next = with_pools();
+    next.confinement = confinement;
+    return writer->reconfigure(next, ReloadMode::Apply);
   }
   std::string cpus_of(const Target& target) const { return hardware.tree.cpuset.targets.at(target).cpus.to_string(); }
   Observed before;
@@ -96,8 +96,8 @@ TEST_CASE("a reload that would confine what has CPUs is refused with its name") 
 TEST_CASE("slices do not get granted CPUs that a start finds in no pool") {
   Fixture fixture;
   REQUIRE(fixture.create(for_cpus({.pool = "fast", .count = 2})));
-  fixture.options.node.confinement = Confinement::Slices;
-  fixture.options.node.cpu_pools = {{.name = "fast", .cpus = *CpuSet::parse("10-15")}};
+  fixture.config.confinement = Confinement::Slices;
+  fixture.config.cpu_pools = {{.name = "fast", .cpus = *CpuSet::parse("10-15")}};
   fixture.start();
   CHECK(fixture.cpus_of(a_slice("system.slice")) == "0-1,6-9");
 }
@@ -179,9 +179,9 @@ TEST_CASE("a node that cannot confine refuses it with the reason") {
 TEST_CASE("a start is refused for a service without other CPUs only where nothing has to come back") {
   Fixture fixture;
   const auto starts = [&](Confinement confinement) {
-    fixture.options.node.confinement = confinement;
+    fixture.config.confinement = confinement;
     fixture.writer =
-        std::make_unique<Transaction>(fixture.hardware, fixture.store, fixture.clock, fixture.options, [] {});
+        std::make_unique<Transaction>(fixture.hardware, fixture.store, fixture.clock, fixture.config, [] {});
     return fixture.writer->recover().has_value();
   };
   fixture.hardware.pinned = {{"feed.service", {4, 5}}};

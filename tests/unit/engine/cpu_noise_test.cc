@@ -11,12 +11,12 @@ using namespace nrd::testing;
 
 namespace {
 
-EngineOptions with_limit(std::optional<uint32_t> latency_us) {
-  EngineOptions options;
-  options.node.groups.os = CpuSet{0, 1};
-  options.node.cpu_pools = {{.name = "fast", .cpus = *CpuSet::parse("2-7"), .latency_us = latency_us},
-                            {.name = "slow", .cpus = *CpuSet::parse("10-15")}};
-  return options;
+NodeConfig with_limit(std::optional<uint32_t> latency_us) {
+  NodeConfig config;
+  config.groups.os = CpuSet{0, 1};
+  config.cpu_pools = {{.name = "fast", .cpus = *CpuSet::parse("2-7"), .latency_us = latency_us},
+                      {.name = "slow", .cpus = *CpuSet::parse("10-15")}};
+  return config;
 }
 
 Spec for_cpus(uint32_t count, const char* pool = "fast") {
@@ -40,7 +40,7 @@ struct Fixture : nrd::testing::TransactionFixture {
   }
   void set(uint32_t cpu, const char* limit) { hardware.tree.cpuset.latency[CpuId{cpu}] = limit; }
   Result<void> reload(std::optional<uint32_t> latency_us) {
-    return writer->reconfigure(with_limit(latency_us).node, ReloadMode::Apply);
+    return writer->reconfigure(with_limit(latency_us), ReloadMode::Apply);
   }
 };
 
@@ -214,7 +214,7 @@ TEST_CASE("a reload changes the limits of granted CPUs") {
 TEST_CASE("a start without the pool restores its limits") {
   Fixture fixture;
   REQUIRE(fixture.create(for_cpus(2)));
-  fixture.options.node.cpu_pools.clear();
+  fixture.config.cpu_pools.clear();
   fixture.start();
   CHECK(fixture.limits() == kBefore);
   fixture.writer->repair();

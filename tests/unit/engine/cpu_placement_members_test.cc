@@ -65,7 +65,7 @@ TEST_CASE("a workload cannot be apart from itself") {
 
 TEST_CASE("CPUs of a further pool that are not near are refused with what is near") {
   CpuPoolFixture fixture;
-  NodeConfig config = with_pools().node;
+  NodeConfig config = with_pools();
   config.cpu_pools.front().cpus = *CpuSet::parse("2-7");
   config.cpu_pools.push_back({.name = "far", .cpus = *CpuSet::parse("10-15")});
   REQUIRE(fixture.writer->reconfigure(config, ReloadMode::Apply));

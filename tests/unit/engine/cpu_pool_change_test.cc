@@ -11,8 +11,8 @@ TEST_CASE("granted CPUs stay with their workload when a start finds them in anot
   CpuPoolFixture fixture;
   const auto own = fixture.create(for_cpus({.pool = "fast", .count = 2}, {a_process(10)}));
   REQUIRE((own && fixture.create(for_cpus({.pool = "common"}, {a_process(20)}))));
-  fixture.options.node.cpu_pools = {{.name = "fast", .cpus = *CpuSet::parse("10-15")},
-                                    {.name = "common", .cpus = *CpuSet::parse("2-9"), .kind = CpuPool::Kind::Shared}};
+  fixture.config.cpu_pools = {{.name = "fast", .cpus = *CpuSet::parse("10-15")},
+                              {.name = "common", .cpus = *CpuSet::parse("2-9"), .kind = CpuPool::Kind::Shared}};
   fixture.start();
   CHECK(fixture.runs_on(10) == "2,4");
   CHECK(fixture.runs_on(20) == "6-9");  // without the idle siblings, too
@@ -26,7 +26,7 @@ TEST_CASE("a reload that leaves less CPU time than requested is refused with the
   CpuPoolFixture fixture;
   fixture.add_group(kUnit);
   REQUIRE(fixture.create(for_unit(kUnit.name, {.pool = "common", .request_milli = 1500})));
-  NodeConfig smaller = fixture.options.node;
+  NodeConfig smaller = fixture.config;
   smaller.cpu_pools.back().cpus = CpuSet{8};
   const Error refused = error_of(fixture.writer->reconfigure(smaller, ReloadMode::Apply));
   CHECK(refused.code == ErrorCode::Conflict);

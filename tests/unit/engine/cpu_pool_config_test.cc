@@ -38,7 +38,7 @@ TEST_CASE("isolated and rest are the CPUs of this node") {
   Fixture fixture;
   fixture.hardware.facts.rdt.isolated = *CpuSet::parse("10-15");
   fixture.start();
-  NodeConfig config = fixture.options.node;
+  NodeConfig config = fixture.config;
   config.cpu_pools = {{.name = "common", .source = CpuPool::Source::Rest, .kind = CpuPool::Kind::Shared},
                       {.name = "quiet", .source = CpuPool::Source::Isolated},
                       {.name = "fast", .cpus = CpuSet{4, 5}}};
@@ -48,7 +48,7 @@ TEST_CASE("isolated and rest are the CPUs of this node") {
   CHECK(pools[1].cpus.to_string() == "10-15");
   CHECK(fixture.create(for_cpus({.pool = "quiet", .count = 1}))->grant.cpu->exclusive.to_string() == "10");
 
-  fixture.options.node = config;
+  fixture.config = config;
   fixture.start();
   CHECK(fixture.state().config->cpu_pools[0].cpus.to_string() == "2-3,6-9");
 }
@@ -80,7 +80,7 @@ TEST_CASE("a pool of isolated CPUs or of the rest needs some") {
 }
 
 TEST_CASE("a node whose topology cannot be read starts without pools, and refuses them with the reason") {
-  NodeConfig pools = with_pools().node;
+  NodeConfig pools = with_pools();
   TransactionFixture fixture(with_threads(), {});
   fixture.hardware.facts.cpuset.zones = {};
   fixture.start();

@@ -20,12 +20,12 @@ inline NodeShape with_threads() {
   return shape;
 }
 
-inline EngineOptions with_pools() {
-  EngineOptions options;
-  options.node.groups.os = CpuSet{0, 1};
-  options.node.cpu_pools = {{.name = "fast", .cpus = *CpuSet::parse("2-7,10-15")},
-                            {.name = "common", .cpus = CpuSet{8, 9}, .kind = CpuPool::Kind::Shared}};
-  return options;
+inline NodeConfig with_pools() {
+  NodeConfig config;
+  config.groups.os = CpuSet{0, 1};
+  config.cpu_pools = {{.name = "fast", .cpus = *CpuSet::parse("2-7,10-15")},
+                      {.name = "common", .cpus = CpuSet{8, 9}, .kind = CpuPool::Kind::Shared}};
+  return config;
 }
 
 inline Spec for_cpus(CpuRequest request, std::vector<Task> tasks = {}) {

@@ -106,9 +106,7 @@ class Session {
 
   static std::unique_ptr<Transaction> started(const NodeConfig& config, FakeHardware& hardware, FakeStore& store) {
     static const SystemClock clock;
-    EngineOptions options;
-    options.node = config;
-    auto writer = std::make_unique<Transaction>(hardware, store, clock, options);
+    auto writer = std::make_unique<Transaction>(hardware, store, clock, config);
     REQUIRE(writer->recover());
     return writer;
   }

@@ -293,12 +293,12 @@ TEST_CASE("without a pool nothing changes, and cpu is refused") {
 TEST_CASE("a reload keeps grants: a change that would revoke one is refused with the workloads") {
   Fixture fixture;
   REQUIRE(fixture.create(for_cpus({.pool = "fast", .count = 2})));
-  NodeConfig without = fixture.options.node;
+  NodeConfig without = fixture.config;
   without.cpu_pools.front().cpus = *CpuSet::parse("4-7,10-15");
   const Error refused = error_of(fixture.writer->reconfigure(without, ReloadMode::Apply));
   CHECK(refused.code == ErrorCode::Conflict);
   CHECK(refused.message.find("workloads 1 would") != std::string::npos);
-  NodeConfig larger = fixture.options.node;
+  NodeConfig larger = fixture.config;
   larger.cpu_pools.back().cpus = CpuSet{8};
   CHECK(fixture.writer->reconfigure(larger, ReloadMode::Apply));
 }

@@ -25,15 +25,15 @@ struct Fixture : nrd::testing::TransactionFixture {
     hardware.add_task(a_process(10), CpuSet::first(16));
     start();
   }
-  static EngineOptions with_quotas() {
-    EngineOptions options;
-    options.node.cpu_pools = {{.name = "fast", .cpus = *CpuSet::parse("2-11")},
-                              {.name = "slow", .cpus = CpuSet{12, 13}},
-                              {.name = "common", .cpus = CpuSet{14, 15}, .kind = CpuPool::Kind::Shared}};
-    options.node.cpu_quotas = CpuQuotas{.users = {{1001, {.pools = {"fast", "common"}, .count = 3}}},
-                                        .groups = {{50, {.pools = {"fast"}, .count = 4}}},
-                                        .names = {{1001, "alice"}}};
-    return options;
+  static NodeConfig with_quotas() {
+    NodeConfig config;
+    config.cpu_pools = {{.name = "fast", .cpus = *CpuSet::parse("2-11")},
+                        {.name = "slow", .cpus = CpuSet{12, 13}},
+                        {.name = "common", .cpus = CpuSet{14, 15}, .kind = CpuPool::Kind::Shared}};
+    config.cpu_quotas = CpuQuotas{.users = {{1001, {.pools = {"fast", "common"}, .count = 3}}},
+                                  .groups = {{50, {.pools = {"fast"}, .count = 4}}},
+                                  .names = {{1001, "alice"}}};
+    return config;
   }
 
   Result<Workload> create_as(const std::optional<LocalUser>& user, Spec spec) {
@@ -119,7 +119,7 @@ TEST_CASE("a request beyond the quota is refused with the numbers") {
 
 TEST_CASE("CPUs of several pools count together, and the refusal says how many of its pool fit") {
   Fixture fixture;
-  NodeConfig both = fixture.options.node;
+  NodeConfig both = fixture.config;
   both.cpu_quotas->users.at(1001).pools.insert("slow");
   REQUIRE(fixture.writer->reconfigure(both, ReloadMode::Apply));
   Spec spec = for_cpus({.pool = "fast", .count = 2});
@@ -163,7 +163,7 @@ TEST_CASE("the quota also limits what a patch adds, but not what it keeps or giv
   CHECK(fixture.patch_as(kAlice, id, R"({"count": 3})"));
   CHECK(error_of(fixture.patch_as(kAlice, id, R"({"pool": "slow", "count": 1})")).field == "/cpu/pool");
 
-  NodeConfig less = fixture.options.node;
+  NodeConfig less = fixture.config;
   less.cpu_quotas->users.at(1001) = {.pools = {}, .count = 0};
   REQUIRE(fixture.writer->reconfigure(less, ReloadMode::Apply));
   CHECK(fixture.patch_as(kAlice, id, R"({"level": "l3"})"));
@@ -197,12 +197,12 @@ TEST_CASE("a workload of an administrator counts for the user that adds CPUs to 
 
 TEST_CASE("without quotas no client is limited, but its workloads count as soon as there are some") {
   Fixture fixture;
-  NodeConfig none = fixture.options.node;
+  NodeConfig none = fixture.config;
   none.cpu_quotas.reset();
   REQUIRE(fixture.writer->reconfigure(none, ReloadMode::Apply));
   REQUIRE(fixture.create_as(kGuest, for_cpus({.pool = "slow", .count = 1})));
   REQUIRE(fixture.create_as(kAlice, for_cpus({.pool = "fast", .count = 4})));
-  REQUIRE(fixture.writer->reconfigure(fixture.options.node, ReloadMode::Apply));
+  REQUIRE(fixture.writer->reconfigure(fixture.config, ReloadMode::Apply));
   CHECK(fixture.refusal(kAlice, for_cpus({.pool = "fast", .count = 1})) ==
         "/cpu/count: alice has 4 of 3 CPUs of pools; 1 more was requested (none until one of its workloads ends)");
 }

@@ -71,7 +71,7 @@ TEST_CASE("a dry run observes what it names, is refused as the request is, and w
 
 TEST_CASE("a dry run lists what would change for other workloads") {
   DryRunFixture fixture;
-  fixture.options.node.shrink = true;
+  fixture.config.shrink = true;
   fixture.start();
   Spec shared = for_cpus({.pool = "fast", .cpus = {2}}, {a_process(20)});
   shared.cache = CacheRequest{.max = 3, .min = 1};

@@ -114,7 +114,7 @@ TEST_CASE("a command is withdrawn after its deadline") {
   FakeHardware hardware({});
   FakeStore store;
   const SystemClock clock;
-  const auto engine = *Engine::start(hardware, store, clock, {.begin_deadline = std::chrono::milliseconds(-1)});
+  const auto engine = *Engine::start(hardware, store, clock, {}, {.begin_deadline = std::chrono::milliseconds(-1)});
   CHECK(error_of(submit(*engine, CreateWorkload{a_spec("0").ways(1, 1)})).code == ErrorCode::Busy);
   CHECK(store.commits == 0);
 }

@@ -14,13 +14,13 @@ std::string picture(WayMask ways, unsigned width) {
   return text;
 }
 
-TransactionFixture::TransactionFixture(const NodeShape& shape, EngineOptions configured)
-    : hardware(shape), options(std::move(configured)) {}
+TransactionFixture::TransactionFixture(const NodeShape& shape, NodeConfig configured)
+    : hardware(shape), config(std::move(configured)) {}
 
 TransactionFixture::~TransactionFixture() = default;
 
 void TransactionFixture::start() {
-  writer = std::make_unique<Transaction>(hardware, store, clock, options, [this] { note_memory_changed(); });
+  writer = std::make_unique<Transaction>(hardware, store, clock, config, [this] { note_memory_changed(); });
   REQUIRE(writer->recover());
 }
 

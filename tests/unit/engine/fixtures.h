@@ -20,7 +20,7 @@ std::string picture(WayMask ways, unsigned width);
 inline Task a_process(pid_t id) { return {.id = id, .process = id, .start = 7, .boot_id = "boot-1"}; }
 
 struct TransactionFixture {
-  explicit TransactionFixture(const NodeShape& shape = {}, EngineOptions configured = {});
+  explicit TransactionFixture(const NodeShape& shape = {}, NodeConfig configured = {});
   ~TransactionFixture();
 
   // Also again, as after a stop.
@@ -43,7 +43,7 @@ struct TransactionFixture {
   FakeHardware hardware;
   FakeStore store;
   SystemClock clock;
-  EngineOptions options;
+  NodeConfig config;
   std::unique_ptr<Transaction> writer;
 };
 

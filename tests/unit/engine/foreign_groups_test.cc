@@ -114,7 +114,7 @@ TEST_CASE("a refusal names the foreign groups that hold all classes, and a retry
 
 TEST_CASE("reserved classes stay free for foreign groups") {
   Fixture fixture({.classes = 5});
-  fixture.options.node.reserved_classes = 2;
+  fixture.config.reserved_classes = 2;
   fixture.start();
   fixture.hardware.tree.rdt.foreign["k8s"] = fixture.hardware.new_group();
   REQUIRE(fixture.create(a_spec("0").ways(1, 1)));
@@ -142,7 +142,7 @@ TEST_CASE("a group with all ways that has CPUs or tasks shares the ways of a gua
 
 TEST_CASE("foreign_groups \"refuse\" rejects a guarantee next to such a group and grants best effort") {
   Fixture fixture;
-  fixture.options.node.foreign_groups = ForeignGroups::Refuse;
+  fixture.config.foreign_groups = ForeignGroups::Refuse;
   fixture.start();
   make_foreign(fixture, "k8s", "5");
   const Error refused = error_of(fixture.create(a_spec("0").ways(2, 2)));

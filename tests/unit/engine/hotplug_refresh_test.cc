@@ -92,10 +92,10 @@ TEST_CASE("a CPU that comes online gets class and frequency with its event") {
   };
   std::atomic<uint64_t> published{0};
   auto engine =
-      *Engine::start(hardware, store, clock, {.drift_interval = 1h, .changed_cpus = take, .published = [&published] {
-                                                ++published;
-                                                published.notify_all();
-                                              }});
+      *Engine::start(hardware, store, clock, {.drift_interval = 1h}, {.changed_cpus = take, .published = [&published] {
+                                                                        ++published;
+                                                                        published.notify_all();
+                                                                      }});
   const auto tell = [&](CpuId cpu) {
     const uint64_t before = published;
     {
@@ -129,7 +129,7 @@ TEST_CASE("a change is planned without a CPU that just went offline") {
   const SystemClock clock;
   CpuSet changed;
   const auto take = [&changed] { return std::exchange(changed, {}); };
-  auto engine = *Engine::start(hardware, store, clock, {.drift_interval = 1h, .changed_cpus = take});
+  auto engine = *Engine::start(hardware, store, clock, {.drift_interval = 1h}, {.changed_cpus = take});
   set_offline(hardware, CpuId{5});
   changed.add(CpuId{5});
   CHECK(error_of(submit(*engine, CreateWorkload{a_spec("5").ways(1, 1)})).code == ErrorCode::BadRequest);

@@ -126,7 +126,7 @@ TEST_CASE("a PATCH adds, changes and removes L2 ways") {
 
 TEST_CASE("best effort resizes on L3 only") {
   Fixture fixture;
-  fixture.options.node.shrink = true;
+  fixture.config.shrink = true;
   fixture.start();
   Spec spec = Fixture::asking("4", 4);
   spec.cache = CacheRequest{3, 1};

@@ -13,12 +13,12 @@ using Kind = nrd::cpuset::NoiseSource::Kind;
 
 namespace {
 
-EngineOptions with_pools(bool fast, bool slow = false) {
-  EngineOptions options;
-  options.node.groups.os = CpuSet{0, 1};
-  options.node.cpu_pools = {{.name = "fast", .cpus = *CpuSet::parse("2-7"), .low_noise = fast},
-                            {.name = "slow", .cpus = *CpuSet::parse("10-15"), .low_noise = slow}};
-  return options;
+NodeConfig with_pools(bool fast, bool slow = false) {
+  NodeConfig config;
+  config.groups.os = CpuSet{0, 1};
+  config.cpu_pools = {{.name = "fast", .cpus = *CpuSet::parse("2-7"), .low_noise = fast},
+                      {.name = "slow", .cpus = *CpuSet::parse("10-15"), .low_noise = slow}};
+  return config;
 }
 
 cpuset::NoiseSource interrupt(uint32_t number) { return {Kind::Interrupt, number}; }
@@ -44,7 +44,7 @@ struct Fixture : nrd::testing::TransactionFixture {
            place({Kind::Watchdog, 0});
   }
   Result<void> reload(bool fast, bool slow = false) {
-    return writer->reconfigure(with_pools(fast, slow).node, ReloadMode::Apply);
+    return writer->reconfigure(with_pools(fast, slow), ReloadMode::Apply);
   }
 };
 
@@ -93,7 +93,7 @@ TEST_CASE("a restart and a start without the pools") {
   fixture.start();
   CHECK(fixture.places() == kQuiet);
   CHECK(fixture.store.baselines().noise.at(interrupt(30)).before.to_string() == "0-15");
-  fixture.options.node.cpu_pools.clear();
+  fixture.config.cpu_pools.clear();
   fixture.start();
   CHECK(fixture.places() == kBefore);
 }
@@ -141,7 +141,7 @@ TEST_CASE("an interrupt that refuses to move back is claimed until it does, also
     REQUIRE(fixture.reload(false));
     CHECK(fixture.places() == "0-15 0-1,8-15 9 4 0-15 0-15 0-15");
     CHECK(fixture.store.baselines().noise.size() == 1);
-    fixture.options = with_pools(false);
+    fixture.config = with_pools(false);
     if (restarts) fixture.start();
     fixture.writer->repair();
     CHECK(fixture.store.baselines().noise.at(interrupt(31)).before.to_string() == "2-3");
@@ -183,7 +183,7 @@ TEST_CASE("a crash at any write, and then a start with or without the key") {
       fixture.hardware.broken_from_write = fixture.hardware.writes + point;
       CHECK_FALSE(fixture.reload(true));
       fixture.hardware.broken_from_write.reset();
-      fixture.options = with_pools(still);
+      fixture.config = with_pools(still);
       fixture.start();
       CHECK(fixture.places() == (still ? kQuiet : kBefore));
     }

@@ -28,7 +28,7 @@ Policies the_policies() {
 
 struct Fixture : nrd::testing::TransactionFixture {
   Fixture() {
-    options.node.policies = std::make_shared<const Policies>(the_policies());
+    config.policies = std::make_shared<const Policies>(the_policies());
     start();
   }
   Result<Workload> create(const std::string& cpus, const std::string& policy, std::optional<CacheRequest> cache = {}) {
@@ -69,7 +69,7 @@ TEST_CASE("an unknown policy is refused with the known names") {
   CHECK(refused.code == ErrorCode::NoSuchPolicy);
   CHECK(refused.subject == "golden");
   CHECK(refused.allowed == "gold, large, narrow, silver, slow");
-  fixture.options.node.policies = nullptr;
+  fixture.config.policies = nullptr;
   fixture.start();
   CHECK(fixture.create("4", "gold").error().code == ErrorCode::NoSuchPolicy);
 }
@@ -98,7 +98,7 @@ TEST_CASE("repeating a workload's policy changes nothing") {
   const uint64_t commits = fixture.store.commits;
   CHECK(fixture.patch(workload->id, to_policy("gold")) == workload);
   CHECK(fixture.patch(workload->id, to_policy("gold", 0)) == workload);
-  fixture.options.node.policies = nullptr;  // the file may be gone since
+  fixture.config.policies = nullptr;  // the file may be gone since
   fixture.start();
   CHECK(fixture.patch(workload->id, to_policy("gold")) == workload);
   CHECK(fixture.store.commits == commits);
@@ -136,7 +136,7 @@ TEST_CASE("explicit ways end a policy unless they equal its ways") {
 TEST_CASE("a grant outlives the removal of its policy") {
   Fixture fixture;
   const auto workload = fixture.create("4", "gold");
-  fixture.options.node.policies = std::make_shared<const Policies>(Policies{{"gold", {.cache = CacheRequest{1, 1}}}});
+  fixture.config.policies = std::make_shared<const Policies>(Policies{{"gold", {.cache = CacheRequest{1, 1}}}});
   fixture.start();
   CHECK(fixture.writer->state().workloads.at(workload->id) == *workload);
 }

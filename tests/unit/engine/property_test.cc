@@ -76,9 +76,9 @@ TEST_CASE("any sequence of requests keeps masks contiguous, disjoint and inside 
     shape.cpus_per_domain = dice.once_in(2) ? 1 : 2;
     FakeHardware hardware(shape);
     FakeStore store;
-    EngineOptions options;
-    options.node.shrink = dice.once_in(2);
-    auto writer = std::make_unique<Transaction>(hardware, store, clock, options);
+    NodeConfig config;
+    config.shrink = dice.once_in(2);
+    auto writer = std::make_unique<Transaction>(hardware, store, clock, config);
     REQUIRE(writer->recover());
     const Observed fresh = hardware.tree;
     for (int step = 0; step < 150; ++step) {
@@ -94,7 +94,7 @@ TEST_CASE("any sequence of requests keeps masks contiguous, disjoint and inside 
       check_all(writer->state(), shape, hardware, store);
       if (dice.once_in(40)) {  // a restart in between changes nothing
         const Workloads kept = writer->state().workloads;
-        writer = std::make_unique<Transaction>(hardware, store, clock, options);
+        writer = std::make_unique<Transaction>(hardware, store, clock, config);
         REQUIRE(writer->recover());
         REQUIRE(writer->state().workloads == kept);
         check_all(writer->state(), shape, hardware, store);

@@ -10,9 +10,9 @@ namespace {
 
 // Pools of 11 ways unless configured: OS 1, guarantee 5, best effort 3, shared 2.
 struct Fixture : nrd::testing::TransactionFixture {
-  explicit Fixture(const NodeConfig& config = {}) : TransactionFixture({}, {.node = config}) { start(); }
-  Result<void> apply_config(const NodeConfig& config) { return writer->reconfigure(config, ReloadMode::Apply); }
-  Result<void> check_config(const NodeConfig& config) { return writer->reconfigure(config, ReloadMode::Check); }
+  explicit Fixture(const NodeConfig& configured = {}) : TransactionFixture({}, configured) { start(); }
+  Result<void> apply_config(const NodeConfig& next) { return writer->reconfigure(next, ReloadMode::Apply); }
+  Result<void> check_config(const NodeConfig& next) { return writer->reconfigure(next, ReloadMode::Check); }
 };
 
 NodeConfig pools(unsigned os, unsigned guarantee, unsigned besteffort, unsigned shared, unsigned infra = 0) {
@@ -70,7 +70,7 @@ TEST_CASE("at most eight workloads in the way are named") {
 TEST_CASE("ways outside their pool since an earlier start do not block other changes") {
   Fixture fixture;
   REQUIRE(fixture.create(a_spec("0").ways(5, 5)));
-  fixture.options.node = pools(1, 2, 6, 2);
+  fixture.config = pools(1, 2, 6, 2);
   fixture.start();
   CHECK(fixture.apply_config(pools(1, 2, 5, 2)));
   // The OS does not get them.

@@ -13,10 +13,10 @@ namespace {
 
 // Two caches of 11 ways: CPUs 0-7 and 8-15.
 struct Fixture : nrd::testing::TransactionFixture {
-  explicit Fixture(EngineOptions configured) : TransactionFixture({}, std::move(configured)) { start(); }
+  explicit Fixture(NodeConfig configured) : TransactionFixture({}, std::move(configured)) { start(); }
 };
 
-EngineOptions with_infra() { return {.node = {.pools = {.infra = 2}, .groups = {.os = {0}, .infra = {2, 3}}}}; }
+NodeConfig with_infra() { return {.pools = {.infra = 2}, .groups = {.os = {0}, .infra = {2, 3}}}; }
 
 }  // namespace
 
@@ -55,13 +55,13 @@ TEST_CASE("drift of the infrastructure's class is repaired") {
 }
 
 TEST_CASE("the infrastructure has no ways while a foreign group uses COS1") {
-  Fixture fixture(EngineOptions{});
+  Fixture fixture(NodeConfig{});
   rdt::Observed& tree = fixture.hardware.tree.rdt;
   tree.classes.at(ClosId{0}).cpus.remove(CpuId{7});
   tree.classes[ClosId{1}] = fixture.hardware.new_group();
   tree.classes.at(ClosId{1}).cpus.add(CpuId{7});
   tree.classes.at(ClosId{1}).ways.at(CacheId{3, 0}) = WayMask::run(2, 3);
-  fixture.options = with_infra();
+  fixture.config = with_infra();
   fixture.start();
   CHECK(fixture.cpus(1) == "7");
   CHECK(fixture.drawn(1, 0) == "..###......");
@@ -73,22 +73,22 @@ TEST_CASE("the infrastructure has no ways while a foreign group uses COS1") {
 }
 
 TEST_CASE("a CPU from a foreign group returns to the root class") {
-  Fixture fixture(EngineOptions{});
+  Fixture fixture(NodeConfig{});
   rdt::Observed& tree = fixture.hardware.tree.rdt;
   tree.classes.at(ClosId{0}).cpus.remove(CpuId{3});
   tree.foreign["theirs"].cpus.add(CpuId{3});
-  fixture.options = with_infra();
+  fixture.config = with_infra();
   fixture.start();
   CHECK(fixture.cpus(1) == "2-3");
   tree.foreign.clear();
-  fixture.options = {};
+  fixture.config = {};
   fixture.start();
   CHECK(fixture.cpus(1).empty());
   CHECK(fixture.cpus(0) == "0-15");
 }
 
 TEST_CASE("no ways are granted where the root class has different masks for code and data") {
-  Fixture fixture(EngineOptions{});
+  Fixture fixture(NodeConfig{});
   fixture.hardware.tree.rdt.classes.at(ClosId{0}).split[CacheId{3, 0}] = {WayMask(0x7fe), WayMask(0x7ff)};
   fixture.writer->repair();
   CHECK(error_of(fixture.create(a_spec("4").ways(1, 1))).code == ErrorCode::Conflict);
@@ -97,7 +97,7 @@ TEST_CASE("no ways are granted where the root class has different masks for code
 
 TEST_CASE("removing a group from the configuration releases everything") {
   Fixture fixture(with_infra());
-  fixture.options = {};
+  fixture.config = {};
   fixture.start();
   CHECK(fixture.cpus(1).empty());
   CHECK(fixture.cpus(0) == "0-15");
@@ -109,7 +109,7 @@ TEST_CASE("a workload keeps its grant when its CPUs become reserved") {
   Fixture fixture({});
   const auto workload = fixture.create(a_spec("2").ways(0, 0));  // on the ways that will be the infrastructure's
   REQUIRE(workload);
-  fixture.options = with_infra();
+  fixture.config = with_infra();
   fixture.start();
   CHECK(fixture.cpus(2) == "2");
   CHECK(fixture.drawn(2, 0) == ".........##");
@@ -124,7 +124,7 @@ TEST_CASE("infrastructure processes are found, followed and released") {
   const auto a_process = [](pid_t id, const char* boot_id) {
     return Task{.id = id, .process = id, .start = 7, .boot_id = boot_id};
   };
-  Fixture fixture({.node = {.pools = {.infra = 2}, .groups = {.infra_processes = {"ovs*"}}}});
+  Fixture fixture({.pools = {.infra = 2}, .groups = {.infra_processes = {"ovs*"}}});
   const auto place = [&](pid_t id) { return fixture.hardware.tasks.at(a_process(id, "boot-1")); };
   for (const pid_t id : {10, 20, 30}) fixture.hardware.tasks[a_process(id, "boot-1")] = "";
   fixture.hardware.matching = {a_process(10, "")};
@@ -152,7 +152,7 @@ TEST_CASE("infrastructure processes are found, followed and released") {
   CHECK(place(10).empty());
   CHECK(place(20) == "COS1");
   CHECK(place(30) == "COS2");
-  fixture.options = {};
+  fixture.config = {};
   fixture.start();
   CHECK(place(20).empty());
   CHECK(place(30) == "COS2");
@@ -160,25 +160,24 @@ TEST_CASE("infrastructure processes are found, followed and released") {
 }
 
 TEST_CASE("impossible reserved groups are refused with the numbers") {
-  const auto refusal = [](const EngineOptions& options) {
+  const auto refusal = [](const NodeConfig& config) {
     FakeHardware hardware(nrd::testing::NodeShape{});
     FakeStore store;
     const SystemClock clock;
-    const Result<void> started = Transaction(hardware, store, clock, options).recover();
+    const Result<void> started = Transaction(hardware, store, clock, config).recover();
     return started ? std::string() : started.error().message;
   };
-  CHECK(refusal({.node = {.groups = {.infra = {2}}}}) ==
-        "infra.cpus: the infrastructure has no ways: cache_pools.infra is 0");
-  CHECK(refusal({.node = {.groups = {.infra_processes = {"ovs*"}}}}) ==
+  CHECK(refusal({.groups = {.infra = {2}}}) == "infra.cpus: the infrastructure has no ways: cache_pools.infra is 0");
+  CHECK(refusal({.groups = {.infra_processes = {"ovs*"}}}) ==
         "infra.processes: the infrastructure has no ways: cache_pools.infra is 0");
-  CHECK(refusal({.node = {.groups = {.os = {3, 16}}}}) == "os.cpus: CPU 16 does not exist; this node has CPUs 0-15");
-  CHECK(refusal({.node = {.pools = {.infra = 1}, .groups = {.os = {1, 2}, .infra = {2}}}}) ==
+  CHECK(refusal({.groups = {.os = {3, 16}}}) == "os.cpus: CPU 16 does not exist; this node has CPUs 0-15");
+  CHECK(refusal({.pools = {.infra = 1}, .groups = {.os = {1, 2}, .infra = {2}}}) ==
         "infra.cpus: CPU 2 is also in os.cpus");
   CHECK(refusal(with_infra()).empty());
 }
 
 TEST_CASE("the shared class is limited to the configured number of workloads") {
-  Fixture fixture({.node = {.max_shared = 2}});
+  Fixture fixture({.max_shared = 2});
   const auto first = value_of(fixture.create(a_spec("0").ways(0, 0)));
   REQUIRE(fixture.create(a_spec("1").ways(0, 0)));
   const Error third = error_of(fixture.create(a_spec("2").ways(0, 0)));

@@ -68,8 +68,8 @@ class Session {
     for (pid_t id = 1; id <= kTasks; ++id) hardware_.tasks[task(id)] = "";
     next_task_ = kTasks + 1;
     fresh_ = hardware_.tree;
-    options_.node.shrink = true;
-    options_.node.policies = std::make_shared<const Policies>(some_policies());
+    config_.shrink = true;
+    config_.policies = std::make_shared<const Policies>(some_policies());
     start();
   }
 
@@ -114,7 +114,7 @@ class Session {
   static Task task(pid_t id) { return {.id = id, .process = id, .start = 7, .boot_id = "boot-1"}; }
 
   void start() {
-    writer_ = std::make_unique<Transaction>(hardware_, store_, clock_, options_);
+    writer_ = std::make_unique<Transaction>(hardware_, store_, clock_, config_);
     REQUIRE(writer_->recover());
   }
 
@@ -264,7 +264,7 @@ class Session {
   FakeHardware hardware_{topology_.shape};
   FakeStore store_;
   SystemClock clock_;
-  EngineOptions options_;
+  NodeConfig config_;
   std::unique_ptr<Transaction> writer_;
   Observed fresh_;
   pid_t next_task_ = 0;

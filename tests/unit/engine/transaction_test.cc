@@ -13,7 +13,7 @@ namespace {
 
 struct Fixture : nrd::testing::TransactionFixture {
   explicit Fixture(const nrd::testing::NodeShape& shape = {}, bool shrink = false)
-      : TransactionFixture(shape, {.node = {.shrink = shrink}}) {
+      : TransactionFixture(shape, {.shrink = shrink}) {
     start();
   }
   Result<Workload> patch_ways(WorkloadId id, uint32_t max, uint32_t min) {
@@ -160,7 +160,7 @@ TEST_CASE("a foreign group that narrows the run of the root class is no drift") 
 }
 
 TEST_CASE("with a locked OS floor the root class has the remaining ways") {
-  nrd::testing::TransactionFixture fixture({}, {.node = {.pools = {.os = 2}}});
+  nrd::testing::TransactionFixture fixture({}, {.pools = {.os = 2}});
   fixture.start();
   REQUIRE(fixture.create(a_spec("0").ways(2, 2)));
   CHECK(fixture.drawn(2, 0) == "..##.......");
