@@ -1,6 +1,6 @@
-// Random requests of every kind on eight kinds of node, six thousand or (NRD_LONG) eight times as many: CPUs and tasks,
-// all pools, memory bandwidth, policies, frequencies, L2, while foreign groups come and go. After each the invariants
-// hold.
+// Random requests of every kind on eight kinds of node, six thousand or (NRD_LONG) eight times as many, and on random
+// nodes: CPUs and tasks, all pools, memory bandwidth, policies, frequencies, L2, while foreign groups come and go.
+// After each the invariants hold.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -29,6 +29,7 @@ struct Topology {
   std::string name;
   NodeShape shape;
   std::optional<rdt::MbaInfo> mba = rdt::MbaInfo{.step = 10, .least = 10};
+  bool shrink = true;
 };
 
 std::vector<Topology> topologies() {
@@ -50,6 +51,18 @@ std::vector<Topology> topologies() {
   };
 }
 
+Topology a_topology(Dice& dice) {
+  NodeShape shape;
+  shape.sockets = 1 + dice.below(8);
+  shape.cpus_per_socket = 1 + dice.below(12);
+  shape.ways = 4 + dice.below(29);
+  shape.classes = 2 + dice.below(63);
+  shape.min_ways = 1 + dice.below(2);
+  if (dice.once_in(2)) shape.shareable = WayMask::run(shape.ways - 2, 2);
+  shape.cpus_per_domain = dice.once_in(2) ? 1 : 2;
+  return {.name = "random", .shape = shape, .shrink = dice.once_in(2)};
+}
+
 Policies some_policies() {
   return {{"gold", {.cache = CacheRequest{3, 3}, .mba = MbaRequest{.value = 60}, .frequency = {}}},
           {"silver", {.cache = CacheRequest{4, 1}, .mba = {}, .frequency = {}}},
@@ -68,7 +81,7 @@ class Session {
     for (pid_t id = 1; id <= kTasks; ++id) hardware_.tasks[task(id)] = "";
     next_task_ = kTasks + 1;
     fresh_ = hardware_.tree;
-    config_.shrink = true;
+    config_.shrink = topology.shrink;
     config_.policies = std::make_shared<const Policies>(some_policies());
     start();
   }
@@ -188,14 +201,13 @@ class Session {
   }
 
   CacheRequest some_cache() {
-    const unsigned most = topology_.shape.ways / 3;
+    const unsigned most = topology_.shape.ways / 2;
+    const unsigned ways = dice_.once_in(4) ? 1 + dice_.below(most) : topology_.shape.min_ways + dice_.below(3);
+    const unsigned least = 1 + dice_.below(3);
     switch (dice_.below(4)) {
       case 0: return {0, 0};
-      case 1: return {1 + dice_.below(most), 1};
-      default: {
-        const unsigned ways = topology_.shape.min_ways + dice_.below(3);
-        return {ways, ways};
-      }
+      case 1: return {least + 1 + dice_.below(most), least};
+      default: return {ways, ways};
     }
   }
 
@@ -260,7 +272,7 @@ class Session {
   }
 
   Dice dice_;
-  const Topology& topology_;
+  const Topology topology_;
   FakeHardware hardware_{topology_.shape};
   FakeStore store_;
   SystemClock clock_;
@@ -289,6 +301,23 @@ TEST_CASE("random requests on eight topologies keep all invariants") {
     CHECK(session.filled() > 0);
     if (topology.shape.cpus_per_l2 > 0) CHECK(session.in_l2() > kSteps / 4);
   }
+}
+
+TEST_CASE("any sequence of requests keeps masks contiguous, disjoint and inside their pools") {
+  int accepted = 0;
+  const int nodes = often(40);
+  for (int seed = 1; seed <= nodes; ++seed) {
+    CAPTURE(seed);
+    Dice dice(static_cast<unsigned>(seed));
+    Session session(a_topology(dice), static_cast<unsigned>(seed));
+    for (int step = 0; step < 150; ++step) {
+      CAPTURE(step);
+      session.step();
+    }
+    session.end();
+    accepted += session.accepted();
+  }
+  CHECK(accepted > nodes * 35);
 }
 
 }  // namespace nrd::topologies_test
