@@ -3,9 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <ostream>
-#include <random>
 
 #include "engine/plan/grant.h"
+#include "tests/unit/dice.h"
 #include "tests/unit/engine/fixtures.h"
 
 namespace nrd::hospitality_score_test {
@@ -116,17 +116,17 @@ TEST_CASE("predicted capacity matches the planner for any state") {
   unsigned welcome = 0;
   for (unsigned seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
-    std::mt19937 dice(seed);
-    const auto below = [&dice](unsigned end) { return static_cast<unsigned>(dice()) % end; };
-    const auto a_request = [&below] {
-      const uint32_t min = below(4);
-      return CacheRequest{.max = min == 0 ? 0 : min + below(3), .min = min};
+    nrd::testing::Dice dice(seed);
+    const auto a_request = [&dice] {
+      const uint32_t min = dice.below(4);
+      return CacheRequest{.max = min == 0 ? 0 : min + dice.below(3), .min = min};
     };
     NodeConfig config;
-    config.shrink = below(2) == 0;
-    Fixture fixture({.ways = 8 + below(20), .classes = 3 + below(10), .min_ways = 1 + below(2)}, config);
-    for (unsigned n = below(12); n > 0; --n) {
-      Spec spec = a_spec(std::to_string(below(16)) + (below(3) == 0 ? "," + std::to_string(below(16)) : ""));
+    config.shrink = dice.once_in(2);
+    Fixture fixture({.ways = 8 + dice.below(20), .classes = 3 + dice.below(10), .min_ways = 1 + dice.below(2)}, config);
+    for (unsigned n = dice.below(12); n > 0; --n) {
+      Spec spec =
+          a_spec(std::to_string(dice.below(16)) + (dice.once_in(3) ? "," + std::to_string(dice.below(16)) : ""));
       spec.cache = a_request();
       fixture.create(std::move(spec));
     }

@@ -209,24 +209,19 @@ class Session {
     return plan::patch(state, patch.id, patch.patch, {}, patch.quota_user);
   }
 
-  const CpuPool& some_pool() {
-    return config_.cpu_pools.at(dice_.below(static_cast<unsigned>(config_.cpu_pools.size())));
-  }
+  const CpuPool& some_pool() { return dice_.one_of(config_.cpu_pools); }
 
   // Of a pool, or of what is near something.
   CpuSet some_of(const CpuSet& cpus) {
     const std::vector<CpuId> all = cpus.members();
     CpuSet some;
-    for (unsigned n = 1 + dice_.below(4); n > 0; --n) some.add(all.at(dice_.below(static_cast<unsigned>(all.size()))));
+    for (unsigned n = 1 + dice_.below(4); n > 0; --n) some.add(dice_.one_of(all));
     return some;
   }
 
   std::string some_id() {
     const Workloads& workloads = writer_->state().workloads;
-    if (workloads.empty()) return "1";
-    auto some = workloads.begin();
-    std::advance(some, dice_.below(static_cast<unsigned>(workloads.size())));
-    return id_text(some->second);
+    return workloads.empty() ? "1" : id_text(dice_.one_of(workloads).second);
   }
 
   CpuRequest a_request(const CpuPool& pool) {
@@ -250,7 +245,7 @@ class Session {
       request.near = {"node:0"};
       request.strict = dice_.once_in(2);
       const std::vector<cpuset::Zone>& zones = hardware_.facts.cpuset.zones;
-      near = {zones.at(dice_.below(static_cast<unsigned>(zones.size()))).cpus};
+      near = {dice_.one_of(zones).cpus};
     }
     if (dice_.once_in(4)) request.apart = {some_id()};
     if (dice_.once_in(2)) request.level = Level::Node;
@@ -259,7 +254,7 @@ class Session {
   // Tasks, a unit, a cgroup, or a command that asks for its own CPUs.
   void add_target(Spec& spec) {
     const Task task = a_process(1 + static_cast<pid_t>(dice_.below(kTasks)));
-    const Target& group = kGroups.at(dice_.below(static_cast<unsigned>(kGroups.size())));
+    const Target& group = dice_.one_of(kGroups);
     switch (dice_.below(4)) {
       case 0: spec.tasks = {task}; break;
       case 1: (group.kind == Target::Kind::Unit ? spec.unit : spec.cgroup) = group.name; break;
@@ -312,17 +307,16 @@ class Session {
   Ask a_change() {
     const Workloads& workloads = writer_->state().workloads;
     if (workloads.empty()) return a_new_one();
-    auto victim = workloads.begin();
-    std::advance(victim, dice_.below(static_cast<unsigned>(workloads.size())));
-    if (dice_.once_in(2)) return {DeleteWorkload{victim->first}};
-    PatchWorkload change{.id = victim->first, .patch = {}};
-    if (const auto uid = victim->second.spec.quota_uid) change.quota_user = uid == kAlice.uid ? kAlice : kMember;
-    if (!victim->second.spec.cpu || dice_.once_in(8)) {
+    const auto& [id, victim] = dice_.one_of(workloads);
+    if (dice_.once_in(2)) return {DeleteWorkload{id}};
+    PatchWorkload change{.id = id, .patch = {}};
+    if (const auto uid = victim.spec.quota_uid) change.quota_user = uid == kAlice.uid ? kAlice : kMember;
+    if (!victim.spec.cpu || dice_.once_in(8)) {
       change.patch.cache = max_and_min(1 + dice_.below(3), 1);
       return {change};
     }
     const bool is_kept = dice_.once_in(2);  // the pool
-    const CpuPool* present = find_pool(config_.cpu_pools, victim->second.spec.cpu->pool);
+    const CpuPool* present = find_pool(config_.cpu_pools, victim.spec.cpu->pool);
     const CpuPool& pool = is_kept ? *present : some_pool();
     CpuRequest request = a_request(pool);
     if (is_kept) request.pool.clear();

@@ -1,29 +1,19 @@
-// What holds after whatever was asked in whatever order, and dice to ask by.
+// What holds after whatever was asked in whatever order.
 #pragma once
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <random>
 #include <set>
 
 #include "engine/model/cpu_sets.h"
 #include "engine/model/setting.h"
 #include "engine/model/setting_changes.h"
 #include "engine/transaction/transaction.h"
+#include "tests/unit/dice.h"
 #include "tests/unit/engine/fake_node.h"
 
 namespace nrd::testing {
-
-class Dice {
- public:
-  explicit Dice(unsigned seed) : engine_(seed) {}
-  unsigned below(unsigned end) { return static_cast<unsigned>(engine_()) % end; }
-  bool once_in(unsigned n) { return below(n) == 0; }
-
- private:
-  std::mt19937 engine_;
-};
 
 // Within the limits or not.
 inline FrequencyRequest a_random_frequency(Dice& dice) {

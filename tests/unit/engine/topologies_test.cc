@@ -143,9 +143,8 @@ class Session {
 
   // One ends, perhaps the last of a workload, and another begins.
   void replace_a_task() {
-    auto victim = hardware_.tasks.begin();
-    std::advance(victim, dice_.below(static_cast<unsigned>(hardware_.tasks.size())));
-    hardware_.tasks.erase(victim);
+    const Task ended = dice_.one_of(hardware_.tasks).first;
+    hardware_.tasks.erase(ended);
     hardware_.tasks[task(next_task_++)] = "";
     writer_->reap_tasks();
     check();
@@ -178,7 +177,7 @@ class Session {
     if (dice_.once_in(2)) theirs.tasks = 3;
     const std::vector<CpuId> free = free_cpus(writer_->state()).members();
     if (free.empty() || dice_.once_in(2)) return;
-    const CpuId cpu = free.at(dice_.below(static_cast<unsigned>(free.size())));
+    const CpuId cpu = dice_.one_of(free);
     hardware_.tree.rdt.classes[ClosId{0}].cpus.remove(cpu);
     theirs.cpus.add(cpu);
   }
@@ -192,11 +191,7 @@ class Session {
 
   std::vector<Task> some_tasks() {
     std::set<Task> tasks;
-    for (unsigned n = 1 + dice_.below(3); n > 0; --n) {
-      auto chosen = hardware_.tasks.begin();
-      std::advance(chosen, dice_.below(static_cast<unsigned>(hardware_.tasks.size())));
-      tasks.insert(chosen->first);
-    }
+    for (unsigned n = 1 + dice_.below(3); n > 0; --n) tasks.insert(dice_.one_of(hardware_.tasks).first);
     return {tasks.begin(), tasks.end()};
   }
 
@@ -227,7 +222,7 @@ class Session {
     if (!spec.cpus.empty()) spec.core_ids = {spec.cpus.to_string()};
     if (dice_.once_in(6)) {
       constexpr std::array kNames{"gold", "silver", "bronze", "quick"};
-      spec.policy = kNames.at(dice_.below(kNames.size()));
+      spec.policy = dice_.one_of(kNames);
       return spec;
     }
     if (!spec.tasks.empty() || !dice_.once_in(5)) spec.cache = some_cache();
@@ -240,10 +235,9 @@ class Session {
   Command a_command() {
     const auto& workloads = writer_->state().workloads;
     if (workloads.empty() || dice_.once_in(2)) return CreateWorkload{a_spec()};
-    auto victim = workloads.begin();
-    std::advance(victim, dice_.below(static_cast<unsigned>(workloads.size())));
-    if (dice_.once_in(2)) return DeleteWorkload{victim->first};
-    return PatchWorkload{victim->first, a_patch()};
+    const WorkloadId victim = dice_.one_of(workloads).first;
+    if (dice_.once_in(2)) return DeleteWorkload{victim};
+    return PatchWorkload{victim, a_patch()};
   }
 
   SpecPatch a_patch() {

@@ -3,7 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <numeric>
-#include <random>
+
+#include "tests/unit/dice.h"
 
 namespace nrd::ways_test {
 
@@ -99,17 +100,16 @@ TEST_CASE("best effort gets between min and max, the narrowest first") {
 }
 
 TEST_CASE("shares never leave their bounds and never exceed the available") {
-  std::mt19937 engine(7);
-  const auto random = [&engine] { return static_cast<unsigned>(engine()); };
+  testing::Dice dice(7);
   for (int round = 0; round < 20000; ++round) {
     std::vector<Demand> demands;
-    for (unsigned n = random() % 6; n > 0; --n) {
-      const unsigned min = 1 + random() % 4;
-      const unsigned max = min + 1 + random() % 6;
-      demands.push_back({min, max, random() % 2 == 0 ? 0U : min + random() % (max - min + 1)});
+    for (unsigned n = dice.below(6); n > 0; --n) {
+      const unsigned min = 1 + dice.below(4);
+      const unsigned max = min + 1 + dice.below(6);
+      demands.push_back({min, max, dice.once_in(2) ? 0U : min + dice.below(max - min + 1)});
     }
-    const unsigned available = random() % 33;
-    const Shrink shrink = random() % 2 == 0 ? Shrink::No : Shrink::Yes;
+    const unsigned available = dice.below(33);
+    const Shrink shrink = dice.once_in(2) ? Shrink::No : Shrink::Yes;
     const auto ways = plan::share_ways(available, demands, shrink);
     if (!ways) continue;
     CHECK(std::accumulate(ways->begin(), ways->end(), 0U) <= available);

@@ -18,10 +18,10 @@
 namespace nrd::property_test {
 
 using cpuset::Level;
+using nrd::testing::Dice;
 using nrd::testing::MachineMaker;
 using nrd::testing::numbers_in;
 using nrd::testing::often;
-using nrd::testing::Random;
 using nrd::testing::RandomMachine;
 using plan::Situation;
 using plan::ZoneTree;
@@ -41,19 +41,19 @@ struct Placed {
 class Host {
  public:
   explicit Host(uint32_t seed)
-      : random_(seed), machine_(MachineMaker(random_).make()), tree_(machine_.zones, machine_.online) {
+      : dice_(seed), machine_(MachineMaker(dice_).make()), tree_(machine_.zones, machine_.online) {
     pool_.name = "fast";
     for (const CpuId cpu : machine_.online.members()) {
-      if (!random_.one_in(8)) pool_.cpus.add(cpu);
+      if (!dice_.once_in(8)) pool_.cpus.add(cpu);
     }
     if (pool_.cpus.empty()) pool_.cpus = machine_.online;
     for (const CpuId cpu : pool_.cpus.members()) {
-      if (random_.one_in(16)) reserved_.add(cpu);
+      if (dice_.once_in(16)) reserved_.add(cpu);
     }
-    pool_.threads = static_cast<Threads>(random_.below(3));
-    pool_.order = static_cast<CpuPool::Order>(random_.below(2));
-    pool_.within = static_cast<Level>(random_.below(7));
-    pool_.never_crosses = random_.one_in(3);
+    pool_.threads = static_cast<Threads>(dice_.below(3));
+    pool_.order = static_cast<CpuPool::Order>(dice_.below(2));
+    pool_.within = static_cast<Level>(dice_.below(7));
+    pool_.never_crosses = dice_.once_in(3);
     cpus_ = machine_.online.members();
   }
 
@@ -62,7 +62,7 @@ class Host {
     for (int i = 1; i <= kRequests; ++i) create(i);
     resize();
     for (int i = 0; i < kRequests; ++i) name_cpus();
-    if (random_.one_in(4)) check_order_of_zones();
+    if (dice_.once_in(4)) check_order_of_zones();
     for (int i = 1; i <= kRequests; ++i) workloads_.erase(i);
     check(free(0) == before, "create then delete restores the free set");
   }
@@ -81,18 +81,18 @@ class Host {
   }
 
   CpuSet near_something() {
-    const uint32_t position = *tree_.position_of(cpus_[random_.below(static_cast<uint32_t>(cpus_.size()))]);
-    return tree_.cpus_of(tree_.zone_at(position, static_cast<Level>(random_.below(7))));
+    const uint32_t position = *tree_.position_of(dice_.one_of(cpus_));
+    return tree_.cpus_of(tree_.zone_at(position, static_cast<Level>(dice_.below(7))));
   }
 
   CpuRequest a_request() {
     CpuRequest request{.pool = "fast"};
-    const uint32_t most = static_cast<uint32_t>(cpus_.size()) / (random_.one_in(6) ? 1 : 6) + 1;
-    (random_.one_in(4) ? request.cores : request.count) = random_.between(1, most);
-    for (uint32_t i = random_.one_in(2) ? random_.between(1, 2) : 0; i > 0; --i) request.near.push_back("eth1");
-    request.strict = !request.near.empty() && random_.one_in(3);
-    if (random_.one_in(4)) request.apart = {"1"};
-    request.level = random_.one_in(2) ? Level::Core : random_.one_in(2) ? Level::L3 : Level::Node;
+    const uint32_t most = static_cast<uint32_t>(cpus_.size()) / (dice_.once_in(6) ? 1 : 6) + 1;
+    (dice_.once_in(4) ? request.cores : request.count) = dice_.between(1, most);
+    for (uint32_t i = dice_.once_in(2) ? dice_.between(1, 2) : 0; i > 0; --i) request.near.push_back("eth1");
+    request.strict = !request.near.empty() && dice_.once_in(3);
+    if (dice_.once_in(4)) request.apart = {"1"};
+    request.level = dice_.once_in(2) ? Level::Core : dice_.once_in(2) ? Level::L3 : Level::Node;
     return request;
   }
 
@@ -117,14 +117,14 @@ class Host {
 
   void resize() {
     for (auto& [id, workload] : workloads_) {
-      if (random_.one_in(3)) continue;
+      if (dice_.once_in(3)) continue;
       CpuRequest request = workload.request;
       request.near.clear();
       request.strict = false;
       request.apart.clear();
       uint32_t& number = request.cores > 0 ? request.cores : request.count;
       const uint32_t before = number;
-      number = random_.between(1, 2 * number);
+      number = dice_.between(1, 2 * number);
       Situation situation = situation_of(request, id);
       const CpuSet had = workload.grant.exclusive;
       situation.current = had;
@@ -149,11 +149,11 @@ class Host {
   void name_cpus() {
     CpuRequest request = a_request();
     request.count = request.cores = 0;
-    const CpuSet& from = random_.one_in(3) ? machine_.online : random_.one_in(2) ? pool_.cpus : free(0);
+    const CpuSet& from = dice_.once_in(3) ? machine_.online : dice_.once_in(2) ? pool_.cpus : free(0);
     const std::vector<CpuId> cpus = (from.empty() ? pool_.cpus : from).members();
-    for (uint32_t i = random_.between(1, 3); i > 0; --i) {
-      const CpuId cpu = cpus[random_.below(static_cast<uint32_t>(cpus.size()))];
-      request.cpus |= random_.one_in(2) ? tree_.core_of(cpu) : CpuSet{cpu.value};
+    for (uint32_t i = dice_.between(1, 3); i > 0; --i) {
+      const CpuId cpu = dice_.one_of(cpus);
+      request.cpus |= dice_.once_in(2) ? tree_.core_of(cpu) : CpuSet{cpu.value};
     }
     const Situation situation = situation_of(request, 0);
     const Result<CpuGrant> grant = place(situation, request);
@@ -185,7 +185,7 @@ class Host {
     other.cpus = *allowed;
     if (is_choice) {
       const std::vector<CpuId> cpus = allowed->members();
-      const CpuId cpu = cpus[random_.below(static_cast<uint32_t>(cpus.size()))];
+      const CpuId cpu = dice_.one_of(cpus);
       other.cpus = pool_.threads == Threads::All ? tree_.core_of(cpu) : CpuSet{cpu.value};
     }
     const Result<CpuGrant> grant = place(situation, other);
@@ -208,8 +208,8 @@ class Host {
       check(grant.idle_siblings.empty(), "no idle siblings");
     }
     check_neighbours(situation, request, grant);
-    if (random_.one_in(4)) check_largest(situation);
-    if (random_.one_in(4)) check(place(situation, request) == grant, "equal input, equal output");
+    if (dice_.once_in(4)) check_largest(situation);
+    if (dice_.once_in(4)) check(place(situation, request) == grant, "equal input, equal output");
   }
 
   void check_neighbours(const Situation& situation, const CpuRequest& request, const CpuGrant& grant) {
@@ -257,7 +257,7 @@ class Host {
 
   void check_order_of_zones() {
     std::vector<cpuset::Zone> zones = machine_.zones;
-    random_.shuffle(zones);
+    dice_.shuffle(zones);
     const ZoneTree shuffled(zones, machine_.online);
     check(shuffled.zones() == tree_.zones(), "the tree does not depend on the order of zones");
     const CpuRequest request = a_request();
@@ -287,7 +287,7 @@ class Host {
            testing::text_of(grant);
   }
 
-  Random random_;
+  Dice dice_;
   RandomMachine machine_;
   ZoneTree tree_;
   CpuPool pool_{};

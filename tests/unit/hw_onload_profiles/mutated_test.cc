@@ -2,11 +2,11 @@
 #include <doctest/doctest.h>
 
 #include <array>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "tests/fuzz/profile_input.h"
+#include "tests/unit/dice.h"
 
 namespace nrd::profiles::mutated_test {
 namespace {
@@ -64,28 +64,26 @@ const std::vector<std::string> kPieces = {"\n",
 class Mutator {
  public:
   std::string profile() {
-    std::string text = kSeeds[below(kSeeds.size())];
-    for (size_t changes = below(4); changes > 0; --changes) change(text);
+    std::string text = dice_.one_of(kSeeds);
+    for (size_t changes = dice_.below(4); changes > 0; --changes) change(text);
     return text;
   }
 
  private:
-  size_t below(size_t limit) { return random_() % limit; }
-
   void change(std::string& text) {
-    const size_t at = below(text.size() + 1);
-    switch (below(5)) {
-      case 0: text.insert(at, kPieces[below(kPieces.size())]); break;
-      case 1: text.erase(at, below(12)); break;
-      case 2: text.insert(at, text.substr(below(text.size() + 1), below(60))); break;
-      case 3: text.replace(at, below(8), kPieces[below(kPieces.size())]); break;
+    const size_t at = dice_.below(text.size() + 1);
+    switch (dice_.below(5)) {
+      case 0: text.insert(at, dice_.one_of(kPieces)); break;
+      case 1: text.erase(at, dice_.below(12)); break;
+      case 2: text.insert(at, text.substr(dice_.below(text.size() + 1), dice_.below(60))); break;
+      case 3: text.replace(at, dice_.below(8), dice_.one_of(kPieces)); break;
       case 4:
-        if (at < text.size()) text[at] = static_cast<char>(below(256));
+        if (at < text.size()) text[at] = static_cast<char>(dice_.below(256));
         break;
     }
   }
 
-  std::mt19937 random_{20240611};
+  testing::Dice dice_{20240611};
 };
 
 }  // namespace
