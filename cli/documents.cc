@@ -71,6 +71,9 @@ Outcome<std::vector<tree::Document>> read_documents_at(const std::string& path) 
     if (!name.starts_with('.') && tree::is_document(name)) files.push_back(entry.path());
   }
   if (error) return stop(kUsage, path + ": cannot read folder: " + error.message());
+  if (files.empty()) {
+    return stop(kUsage, path + ": no documents in this folder; expected files ending in .toml, .yaml, .yml or .json");
+  }
   std::ranges::sort(files);
   std::vector<tree::Document> all;
   for (const std::string& file : files) {

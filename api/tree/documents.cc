@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "api/tree/tree.h"
+#include "base/ascii.h"
 #include "base/json/reader.h"
 #include "base/json/validation.h"
 
@@ -41,6 +42,27 @@ Result<Document> document_of(const json::Value& body, std::string id, std::strin
   return Document{.id = std::move(id), .body = body, .place = std::move(place)};
 }
 
+// Of the members of a workload, only cpu may be a list of objects.
+bool is_list_of_workloads(const json::Member& member) {
+  const std::vector<json::Value>& items = member.value.items();
+  return !items.empty() && items.front().is_object() && lower_case(member.key) != "cpu";
+}
+
+// Read as one workload, a file without content, as a full disk leaves it, or with a misspelt list would declare none of
+// those that it had declared before: they would be deleted.
+Result<void> check_workload(const json::Value& tree, const std::string& name) {
+  if (!tree.is_object()) {
+    return fail(ErrorCode::BadRequest, name + ": expected the members of a workload, or a list named workloads");
+  }
+  if (tree.members().empty()) {
+    return fail(ErrorCode::BadRequest,
+                name + ": is empty; expected the members of a workload, or \"workloads: []\" for none");
+  }
+  const auto list = std::ranges::find_if(tree.members(), is_list_of_workloads);
+  if (list == tree.members().end()) return {};
+  return fail(ErrorCode::BadRequest, name + ": " + list->key + " is a list; only one named workloads is expected");
+}
+
 }  // namespace
 
 bool is_document(const std::string& name) {
@@ -52,6 +74,7 @@ Result<std::vector<Document>> read_documents(const std::string& text, const std:
   const json::Value* list = tree.is_object() ? tree.find(kList) : nullptr;
   std::vector<Document> documents;
   if (!list) {
+    TRY(check_workload(tree, name));
     documents.push_back(TRY(document_of(tree, stem_of(name), name)));
     return documents;
   }

@@ -105,6 +105,22 @@ def test_a_broken_file_deletes_nothing():
         wait_for(lambda: set(node.ids()) == {"feed"}, "the removed file to count")
 
 
+@pytest.mark.parametrize("text", ["", "# all gone\n", "workload:\n- {id: a, core_ids: ['6'], cache: {max: 1, min: 1}}\n"])
+def test_a_file_that_has_lost_its_workloads_deletes_nothing(text):
+    two = "workloads:\n- {id: a, core_ids: ['6'], cache: {max: 1, min: 1}}\n- {id: b, core_ids: ['7'], cache: {max: 1, min: 1}}\n"
+    with Declared({"team.yaml": two}) as node:
+        node.declare("team.yaml", text)
+        node.reload()
+        wait_for(lambda: any("team.yaml: " in line for line in node.warnings()), "the file to be reported")
+        assert set(node.ids()) == {"a", "b"}
+        node.terminate()
+        node.start()
+        assert set(node.ids()) == {"a", "b"}
+        node.declare("team.yaml", "workloads: []\n")
+        node.reload()
+        wait_for(lambda: node.ids() == {}, "the empty list to count")
+
+
 def test_ids_declared_twice_are_reported_and_swapped_cpus_are_granted():
     one, other = 'core_ids = ["4"]\n[cache]\nmax = 1\nmin = 1\n', 'core_ids = ["5"]\n[cache]\nmax = 1\nmin = 1\n'
     with Declared({"a.toml": one, "a.yaml": "core_ids: ['9']\ncache: {max: 1, min: 1}\n", "b.toml": other}) as node:

@@ -167,6 +167,24 @@ def test_prune_deletes_only_what_left_its_set(node):
     assert {workload.get("name") or workload["id"] for workload in node.list()} == {"other", "b"}
 
 
+@pytest.mark.parametrize("name, text, said", [
+    ("all.yaml", "", "is empty; expected the members of a workload, or \"workloads: []\" for none"),
+    ("all.json", "{}", "is empty; expected the members of a workload, or \"workloads: []\" for none"),
+    ("all.toml", "[[workload]]\nid = \"a\"\n", "workload is a list; only one named workloads is expected"),
+    ("all.yaml", "- {id: a}\n", "expected the members of a workload, or a list named workloads")])
+def test_prune_deletes_nothing_for_documents_that_name_nothing(node, tmp_path, name, text, said):
+    nrdctl(node, "apply", "-f", "-", "--set", "s", text=document({"id": "a", "core_ids": ["4"]}))
+    file = tmp_path / name
+    file.write_text(text)
+    for place in (file, tmp_path):
+        assert nrdctl(node, "apply", "-f", str(place), "--set", "s", "--prune", exit=2) == f"nrdctl: {file}: {said}\n"
+    file.rename(tmp_path / "all.conf")
+    said = nrdctl(node, "apply", "-f", str(tmp_path), "--set", "s", "--prune", exit=2)
+    assert said == f"nrdctl: {tmp_path}: no documents in this folder; expected files ending in .toml, .yaml, .yml or .json\n"
+    assert [workload["id"] for workload in node.list()] == ["a"]
+    assert nrdctl(node, "apply", "-f", "-", "--set", "s", "--prune", text="workloads: []") == "workload a deleted\n"
+
+
 def test_a_folder_and_a_backup_are_documents(node, tmp_path):
     (tmp_path / "a.toml").write_text('core_ids = ["4"]\nname = "feed"\n[cache]\nmax = 1\nmin = 1\n')
     (tmp_path / "b.yaml").write_text("core_ids: ['5']\ncache: {max: 2, min: 2}\nlabels: {Key: Value}\n")
