@@ -55,6 +55,8 @@ Outcome<std::vector<Planned>> plan(const Apply& wanted) {
   std::vector<Planned> planned;
   std::set<std::string> ids;
   for (tree::Document& document : TRY(read_documents_at(wanted.path))) {
+    if (wanted.path == "-" && !document.body.find("id"))
+      return stop(kUsage, "standard input: id is required: there is no file name to take it from");
     if (!ids.insert(document.id).second) return stop(kUsage, document.place + ": " + document.id + " occurs twice");
     std::string text = json::to_json(with_set(document.body, wanted.set));
     planned.push_back({std::move(document), std::move(text)});

@@ -152,6 +152,11 @@ def test_documents_that_are_too_long_are_refused_and_none_of_them_is_created(nod
     assert node.list() == []
 
 
+def test_a_document_of_standard_input_needs_an_id(node):
+    said = nrdctl(node, "apply", "-f", "-", text='{"core_ids": ["4"], "cache": {"max": 1, "min": 1}}', exit=2)
+    assert said == "nrdctl: standard input: id is required: there is no file name to take it from\n"
+
+
 def test_a_refused_document_blocks_no_other(node):
     node.create("4", 1, 1, name="feed")
     out = nrdctl(node, "apply", "-f", "-", text=document({"id": "a", "core_ids": ["4"]}, {"id": "b", "core_ids": ["5"]}), exit=1)
