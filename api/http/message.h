@@ -75,7 +75,7 @@ struct Response {
   std::string body{};
   std::vector<std::pair<std::string, std::string>> headers{};  // "Allow", ...
   std::shared_ptr<const Error> cause{};                        // of a failure, for the journal; never sent
-  // What a change did, for its audit line; never sent: {"NAME", "feed"}.
+  // What a change did, or why it was refused, for its audit line; never sent: {"NAME", "feed"}.
   std::vector<std::pair<std::string, std::string>> audit{};
 };
 

@@ -181,6 +181,9 @@ http::Reply audited(const http::Request& request, const auth::Identity& identity
     if (refusals && response.status >= kFirstRefusal && !refusals->admits(client_key)) {
       return reply.send(std::move(response));
     }
+    for (auto& [key, value] : response.audit) {
+      if (key == "REASON") value = echoed(value);
+    }
     std::vector<log::Field> fields{{"USER", echoed(user)},
                                    {"FROM", peer->address},
                                    {"METHOD", method},

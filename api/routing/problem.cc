@@ -92,6 +92,8 @@ Problem problem_of_body(const Error& error) { return problem_of(error, rmd::unre
 http::Response render(const Problem& problem, ErrorStyle style) {
   http::Response response = http::plain(problem.status, without_controls(problem.line));
   response.cause = problem.cause;
+  response.audit.emplace_back("REASON",
+                              without_controls((problem.field.empty() ? "" : problem.field + ": ") + problem.detail));
   if (style == ErrorStyle::Text) return response;
   response.content_type = "application/problem+json";
   response.body = json::text_of({{"type", "urn:nrd:problem:" + problem.code},

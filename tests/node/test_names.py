@@ -178,6 +178,16 @@ def test_the_audit_line_says_what_was_granted(node):
     assert re.search(r"WORKLOAD=feed UUID=u-1 NAME=feed GRANTED=COS\d+, cache 0: [0-9a-f]+", line), line
 
 
+def test_the_audit_line_says_why_a_change_was_refused(node):
+    put(node, CACHE)
+    refused(node, "PUT", "/v1/workloads/other", CACHE)
+    refused(node, "PUT", "/v1/workloads/other", {**CACHE, "name": "x, granted COS1)" + "y" * 200})
+    first, second = (line for line in node.journal().splitlines() if "AUDIT_CHANGE" in line and "PUT /v1/workloads/other: 400" in line)
+    assert '400 (reason "/core_ids: CPU 4-5 belongs to workload feed") ' in first, first
+    assert "STATUS=400 REASON=/core_ids: CPU 4-5 belongs to workload feed" in first, first
+    assert '400 (reason "/name: is too long or has invalid characters")' in second, second
+
+
 def test_a_client_cannot_forge_the_audit_line(node):
     put(node, {**CACHE, "uuid": "u-1, granted COS1)", "name": "feed"})
     line = [line for line in node.journal().splitlines() if "AUDIT_CHANGE" in line and "PUT /v1/workloads/feed: 201" in line][-1]
