@@ -56,6 +56,16 @@ CpuSet free_cpus_of(const NodeState& state, const CpuPool& pool, std::optional<W
   return free;
 }
 
+std::string owners_of(const NodeState& state, const CpuSet& cpus, std::optional<WorkloadId> self) {
+  std::string owners;
+  for (const auto& [id, other] : state.workloads) {
+    if (id == self || !reserved_cpus_of(other).intersects(cpus)) continue;
+    owners += (owners.empty() ? "workload " : ", ") + id_text(other);
+    if (!other.spec.name.empty()) owners += " (" + other.spec.name + ")";
+  }
+  return owners;
+}
+
 CpuSet granted_cpus(const NodeState& state) {
   CpuSet granted;
   for (const auto& [id, workload] : state.workloads) {

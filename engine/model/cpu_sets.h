@@ -14,6 +14,8 @@ namespace nrd {
 const CpuPool* pool_of(const NodeState& state, const CpuGrant& grant);
 // The online CPUs of `pool` that no workload except `self` has, neither as its own nor as an idle sibling.
 CpuSet free_cpus_of(const NodeState& state, const CpuPool& pool, std::optional<WorkloadId> self = {});
+// "workload 3 (feed), 7": those other than `self` that have some of `cpus`; empty: there is none.
+std::string owners_of(const NodeState& state, const CpuSet& cpus, std::optional<WorkloadId> self = {});
 // CPUs that workloads were granted from pools, with idle siblings. After a change of the configuration while nrd was
 // stopped they may be in another pool, or in none.
 CpuSet granted_cpus(const NodeState& state);

@@ -173,7 +173,8 @@ Result<CpuGrant> plan_request(const Planning& planning, const CpuRequest& reques
                             .free = first.among.empty() ? free : free & first.among,
                             .current = current,
                             .near = workload.spec.near_cpus,
-                            .apart = std::move(apart)};
+                            .apart = std::move(apart),
+                            .owners = [&](const CpuSet& cpus) { return owners_of(state, cpus, workload.id); }};
   CpuGrant grant = TRY(place(situation, placed).map_error([&](Error error) {
     error.message += pool_reserve_text(state, pool, workload.origin);
     return error;

@@ -6,6 +6,7 @@
 #include "base/find_in.h"
 #include "base/joined.h"
 #include "engine/model/core_ids.h"
+#include "engine/model/cpu_sets.h"
 #include "engine/plan/bandwidth.h"
 #include "engine/plan/targets.h"
 
@@ -72,16 +73,10 @@ Result<void> check_cpus_exist(const rdt::Node& node, const Workload& workload, c
 
 Result<void> check_cpus_free(const NodeState& state, const Workload& workload, std::optional<WorkloadId> self) {
   CpuSet conflict;
-  std::string owners;
   for (const auto& [id, other] : state.workloads) {
-    const CpuSet both = reserved_cpus_of(other) & reserved_cpus_of(workload);
-    if (id == self || both.empty()) continue;
-    conflict |= both;
-    owners += (owners.empty() ? "workload " : ", ") + id_text(other);
-    if (!other.spec.name.empty()) owners += " (" + other.spec.name + ")";
+    if (id != self) conflict |= reserved_cpus_of(other) & reserved_cpus_of(workload);
   }
-  if (!conflict.empty()) return taken(conflict, owners, kFreeCpus, "");
-  return {};
+  return conflict.empty() ? Result<void>() : taken(conflict, owners_of(state, conflict, self), kFreeCpus, "");
 }
 
 // Reserved CPUs may already be in a class; a workload without ways does not change that.

@@ -154,10 +154,11 @@ def test_a_bad_request_names_its_member(large, cpu, field):
 
 
 def test_cpus_of_another_workload_are_refused(large):
-    post(large, {"cpu": {"pool": "fast", "cpus": "4-5"}})
+    post(large, {"cpu": {"pool": "fast", "cpus": "4-5"}, "id": "w", "name": "feed"})
     status, text, _ = large.request("POST", "/v1/workloads", json.dumps({"cpu": {"pool": "fast", "cpus": "5-6"}}), headers={"Accept": "application/json", "Content-Type": "application/json"})
     problem = json.loads(text)
     assert (status, problem["code"], problem["field"]) == (400, "CpuTaken", "/cpu/cpus"), text
+    assert problem["detail"] == "CPU 5 belongs to workload w (feed)"
     assert len(large.list()) == 1
 
 

@@ -44,7 +44,8 @@ CpuSet usable(const Situation& situation, const CpuRequest& request) {
 
 Failure taken(const Situation& situation, const CpuRequest& request, const CpuSet& cpus, const std::string& which) {
   const CpuSet others = usable(situation, request);
-  return fail_at(ErrorCode::CpuTaken, kCpusField, cpu_text(cpus) + which + " belongs to another workload",
+  const std::string owners = situation.owners ? situation.owners(cpus) : "another workload";
+  return fail_at(ErrorCode::CpuTaken, kCpusField, cpu_text(cpus) + which + " belongs to " + owners,
                  others.empty() ? "" : "CPUs of " + others.to_string(),
                  joined(cpus.members(), " ", [](CpuId cpu) { return std::to_string(cpu.value); }));
 }

@@ -1,6 +1,7 @@
 // From a request for CPUs to a grant. Pure: the same situation and request give the same grant.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ struct Situation {
   CpuSet current{};            // CPUs that this workload has now: kept where the request allows it
   std::vector<CpuSet> near{};  // CPUs near each device of CpuRequest::near, in the same order
   std::vector<Apart> apart{};  // of CpuRequest::apart
+  // For messages: "workload 3 (feed)", which has some of these CPUs; without it "another workload".
+  std::function<std::string(const CpuSet&)> owners{};
 };
 
 // Errors: BadRequest /cpu/... for what no situation could grant, CpuTaken /cpu/cpus, NotEnough /cpu/count or /cpu/cores
