@@ -48,12 +48,13 @@ struct Named {
   std::string_view option;
 };
 constexpr std::array kOthers = {
-    Named{"/core_ids", "--cpus"}, Named{"/task_ids", "--task-ids"},  Named{"/unit", "--unit"},
-    Named{"/cgroup", "--cgroup"}, Named{"/policy", "--policy"},      Named{"/name", "--name"},
-    Named{"/labels", "--label"},  Named{"/uuid", "--uuid"},          Named{"/owner", "--owner"},
-    Named{"/id", "--id"},         Named{"/onload", "--onload"},      Named{"?label", "--label"},
-    Named{"?name", "--name"},     Named{"?force", "--force"},        Named{"/cache", "--ways"},
-    Named{"/l2", "--l2-ways"},    Named{"/mba", "memory bandwidth"}, Named{"/pstate", "frequency"}};
+    Named{"/core_ids", "--cpus"}, Named{"/cpu", "--pool"},      Named{"/task_ids", "--task-ids"},
+    Named{"/unit", "--unit"},     Named{"/cgroup", "--cgroup"}, Named{"/policy", "--policy"},
+    Named{"/name", "--name"},     Named{"/labels", "--label"},  Named{"/uuid", "--uuid"},
+    Named{"/owner", "--owner"},   Named{"/id", "--id"},         Named{"/onload", "--onload"},
+    Named{"?label", "--label"},   Named{"?name", "--name"},     Named{"?force", "--force"},
+    Named{"/cache", "--ways"},    Named{"/l2", "--l2-ways"},    Named{"/mba", "memory bandwidth"},
+    Named{"/pstate", "frequency"}};
 
 // In the order of RFC 9110.
 int exit_of(long status) {

@@ -77,7 +77,13 @@ Result<std::vector<Apart>> apart_from(const NodeState& state, const CpuRequest& 
   return apart;
 }
 
-Result<void> check_request(const Spec& spec) {
+// `before`: the workload as it is, nullptr for a new one. Names the member that the request adds to it.
+Result<void> check_request(const Spec& spec, const Workload* before) {
+  const bool has_core_ids = before && !before->spec.cpu && before->spec.core_ids == spec.core_ids;
+  if (!spec.core_ids.empty() && has_core_ids) {
+    return fail_at(ErrorCode::BadRequest, "/cpu", "the workload has core_ids, and cannot have both",
+                   "core_ids, or a PUT of the whole request with cpu in their place");
+  }
   if (!spec.core_ids.empty())
     return fail_at(ErrorCode::BadRequest, "/core_ids", "cannot be combined with cpu", "either core_ids or cpu");
   if (spec.cpu->enforce == CpuRequest::Enforce::Runtime && spec.cgroup.empty())
@@ -326,7 +332,7 @@ Result<Grant> plan_cpus(const NodeState& state, const Workload& workload, const 
   const Workload* before = find_in(state.workloads, workload.id);
   const CpuQuotaCheck quota(state, before, quota_user);
   if (!spec.cpu) return plan_core_ids(state, workload, before, quota);
-  TRY(check_request(spec).map_error(at_request(spec, 0)));
+  TRY(check_request(spec, before).map_error(at_request(spec, 0)));
   const Planning planning{.state = state,
                           .workload = workload,
                           .before = before,

@@ -162,6 +162,16 @@ def test_cpus_of_another_workload_are_refused(large):
     assert len(large.list()) == 1
 
 
+def test_cpu_does_not_replace_core_ids_in_a_patch(large):
+    made = large.create("9", 1, 1)
+    refused = refusal(patch, large, made["id"], {"cpu": {"pool": "fast", "count": 1}})
+    assert refused.status == 400 and "/cpu: the workload has core_ids" in refused.text, refused
+    whole = large.call("PUT", f"/v1/workloads/{made['id']}", {"cpu": {"pool": "fast", "count": 1}})
+    assert whole["cpu_request"] == {"pool": "fast", "count": 1} and "core_ids" not in whole
+    refused = refusal(patch, large, made["id"], {"core_ids": ["9"]})
+    assert refused.status == 400 and "/core_ids: cannot be combined with cpu" in refused.text, refused
+
+
 def test_near_a_node_and_a_workload(large):
     first = post(large, {"cpu": {"pool": "fast", "count": 1, "near": ["node:1"]}})
     assert int(first["cpu"]["exclusive"]) in range(10, 16)
