@@ -235,10 +235,9 @@ Result<void> parse_parts(const Value& body, const NodeState& state, Null null, S
   }
   const Value* cpu = body.find("cpu");
   if (cpu && patch.core_ids && is_granted_cpu(*cpu)) return {};
-  const Value* request = body.find("cpu_request");
-  const bool is_sent_back = cpu && request && is_unedited_grant(*cpu);
-  const std::string at = is_sent_back ? "/cpu_request" : "/cpu";
-  if (is_sent_back) cpu = request;
+  const std::string member = cpu_member_of(body);
+  const std::string at = "/" + member;
+  if (cpu) cpu = body.find(member);
   if (cpu && cpu->kind() == Value::Kind::Array) return parse_cpu_list(*cpu, at, patch);
   if (cpu) TRY(parse_part({{at, cpu}}, null, patch.cpu, parse_cpu));
   return {};
@@ -304,6 +303,11 @@ Result<NewWorkload> parse_whole(const Value& body, const NodeState& state, Use K
 }
 
 }  // namespace
+
+std::string cpu_member_of(const Value& body) {
+  const Value* cpu = body.find("cpu");
+  return cpu && body.find("cpu_request") && is_unedited_grant(*cpu) ? "cpu_request" : "cpu";
+}
 
 Result<NewWorkload> parse_workload(const Value& body, const NodeState& state) {
   return parse_whole(body, state, &Key::on_post);

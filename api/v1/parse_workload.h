@@ -4,6 +4,8 @@
 // RMD's that nrd does not support only if its value is empty ("", {}, [], 0, null).
 #pragma once
 
+#include <string>
+
 #include "base/json/value.h"
 #include "base/result.h"
 #include "engine/model/node_state.h"
@@ -18,5 +20,7 @@ Result<NewWorkload> parse_replacement(const json::Value& body, const NodeState& 
 // The members that the body has. Ignores members that only nrd sets (id, uuid, status, pool, ...), so that a client can
 // edit a response and send it back.
 Result<WorkloadPatch> parse_workload_patch(const json::Value& body, const NodeState& state);
+// Where the body requests CPUs of pools: in "cpu_request" if it is a response sent back, whose `cpu` is the grant.
+std::string cpu_member_of(const json::Value& body);
 
 }  // namespace nrd::v1

@@ -54,15 +54,28 @@ http::Response refuse_foreign_origin(const routing::Call& call, const Workload& 
                 call.error_style);
 }
 
+// To the member of the body that has the request for CPUs: the engine knows it as `cpu`.
+Error pointing_at(const std::string& cpu_member, Error error) {
+  constexpr std::string_view kCpu = "/cpu";
+  if (error.field == kCpu || error.field.starts_with("/cpu/")) error.field.replace(0, kCpu.size(), "/" + cpu_member);
+  return error;
+}
+
 // How to answer a write, which outlives the request.
 struct Pending {
   http::Reply reply;
   routing::ErrorStyle style;
   rmd::Shape shape{};
+  std::string cpu_member = "cpu";
   std::string uuid{};
 
+  void use(const json::Value& body) {
+    shape = rmd::shape_of(body);
+    cpu_member = cpu_member_of(body);
+  }
   void refuse(const Error& error) const {
-    reply.send(render(routing::problem_of_workload(rmd::pointing_into(shape, error), uuid), style));
+    const Error pointed = pointing_at(cpu_member, rmd::pointing_into(shape, error));
+    reply.send(render(routing::problem_of_workload(pointed, uuid), style));
   }
   // Answers with `show` of the result, or refuses.
   template <typename T, typename Show>
@@ -279,7 +292,7 @@ void create_workload(const routing::Call& call, http::Reply reply) {
   Result<NewWorkload> workload = parse_workload(*body, *state);
   if (!workload) return pending.refuse(workload.error());
   workload->key = *std::move(key);
-  pending.shape = rmd::shape_of(*body);
+  pending.use(*body);
   pending.uuid = workload->spec.uuid;
   const Requester who = requester_of(call.request);
   if (*is_dry) return call.workloads.dry_run(who, *workload, pending.with<Done>(tried));
@@ -301,7 +314,7 @@ void patch_workload(const routing::Call& call, http::Reply reply) {
   if (!patch) return pending.refuse(patch.error());
   patch->id = target->id;
   patch->if_revision = revisions_of(call.request.if_match, target->id);
-  pending.shape = rmd::shape_of(*body);
+  pending.use(*body);
   if (*is_dry) return call.workloads.dry_run(who, *patch, pending.with<Done>(tried));
   const auto show = [forced = target->is_forced](const Changed& made) { return patched(made, forced); };
   call.workloads.patch(who, *patch, pending.with<Changed>(show));
@@ -320,7 +333,7 @@ void put_workload(const routing::Call& call, http::Reply reply) {
   Result<NewWorkload> workload = parse_replacement(*body, *state, std::string(call.id));
   if (!workload) return pending.refuse(workload.error());
   replacement.workload = *std::move(workload);
-  pending.shape = rmd::shape_of(*body);
+  pending.use(*body);
   pending.uuid = replacement.workload.spec.uuid;
   const Requester who = requester_of(call.request);
   if (*is_dry) return call.workloads.dry_run(who, replacement, pending.with<Done>(tried));

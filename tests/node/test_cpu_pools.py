@@ -190,6 +190,14 @@ def test_a_patch_resizes_and_a_response_can_be_sent_back(large):
     assert refusal(patch, large, workload["id"], {"cpu": None})  # nothing would be left
 
 
+def test_a_refusal_of_a_response_sent_back_names_its_request(large):
+    made = post(large, {"cpu": {"pool": "fast", "count": 1}})
+    made["cpu_request"]["count"] = 99
+    for act in (patch, lambda node, id, body: node.call("PUT", f"/v1/workloads/{id}", body)):
+        assert "/cpu_request/count: needs 99 CPUs" in refusal(act, large, made["id"], made).text
+    assert "/cpu/count: needs 99 CPUs" in refusal(patch, large, made["id"], {"cpu": {"count": 99}}).text
+
+
 def test_a_dry_run_says_what_would_change(node):
     with process() as sleeper:
         status, text, _ = node.request("POST", "/v1/workloads?dry_run=true", json.dumps({"cpu": {"count": 1}, "task_ids": [str(sleeper.pid)]}))
