@@ -133,7 +133,7 @@ http::Response refuse(const http::Request& request, const auth::AuthFailure& fai
 }
 
 struct Limit {
-  const char* detail;
+  std::string detail;
   std::string allowed;
 };
 
@@ -142,17 +142,20 @@ Limit limit_of(const auth::Identity& identity, auth::Needs needs) {
     return {" is not allowed to make this request on this socket ([[server.sockets]] of nrd.toml)",
             joined(*identity.allowed, ", ", [](auth::Permission each) { return to_string(each); })};
   }
-  if (needs.access == auth::Access::Admin && identity.role == auth::Role::User) {
-    return {" has read-only access; this request requires the admin role", ""};
-  }
+  const std::string reads = "GET, HEAD, OPTIONS, POST /v1/hospitality, POST /v1/onload/preflight";
+  const std::string own =
+      "POST /v1/workloads and /v1/onload/allocations with owner {\"caller\": true}; GET, PUT, PATCH and DELETE of what "
+      "it owns";
   if (identity.role == auth::Role::User) {
-    return {" has read-only access; changes require the admin role",
-            "GET, HEAD, OPTIONS, POST /v1/hospitality, POST /v1/onload/preflight"};
+    const std::string rights =
+        identity.runs ? " may read, and change only workloads and Onload allocations owned by the calling process; "
+                      : " has read-only access; ";
+    if (needs.access == auth::Access::Admin) return {rights + "this request requires the admin role", ""};
+    return {rights + (identity.runs ? "other changes" : "changes") + " require the admin role",
+            identity.runs ? reads + "; " + own : reads};
   }
   if (identity.runs) {
-    return {" may only manage workloads and Onload allocations owned by the calling process",
-            "POST /v1/workloads and /v1/onload/allocations with owner {\"caller\": true}; GET, PUT, PATCH and "
-            "DELETE of what it owns"};
+    return {" may only manage workloads and Onload allocations owned by the calling process", own};
   }
   return {" is not permitted to make this request", ""};
 }

@@ -62,6 +62,17 @@ def test_reads_and_metrics_need_no_administrator(service):
         assert (status, refusal["code"]) == (403, "Forbidden")
 
 
+def test_a_refusal_names_both_rights_of_a_client_of_two_lists(public_path):
+    with Service(sockets=socket_for(path=f"{public_path}/both.sock", user=["@games"], run=["@games"])) as service:
+        path = f"{public_path}/both.sock"
+        assert call(path, "GET", "/v1/workloads", group=GAMES)[0] == 200
+        for method, target, demand in (("PUT", "/v1/onload/freeze", "other changes require the admin role"),
+                                       ("GET", "/v1/config", "this request requires the admin role")):
+            status, refusal = call(path, method, target, {} if method == "PUT" else None, group=GAMES)
+            assert status == 403 and "read-only" not in refusal["detail"], refusal
+            assert " may read, and change only workloads and Onload allocations owned by the calling process; " + demand in refusal["detail"]
+
+
 def test_root_is_administrator_on_each(service):
     for path in (service.socket, service.steps):
         assert ask(UnixConnection(path), "DELETE", "/v1/workloads/77")[0] == 404
