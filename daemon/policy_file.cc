@@ -57,9 +57,8 @@ Result<MbaRequest> parse_mba(const Value& value, const std::string& field) {
   if (in_mbps == (value.find("percentage") != nullptr)) {
     return fail_at(ErrorCode::BadRequest, field, "expected one of percentage and mbps");
   }
-  constexpr uint32_t kWhole = 100;
-  const uint32_t amount =
-      TRY(in_mbps ? parse_number(value, field, "mbps", 1, kMost) : parse_number(value, field, "percentage", 1, kWhole));
+  const uint32_t amount = TRY(in_mbps ? parse_number(value, field, "mbps", 1, MbaRequest::kMostMbps)
+                                      : parse_number(value, field, "percentage", 1, MbaRequest::kMostPercent));
   return MbaRequest{.unit = in_mbps ? MbaRequest::Unit::Mbps : MbaRequest::Unit::Percentage, .value = amount};
 }
 

@@ -76,6 +76,8 @@ struct FrequencyRequest {
 // Memory bandwidth of its class, in one of two units.
 struct MbaRequest {
   enum class Unit { Percentage, Mbps };
+  static constexpr uint32_t kMostPercent = 100;
+  static constexpr uint32_t kMostMbps = 4294967290;  // RMD's limit; the kernel's own for "no limit" is 4294967295
   Unit unit = Unit::Percentage;
   uint32_t value = 0;
   friend bool operator==(const MbaRequest&, const MbaRequest&) = default;

@@ -59,15 +59,15 @@ inline constexpr auto json::kFields<L2Request> = std::tuple(
 template <>
 inline constexpr const char* json::kExample<MbaRequest> = "an object such as {\"percentage\": 50} or {\"mbps\": 5000}";
 template <>
-inline constexpr auto json::kFields<MbaRequest> =
-    std::tuple(Field("percentage", &MbaRequest::value, &MbaRequest::unit, MbaRequest::Unit::Percentage,
-                     {.expected = "a whole number", .least = 1, .most = 100, .unset = Unset::Empty},
-                     {"--mba-percentage", "memory bandwidth limit in percent"})
-                   .or_default(),
-               Field("mbps", &MbaRequest::value, &MbaRequest::unit, MbaRequest::Unit::Mbps,
-                     {.expected = "a whole number", .least = 1, .most = 4294967290, .unset = Unset::Empty},
-                     {"--mba-mbps", "memory bandwidth limit in MB/s; GET /v1/mba shows which unit this node takes"})
-                   .or_default());
+inline constexpr auto json::kFields<MbaRequest> = std::tuple(
+    Field("percentage", &MbaRequest::value, &MbaRequest::unit, MbaRequest::Unit::Percentage,
+          {.expected = "a whole number", .least = 1, .most = MbaRequest::kMostPercent, .unset = Unset::Empty},
+          {"--mba-percentage", "memory bandwidth limit in percent"})
+        .or_default(),
+    Field("mbps", &MbaRequest::value, &MbaRequest::unit, MbaRequest::Unit::Mbps,
+          {.expected = "a whole number", .least = 1, .most = MbaRequest::kMostMbps, .unset = Unset::Empty},
+          {"--mba-mbps", "memory bandwidth limit in MB/s; GET /v1/mba shows which unit this node takes"})
+        .or_default());
 
 // Its number; some clients of RMD's operator send that as a string.
 template <>

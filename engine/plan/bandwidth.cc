@@ -9,14 +9,12 @@ namespace nrd::plan {
 namespace {
 
 constexpr const char* kBandwidthField = "/rdt/mba";
-constexpr uint32_t kMostPercent = 100;
-constexpr uint32_t kMostMbps = 4294967290;  // RMD's limit; the kernel's own for "no limit" is 4294967295
-constexpr uint32_t kMbpsOfEighth = 125;     // an eighth of a GB/s
+constexpr uint32_t kMbpsOfEighth = 125;  // an eighth of a GB/s
 
 using Unit = MbaRequest::Unit;
 
 bool is_everything(const MbaRequest& request) {
-  return request.value == (request.unit == Unit::Percentage ? kMostPercent : kMostMbps);
+  return request.value == (request.unit == Unit::Percentage ? MbaRequest::kMostPercent : MbaRequest::kMostMbps);
 }
 
 // `subject`: the text for clients of RMD, in RMD's words.

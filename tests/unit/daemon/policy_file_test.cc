@@ -135,6 +135,8 @@ TEST_CASE("invalid policy contents are refused with their place") {
        ": /a/b/cache/max: expected a whole number from 0 to 4294967295, found \"010\""},
       {"a: {b: {cache: {max: 1, min: 2}}}\n", ": /a/b/cache: min is 2, but max is only 1"},
       {"a: {b: {mba: {percentage: 101}}}\n", ": /a/b/mba/percentage: expected a whole number from 1 to 100, found 101"},
+      {"a: {b: {mba: {mbps: 4294967291}}}\n",
+       ": /a/b/mba/mbps: expected a whole number from 1 to 4294967290, found 4294967291"},
       {"a: {b: {mba: {percentage: 1, mbps: 1}}}\n", ": /a/b/mba: expected one of percentage and mbps"},
       {"a: {b: {mba: {}}}\n", ": /a/b/mba: expected one of percentage and mbps"},
       {"a: {b: {pstate: {ratio: -1}}}\n",
