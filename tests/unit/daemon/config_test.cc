@@ -155,6 +155,17 @@ TEST_CASE("wrong keys, types and values are refused with file and line") {
   }
 }
 
+TEST_CASE("a socket path has at most the bytes that the kernel takes") {
+  const auto with_path = [](size_t bytes) {
+    return parse_config("[[server.sockets]]\npath = \"/" + std::string(bytes - 1, 'a') + "\"\n", "f");
+  };
+  CHECK(with_path(107));
+  const auto longer = with_path(108);
+  REQUIRE_FALSE(longer);
+  CHECK(longer.error().code == ErrorCode::BadRequest);
+  CHECK(longer.error().message.starts_with("f:1: server.sockets: path: expected at most 107 bytes"));
+}
+
 TEST_CASE("the debug port is limited to loopback addresses") {
   Config config;
   config.server.debug = true;
