@@ -82,7 +82,17 @@ Error with_key(const http::TlsFiles& files, Error error) {
 
 void log_tls_reloaded() { log::notice("TLS_RELOADED", "TLS files reloaded for new connections"); }
 
+Result<http::TlsContext::Prepared> prepare_tls(const http::TlsFiles& files) {
+  return http::TlsContext::prepare(files).map_error(
+      [&files](Error error) { return with_key(files, std::move(error)); });
+}
+
 }  // namespace
+
+Result<void> check_tls(const Config& config) {
+  if (config.tls) TRY(prepare_tls(*config.tls));
+  return {};
+}
 
 Result<std::unique_ptr<HttpFrontend>> HttpFrontend::open(const Config& config, routing::Services services,
                                                          routing::Sentences declared_problems) {
@@ -133,9 +143,7 @@ Result<HttpFrontend::Prepared> HttpFrontend::prepare(const Config& config) const
     }
   }
   if (config.tls) {
-    prepared.tls = TRY(http::TlsContext::prepare(*config.tls).map_error([&config](Error error) {
-      return with_key(*config.tls, std::move(error));
-    }));
+    prepared.tls = TRY(prepare_tls(*config.tls));
   }
   return prepared;
 }

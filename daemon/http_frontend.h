@@ -18,6 +18,9 @@
 
 namespace nrd::daemon {
 
+// Whether HTTPS could be served with the files of [tls]; without them there is nothing to check.
+Result<void> check_tls(const Config& config);
+
 class HttpFrontend {
  public:
   // Starts serving at once. Adopts sockets passed by systemd.

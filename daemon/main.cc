@@ -5,6 +5,7 @@
 
 #include "daemon/access_policy.h"
 #include "daemon/app.h"
+#include "daemon/http_frontend.h"
 #include "daemon/options.h"
 #include "daemon/policy_file.h"
 #include "daemon/reset.h"
@@ -31,6 +32,7 @@ int main(int argc, char** argv) {
         [&config](const nrd::Part& part) { return nrd::daemon::load_policies(config.policy, part); });
     if (!policies) return fail_with(policies.error());
     if (const auto acl = nrd::daemon::load_acl(config.access); !acl) return fail_with(acl.error());
+    if (const auto tls = nrd::daemon::check_tls(config); !tls) return fail_with(tls.error());
     const std::vector<std::string>& files = options->loaded.files;
     std::printf("%s: ok\n", files.empty() ? "defaults" : files.front().c_str());
     return 0;

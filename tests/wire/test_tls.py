@@ -234,6 +234,8 @@ def test_a_daemon_with_wrong_files_does_not_start_and_names_the_file(service, fi
     config = "[tls]\n" + "".join(f'{key} = "{path}"\n' for key, path in files.items())
     refused = subprocess.run(another(service, "wrong", config), capture_output=True, text=True, timeout=60)
     assert refused.returncode == 1 and files[file] in refused.stderr and said in refused.stderr, refused.stderr
+    checked = subprocess.run([*another(service, "wrong", config), "--check-config"], capture_output=True, text=True, timeout=60)
+    assert (checked.returncode, checked.stderr) == (1, refused.stderr.splitlines(keepends=True)[-1])
 
 
 def test_a_key_with_a_passphrase_is_refused_and_not_asked_for(service):
