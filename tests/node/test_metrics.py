@@ -7,6 +7,7 @@ import time
 
 import pytest
 import yaml
+from cpu_pools import LARGE
 from harness import DRIFT, Node, refusal, wait_for
 from shared_node import node  # noqa: F401
 
@@ -69,6 +70,35 @@ def test_every_name_is_documented_with_its_type_and_no_other_is(fresh):
             for name, _ in fresh.values}
     assert base <= set(fresh.types)
     assert all(name.endswith("_total") == (kind == "counter") for name, kind in fresh.types.items())
+
+
+def documented_labels():
+    """By name: those of its row. "likewise" and "the same" mean the row above."""
+    labels, above = {}, frozenset()
+    with open(OPERATIONS) as file:
+        for name, text in re.findall(r"^\| `((?:nrd|process)_\w+)` \| \w+ \| ([^|]*)\|", file.read(), re.M):
+            own = frozenset(re.findall(r"`(\w+)`", text))
+            labels[name] = above = own | above if re.match("likewise|the same", text) else own
+    return labels
+
+
+# Of a node with TLS, with Onload, or whose users of Onload have been counted.
+ELSEWHERE = {"nrd_tls_certificate_expiry_timestamp_seconds", "nrd_onload_info", "nrd_onload_users", "nrd_onload_stacks"}
+
+
+def test_each_label_is_documented_and_no_other_is():
+    documented = documented_labels()
+    with Node(DRIFT + LARGE, cpufreq="intel_pstate", sockets=2, nodes_per_socket=2, snc=True) as node:
+        id = node.create("4", 2, 2)["id"]
+        node.call("PATCH", f"/v1/workloads/{id}", {"pstate": {"max_ratio": 20}})
+        found = {}
+        # Each scrape asks for a sample, and a drift check reads frequencies.
+        wait_for(lambda: {"nrd_class_numa_memory_bytes_per_second", "nrd_cpu_frequency_hertz"} <= {name for name, _ in Scrape(node).values}, "samples")
+        for name, labels in Scrape(node).values:
+            of = name if name in documented else re.sub(r"_(bucket|sum|count)$", "", name)
+            found.setdefault(of, set()).add(frozenset(label for label, _ in labels) - {"le"})
+    assert found == {name: {documented[name]} for name in found}
+    assert set(documented) - set(found) <= ELSEWHERE
 
 
 # Base units of Prometheus, and what a name without a unit counts.
