@@ -9,11 +9,16 @@
 namespace nrd::cli {
 namespace {
 
-// "3 ways, 4.5 MiB"; without a size "3 ways".
-std::string ways_text(uint64_t ways, const json::Value& cache) {
+std::string count_text(uint64_t ways) { return std::to_string(ways) + (ways == 1 ? " way" : " ways"); }
+
+// ", 4.5 MiB"; empty: the size is unknown.
+std::string size_text(uint64_t ways, const json::Value& cache) {
   const auto bytes = part(cache, "way_bytes").as_unsigned();
-  return std::to_string(ways) + (ways == 1 ? " way" : " ways") + (bytes ? ", " + mib(ways * *bytes) : "");
+  return bytes ? ", " + mib(ways * *bytes) : "";
 }
+
+// "3 ways, 4.5 MiB"; without a size "3 ways".
+std::string ways_text(uint64_t ways, const json::Value& cache) { return count_text(ways) + size_text(ways, cache); }
 
 uint64_t number_in(const json::Value& object, std::string_view key) {
   return part(object, key).as_unsigned().value_or(0);
@@ -22,8 +27,10 @@ uint64_t number_in(const json::Value& object, std::string_view key) {
 void print_pools(const json::Value& cache) {
   print_format("cache %s (CPUs %s)\n", text_of(cache, "id").c_str(), text_of(cache, "cpus").c_str());
   for (const json::Member& pool : part(cache, "pools").members()) {
-    print_format("  %-11s %s of %s free\n", pool.key.c_str(), text_of(pool.value, "free").c_str(),
-                 ways_text(number_in(pool.value, "ways"), cache).c_str());
+    const uint64_t ways = number_in(pool.value, "ways");
+    const std::string size = size_text(number_in(pool.value, "free"), cache);
+    print_format("  %-11s %s of %s%s free\n", pool.key.c_str(), text_of(pool.value, "free").c_str(),
+                 count_text(ways).c_str(), size.c_str());
   }
 }
 

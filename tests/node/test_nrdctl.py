@@ -245,7 +245,7 @@ def test_one_screen_shows_health_pools_and_workloads(node):
     create(node)
     shown = nrdctl(node, "status")
     assert re.search(r"^nrd \S+: ok$", shown, re.M) and "(feed): guarantee, CPUs 4-5, Successful" in shown
-    assert re.search(r"guarantee +3 of 5 ways, 5 MiB free", shown)
+    assert re.search(r"guarantee +3 of 5 ways, 3 MiB free", shown)
     assert "a guarantee: at most 3 ways, 3 MiB" in nrdctl(node, "capacity")
     assert re.search(r"^4 +intel_pstate +0.8 - 3.5", nrdctl(node, "pstate"), re.M)
     described = nrdctl(node, "workload", "describe", "feed")
