@@ -224,11 +224,21 @@ void declare_commands(CLI::App& app, Arguments& a) {
   declare_completion(app, a);
 }
 
+// CLI11 says "Could not convert: --max = 2.5" of numbers, the only options with a type.
+std::string usage_text(const CLI::Error& error) {
+  constexpr std::string_view kBegin = "Could not convert: ";
+  const std::string text = error.what();
+  const size_t equals = text.find(" = ");
+  if (!text.starts_with(kBegin) || equals == std::string::npos) return text;
+  return text.substr(kBegin.size(), equals - kBegin.size()) + ": expected a whole number, 0 or above, found \"" +
+         text.substr(equals + 3) + "\"";
+}
+
 int report_usage(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
   const bool is_error = error.get_exit_code() != 0;
   if (is_error && asks_for_json(argc, argv)) {
     const std::string hint = advice(app, argc, argv);
-    const std::string text = error.what();
+    const std::string text = usage_text(error);
     return report(stop(kUsage, hint.empty() ? text : text + "; " + hint), {.json = true});
   }
   app.exit(error);
@@ -249,6 +259,9 @@ int main(int argc, char** argv) {
       "Exit codes: 0 success, 1 refused, 2 usage error, 3 daemon unreachable or client not trusted, 4 not found,\n"
       "75 try later, 77 not permitted.\n"
       "Example: nrdctl workload create --cpus 4-7 --ways 2 && nrdctl ways");
+  app.failure_message([](const CLI::App*, const CLI::Error& error) {
+    return usage_text(error) + "\nRun with --help for more information.\n";
+  });
   Arguments arguments{.to = endpoint_of_environment()};
   declare_endpoint(app, arguments.to, arguments.password);
   declare_output(app, arguments);

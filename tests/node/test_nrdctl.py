@@ -103,6 +103,9 @@ def test_refusals_name_the_option_and_have_an_exit_code(node):
     assert nrdctl(node, "workload", "create", "--cpus", "6", "--ways", "9", exit=1).startswith("nrdctl: --max: 9 ways")
     problem = json.loads(nrdctl(node, "workload", "create", "--cpus", "6", "--ways", "9", "-o", "json", exit=1))
     assert problem["field"] == "/cache/max" and problem["status"] == 400
+    for option, value in (("--max", "2.5"), ("--mba-percentage", "40%"), ("--min-mhz", "2200MHz"), ("--request-milli", "-1")):
+        said = nrdctl(node, "workload", "create", "--cpus", "6", option, value, exit=2)
+        assert said.startswith(f'{option}: expected a whole number, 0 or above, found "{value}"\n'), said
     assert "did you mean workload?" in nrdctl(node, "wrkload", "list", exit=2)
     assert "did you mean list?" in nrdctl(node, "workload", "lst", exit=2)
     assert "did you mean --name?" in nrdctl(node, "workload", "create", "--nmae", "x", exit=2)
