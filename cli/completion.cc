@@ -18,6 +18,9 @@ const std::array kSources = {CompletionSource{"workload show", "/v1/workloads", 
                              CompletionSource{"workload delete", "/v1/workloads", {"id", "uuid", "name"}},
                              CompletionSource{"workload update", "/v1/workloads", {"id", "uuid", "name"}},
                              CompletionSource{"workload wait", "/v1/workloads", {"id", "uuid", "name"}},
+                             CompletionSource{"cpus", "/v1/cpus/pools", {"name"}},
+                             CompletionSource{"cpus check", "/v1/cpus/pools", {"name"}},
+                             CompletionSource{"--pool", "/v1/cpus/pools", {"name"}},
                              CompletionSource{"policy show", "/v1/policy", {}},
                              CompletionSource{"--policy", "/v1/policy", {}}};
 
@@ -80,6 +83,7 @@ Place place_of(const CLI::App& app, const std::vector<std::string>& words) {
 // None where a file name, a number or the like is expected.
 void add_values(const Client& client, const CLI::Option& option, std::vector<std::string>& found) {
   if (option.check_lname("policy")) add_source(client, "--policy", found);
+  if (option.check_lname("pool")) add_source(client, "--pool", found);
   if (option.check_lname("output-format")) found.insert(found.end(), {"json", "name", "table", "wide", "yaml"});
   if (option.check_lname("for")) found.insert(found.end(), {"deleted", "successful"});
 }

@@ -207,6 +207,11 @@ def test_a_dry_run_says_what_would_change(node):
         assert node.list() == []
 
 
+def test_pools_complete_where_a_pool_is_named(large):
+    for words in (("cpus",), ("cpus", "check"), ("run", "--pool"), ("workload", "create", "--pool")):
+        assert "fast" in nrdctl(large, "__complete", "--", *words, "").split(), words
+
+
 def test_other_software_on_cpus_of_pools_is_reported(tmp_path):
     with Node(DRIFT + LARGE) as node:
         conflicts = lambda: {conflict["name"]: conflict for conflict in node.call("GET", "/v1/cpus")["conflicts"]}
