@@ -163,7 +163,8 @@ Outcome<> import_cpu_pooler(const ImportCpuPooler& wanted) {
     print(files.front().content);
     return {};
   }
-  return or_stop(write_new_files(wanted.output, files, wanted.force ? Existing::Replace : Existing::Refuse));
+  return or_stop(
+      write_new_files(absolute_path(wanted.output), files, wanted.force ? Existing::Replace : Existing::Refuse));
 }
 
 }  // namespace nrd::cli

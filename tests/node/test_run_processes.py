@@ -152,6 +152,10 @@ def test_imported_pools_of_cpu_pooler_are_a_valid_configuration(tmp_path):
         assert [(pool["name"], pool["cpus"], pool["kind"]) for pool in node.call("GET", "/v1/cpus/pools")] == [
             ("exclusive-a", "2-3", "exclusive"), ("shared-b", "4-5", "shared"), ("default", "0-1", "shared")]
         assert node.call("GET", "/v1/node")["capacity"]["default_pool"] == "default"
+    (tmp_path / "link").symlink_to(out)
+    for link in ("link", "link/"):
+        done = run_nrdctl("import-cpu-pooler", tmp_path / "poolconfig-fast.yaml", "--output", f"{tmp_path}/{link}", "--force", env=BARE)
+        assert done.returncode == 1 and f"{tmp_path}/link: Not a directory" in done.stderr, (link, done)
     (tmp_path / "poolconfig-fast.yaml").write_text("pools:\n  a:\n    cpus: 4-x\n")
     done = run_nrdctl("import-cpu-pooler", tmp_path / "poolconfig-fast.yaml", env=BARE)
     assert done.returncode == 1 and "rejected  pools.a.cpus" in done.stderr and done.stdout == ""
