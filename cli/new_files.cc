@@ -43,7 +43,7 @@ class Attempt {
     if (!directory_.valid() || ::fstat(directory_.get(), &status) != 0) return failed(path_, errno);
     // A user with write access to the directory could replace the key.
     if (status.st_uid == ::geteuid() && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0) return {};
-    return fail(ErrorCode::Store, path_ + ": writable by other users; fix it with chown and chmod 0700");
+    return fail(ErrorCode::Store, path_ + ": writable by other users; choose a directory that only you can write to");
   }
 
   Result<void> refuse_existing(const std::string& name) const {
