@@ -96,7 +96,8 @@ std::string tls_trouble(CURLcode code, const Endpoint& to, const std::string& re
   if (code == CURLE_SSL_CACERT_BADFILE) return "--cacert " + to.ca + " cannot be used: " + reason;
   if (code == CURLE_SSL_CERTPROBLEM) {
     return "--cert " + to.certificate + " cannot be used: " + reason +
-           "; check its permissions and that --key matches it";
+           (to.key.empty() ? "; check its permissions and that it has the private key as well, or use --key"
+                           : "; check its permissions and that --key matches it");
   }
   if (reason.find("protocol version") != std::string::npos) {
     return "cannot reach " + to.url + ": " + reason +

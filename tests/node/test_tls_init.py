@@ -286,4 +286,6 @@ def test_files_that_cannot_be_used_are_named(pki, other_pki):
             ran = nrdctl("--url", url, option, path, "node")
             assert ran.returncode == 3 and f"{option} {path}" in ran.stderr, ran.stderr
         mixed = nrdctl("--url", url, "--cert", f"{pki}/admin.crt", "--key", f"{other_pki}/admin.key", "node")
+        alone = nrdctl("--url", url, "--cert", f"{pki}/admin.crt", "node")
     assert mixed.returncode == 3 and "that --key matches it" in mixed.stderr, mixed.stderr
+    assert alone.returncode == 3 and "private key as well, or use --key" in alone.stderr, alone.stderr
