@@ -87,8 +87,12 @@ def allowed(pid):
 
 
 def variables_of(pid):
-    with open(f"/proc/{pid}/environ") as file:
-        return dict(line.split("=", 1) for line in file.read().split("\0") if line)
+    """A process has none for the moment in which it changes its program."""
+    def read():
+        with open(f"/proc/{pid}/environ") as file:
+            return dict(line.split("=", 1) for line in file.read().split("\0") if line)
+
+    return wait_for(read, f"the variables of process {pid}")
 
 
 def quota_of(cgroup):
