@@ -75,25 +75,20 @@ func (p *Plugin) OnChange(changed func()) { p.changed = changed }
 // Connected tells whether the runtime has this plugin now.
 func (p *Plugin) Connected() bool { return p.connected.Load() }
 
-// InUse has the devices of one resource that containers have.
-func (p *Plugin) InUse(resource string) map[string]bool {
+// Present has the devices of one resource that containers have, and the workloads of containers that have not ended; nil
+// before the runtime has told them.
+func (p *Plugin) Present(resource string) (map[string]bool, devices.Live) {
 	p.await()
 	defer p.leave()
-	return p.book.inUse(resource)
-}
-
-// Live has the workloads of containers that have not ended; nil before the runtime has told them.
-func (p *Plugin) Live() devices.Live {
-	p.await()
-	defer p.leave()
+	inUse := p.book.inUse(resource)
 	if !p.book.isTold {
-		return nil
+		return inUse, nil
 	}
 	live := devices.Live{}
 	for id := range p.book.wanted() {
 		live[id] = true
 	}
-	return live
+	return inUse, live
 }
 
 // Container that asked for something and has not ended.

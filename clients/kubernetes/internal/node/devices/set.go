@@ -20,10 +20,9 @@ const refreshInterval = 10 * time.Second
 
 // Containers of the node. They are asked after nrd: what nrd still has of one that ended in between is no obstacle then.
 type Containers interface {
-	// InUse has the devices of one resource that containers have.
-	InUse(resource string) map[string]bool
-	// Live has the workloads of containers that have not ended.
-	Live() Live
+	// Present has the devices of one resource that containers have, and the workloads of containers that have not ended. Both are
+	// of one moment: the devices of one that ended in between would be neither in use nor free.
+	Present(resource string) (inUse map[string]bool, live Live)
 }
 
 // Live has the ids of workloads; nil before the runtime has told its containers.
@@ -101,7 +100,8 @@ func (s *Set) publish(ctx context.Context, folder string) error {
 	}
 	var failures []error
 	if s.has("ways") {
-		s.plugin(ctx, folder, Ways).Publish(WaysList(node, s.containers.InUse(WaysName), s.containers.Live()))
+		inUse, live := s.containers.Present(WaysName)
+		s.plugin(ctx, folder, Ways).Publish(WaysList(node, inUse, live))
 	}
 	if s.has("onload") {
 		onload, err := s.client.Onload(ctx)
@@ -126,12 +126,12 @@ func (s *Set) publishPools(ctx context.Context, folder string, reserve nrd.Reser
 	if err != nil {
 		return err
 	}
-	live := s.containers.Live()
 	lists := map[string][]*kubelet.Device{}
 	for _, each := range pools {
 		resource := resourceOf(s.client, s.base, each)
 		plugin := s.plugin(ctx, folder, resource)
-		list, err := PoolList(each, reserve, cpus, s.containers.InUse(resource.Name), live)
+		inUse, live := s.containers.Present(resource.Name)
+		list, err := PoolList(each, reserve, cpus, inUse, live)
 		if err != nil {
 			return err
 		}
