@@ -72,6 +72,10 @@ def usage(worker):
 
 def run_job(cluster, worker, resource=WAYS, pods=PODS, at_once=AT_ONCE):
     """Of many pods, each of which takes what the one before it had. Returns the usage after it."""
+    # A Job fails with its first pod, and kubelet refuses pods until it has the devices of a new program or pool.
+    cluster.run_pod("first", limits={resource: 1})
+    cluster.delete_pod("first")
+    await_no_workloads(worker)
     groups = set(worker.groups())
     template = {"metadata": {"labels": {"job": "many"}},
                 "spec": {"hostNetwork": True, "restartPolicy": "Never", "containers": [cluster.container(script="exit 0", limits={resource: 1})]}}
@@ -104,7 +108,4 @@ def test_a_job_of_many_pods_leaves_nothing_behind(cluster, worker):
 
 def test_the_released_program_is_small_after_many_pods(cluster, worker, released_client):
     worker.await_devices()
-    # A Job fails with its first pod, and kubelet refuses pods until it has the devices from the new program.
-    cluster.run_pod("first", limits={WAYS: 5})
-    cluster.delete_pod("first")
     assert run_job(cluster, worker)["client"][0] < MOST_RESIDENT
