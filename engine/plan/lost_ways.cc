@@ -40,9 +40,9 @@ bool exists(const rdt::Node& node, const Workload& workload) {
 bool has_settable_limits(const NodeState& state, const Workload& workload) {
   const std::optional<rdt::MbaInfo>& mba = state.facts.rdt.capabilities.mba_info;
   return !mba || std::ranges::all_of(workload.grant.bandwidth, [&mba](const auto& granted) {
-    const auto& [unit, value] = granted.second;
-    if (unit != rdt::MbaUnit::Percent || unit != mba->unit) return true;
-    return value >= mba->least && value % std::max(mba->step, 1U) == 0;
+    const rdt::Bandwidth& limit = granted.second;
+    if (limit.unit != rdt::MbaUnit::Percent || limit.unit != mba->unit) return true;
+    return limit_for(*mba, {.unit = MbaRequest::Unit::Percentage, .value = limit.value}) == limit;
   });
 }
 
