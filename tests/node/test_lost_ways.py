@@ -112,21 +112,12 @@ def test_a_node_without_cache_allocation_serves_the_rest_and_releases_all():
         assert node.list() == [] and node.health()["hardware_problem"] == ""
 
 
-def test_all_is_released_on_a_node_with_fewer_ways_than_its_pools():
-    with Node("[cache_pools]\nguarantee = 10\nbesteffort = 0\nshared = 0\n") as node:
+@pytest.mark.parametrize(("config", "shape"), [("[cache_pools]\nguarantee = 10\nbesteffort = 0\nshared = 0\n", {"ways": 5}), ("", {"rdt": False})],
+                         ids=["fewer ways than its pools", "no cache allocation"])
+def test_all_is_released_on_another_node(config, shape):
+    with Node(config) as node:
         node.create("4", 2, 2)
-        move(node, ways=5)
-        reset = node.run_daemon("--reset")
-        assert reset.returncode == 0, reset.stderr
-        move(node)
-        node.start()
-        node.assert_consistent(set())
-
-
-def test_all_is_released_on_a_node_without_cache_allocation():
-    with Node() as node:
-        node.create("4", 2, 2)
-        move(node, rdt=False)
+        move(node, **shape)
         reset = node.run_daemon("--reset")
         assert reset.returncode == 0, reset.stderr
         move(node)
