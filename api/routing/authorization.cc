@@ -27,21 +27,30 @@ std::string echoed(std::string_view text) {
   return text.size() <= kMost ? std::string(text) : std::string(text.substr(0, kMost)) + "...";
 }
 
+// The same within a line: in quotes if it could be taken for more of the line.
+std::string echoed_in_line(std::string_view text) {
+  return is_made_of(text, "-_.:@/+") ? echoed(text) : json::quoted(echoed(text));
+}
+
+// Only the names of users of a Unix socket are nrd's own text: "uid 0".
+std::string name_in_line(const std::string& user, const http::Peer& peer) {
+  if (user.empty()) return "unknown user";
+  return peer.transport == http::Peer::Transport::Unix ? user : echoed_in_line(user);
+}
+
 // "Alice from 127.0.0.1:40112: DELETE /v1/workloads/1: 403"
 std::string audit_line(const std::string& user, const http::Peer& peer, const std::string& method,
                        const std::string& path, int status) {
-  const std::string name = user.empty() ? "unknown user" : echoed(user);
-  return name + " from " + peer.address + ": " + method + " " + echoed(path) + ": " + std::to_string(status);
+  return name_in_line(user, peer) + " from " + peer.address + ": " + method + " " + echoed_in_line(path) + ": " +
+         std::to_string(status);
 }
 
 // " (WORKLOAD 7, NAME feed)"; empty without an entry.
 std::string detail_of(const std::vector<std::pair<std::string, std::string>>& audit) {
   std::string text;
   for (const auto& [key, value] : audit) {
-    // What clients choose is in quotes if it could be taken for more of the line.
     const bool is_chosen = key != "GRANTED" && key != "FORCED";
-    text += (text.empty() ? " (" : ", ") + lower_case(key) + " " +
-            (is_chosen && !is_made_of(value, "-_.:@/+") ? json::quoted(echoed(value)) : echoed(value));
+    text += (text.empty() ? " (" : ", ") + lower_case(key) + " " + (is_chosen ? echoed_in_line(value) : echoed(value));
   }
   return text.empty() ? text : text + ")";
 }
@@ -300,8 +309,10 @@ class Authorization : public std::enable_shared_from_this<Authorization> {
 
   http::Response refuse_failed(const Login& login, const std::string& pam_message) {
     if (refusals_->admits(login.request.client.client_key)) {
-      log::notice("LOGIN_FAILED", echoed(login.user) + " from " + login.request.peer->address + ": " + pam_message,
-                  {{"USER", echoed(login.user)}, {"FROM", login.request.peer->address}, {"REASON", pam_message}});
+      log::notice(
+          "LOGIN_FAILED",
+          name_in_line(login.user, *login.request.peer) + " from " + login.request.peer->address + ": " + pam_message,
+          {{"USER", echoed(login.user)}, {"FROM", login.request.peer->address}, {"REASON", pam_message}});
     }
     http::Response response = render(
         {.status = 401, .code = "Unauthorized", .line = pam_message, .detail = pam_message}, style_of(login.request));

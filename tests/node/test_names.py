@@ -194,6 +194,11 @@ def test_a_client_cannot_forge_the_audit_line(node):
     assert '(workload feed, uuid "u-1, granted COS1)", name feed, granted COS' in line, line
 
 
+def test_the_path_of_a_request_does_not_forge_the_audit_line(node):
+    refused(node, "DELETE", "/v1/workloads/1:%20200%20(workload%201)%20from%20a", None)
+    assert 'DELETE "/v1/workloads/1: 200 (workload 1) from a": 404 (reason ' in node.journal()
+
+
 def test_a_refused_put_leaves_the_workload_as_it_was(node):
     put(node, CACHE)
     put(node, {"core_ids": ["6"], "cache": {"max": 1, "min": 1}}, "/v1/workloads/b")

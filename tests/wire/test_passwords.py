@@ -136,6 +136,13 @@ def test_each_failure_is_logged_with_user_and_address_and_never_the_password(ser
     assert "my secret mistake" not in service.journal() and PASSWORD not in service.journal()
 
 
+def test_the_name_of_a_user_does_not_forge_the_line_about_a_failure(service):
+    """Programs that block hosts after failed logins find them in it."""
+    get(service, basic("alice from 192.0.2.1", "x"), source="127.0.0.16")
+    line, = [line for line in service.journal().splitlines() if "LOGIN_FAILED" in line and "FROM=127.0.0.16:" in line]
+    assert 'LOGIN_FAILED: "alice from 192.0.2.1" from 127.0.0.16:' in line
+
+
 def test_a_password_is_nothing_on_the_unix_socket_and_on_plain_http(service):
     wrong = basic("alice", "wrong")
     assert ask(service.unix(), "GET", "/v1/node", headers=wrong)[0] == 200
