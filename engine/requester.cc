@@ -35,6 +35,11 @@ Result<Owner> find_owner(const OwnerWatcher& owners, const OwnerRequest& request
   return find_caller(owners, caller);
 }
 
+Result<std::optional<Owner>> only_owner_of(const OwnerWatcher& owners, const Requester& who) {
+  if (!who.is_limited_to_own) return std::optional<Owner>();
+  return find_caller(owners, who.caller).map([](const Owner& found) { return std::optional(found); });
+}
+
 Result<std::optional<Owner>> check_own(const OwnerWatcher& owners, const Requester& who,
                                        const std::optional<OwnerRequest>& owner) {
   if (!who.is_limited_to_own) return std::optional<Owner>();

@@ -50,6 +50,10 @@ std::optional<LocalUser> quota_user_of(const Requester& who);
 Result<Owner> find_owner(const OwnerWatcher& owners, const OwnerRequest& requested,
                          const std::optional<Caller>& caller);
 
+// The owner to whose workloads and allocations the client is limited; nullopt: not limited. BadRequest if it has
+// exited.
+Result<std::optional<Owner>> only_owner_of(const OwnerWatcher& owners, const Requester& who);
+
 // Forbidden at /owner if the client is limited and would create something for another process. Otherwise the owner to
 // which it is limited; nullopt: not limited.
 Result<std::optional<Owner>> check_own(const OwnerWatcher& owners, const Requester& who,

@@ -116,6 +116,7 @@ Result<PatchWorkload> WorkloadService::command_of(const Requester& who, const Wo
   if (patch.launch) TRY(launcher_->check(who));
   PatchWorkload command{
       .id = patch.id, .patch = patch.patch, .if_revision = patch.if_revision, .quota_user = quota_user_of(who)};
+  command.only = TRY(only_owner_of(owners_, who));
   if (patch.task_ids) {
     ResolvedTasks found = TRY(find_tasks(*patch.task_ids, engine_.state()->facts.boot_id));
     TRY(check_own_tasks(who, found.tasks));
@@ -217,11 +218,14 @@ void WorkloadService::put(const Requester& who, const WorkloadReplacement& repla
   submit_admitted(who, replacement.workload.launch, *command, command->spec.owner, done);
 }
 
-void WorkloadService::remove(const Requester& who, const DeleteWorkload& command, Answer<Changed> done) const {
+void WorkloadService::remove(const Requester& who, DeleteWorkload command, const Answer<Changed>& done) const {
+  const Result<std::optional<Owner>> only = only_owner_of(owners_, who);
+  if (!only) return done(Failure(only.error()));
+  command.only = *only;
   const auto answer = [done](const Outcome& outcome) {
     done(outcome.map([](const Done& removed) { return Changed{removed}; }));
   };
-  engine_.submit(command, {answer, who.client});
+  engine_.submit(std::move(command), {answer, who.client});
 }
 
 template <typename Request>

@@ -62,7 +62,7 @@ class WorkloadService {
   void create(const Requester& who, const NewWorkload& workload, Answer<Changed> done) const;
   void patch(const Requester& who, const WorkloadPatch& patch, Answer<Changed> done) const;
   void put(const Requester& who, const WorkloadReplacement& replacement, Answer<Changed> done) const;
-  void remove(const Requester& who, const DeleteWorkload& command, Answer<Changed> done) const;
+  void remove(const Requester& who, DeleteWorkload command, const Answer<Changed>& done) const;
 
   // The same checks; changes nothing (Engine::dry_run).
   void dry_run(const Requester& who, const NewWorkload& workload, const Answer<Done>& done) const;

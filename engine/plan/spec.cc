@@ -243,6 +243,12 @@ Result<void> check_revision(const NodeState& state, WorkloadId id, const std::op
                  "the current ETag of the workload");
 }
 
+Result<void> check_owner(const NodeState& state, WorkloadId id, const std::optional<Owner>& only) {
+  const Workload* found = find_in(state.workloads, id);
+  if (!only || !found || found->spec.owner == only) return {};
+  return fail(ErrorCode::NotFound, "there is no such workload");
+}
+
 // The subjects are texts for clients of RMD, in RMD's words.
 Result<Pool> pool_of(const CacheRequest& request) {
   if (request.min > request.max) {

@@ -14,6 +14,9 @@ namespace nrd::plan {
 // Stale unless the workload, if it exists, has one of these revisions; nullopt: any revision.
 Result<void> check_revision(const NodeState& state, WorkloadId id, const std::optional<std::vector<uint64_t>>& wanted);
 
+// NotFound if the workload exists and has another owner; nullopt: any owner.
+Result<void> check_owner(const NodeState& state, WorkloadId id, const std::optional<Owner>& only);
+
 // The pool that max and min select, or BadRequest (max > 0 with min = 0, min > max).
 Result<Pool> pool_of(const CacheRequest& request);
 

@@ -27,10 +27,12 @@ struct PatchWorkload {
   SpecPatch patch;
   IfRevision if_revision{};
   std::optional<LocalUser> quota_user{};  // as in CreateWorkload
+  std::optional<Owner> only{};            // the client is limited to workloads of this owner
 };
 struct DeleteWorkload {
   WorkloadId id;
   IfRevision if_revision{};
+  std::optional<Owner> only{};  // as in PatchWorkload
 };
 using PutWorkload = plan::Put;
 using Command = std::variant<CreateWorkload, PatchWorkload, PutWorkload, DeleteWorkload>;

@@ -46,6 +46,14 @@ uint64_t number_of(const std::string& given_id) {
   return number <= kLargestCounted ? number : 0;
 }
 
+bool may_see(const Command& command, const Workload& workload) {
+  const auto is_for = [&workload](const auto& each) {
+    if constexpr (requires { each.only; }) return !each.only || workload.spec.owner == each.only;
+    return true;
+  };
+  return std::visit(is_for, command);
+}
+
 std::optional<Workload> deleted_by(const NodeState& state, const Command& command) {
   const auto* remove = std::get_if<DeleteWorkload>(&command);
   const Workload* found = remove ? find_in(state.workloads, remove->id) : nullptr;
@@ -216,13 +224,15 @@ void Transaction::skip_chosen_ids() {
   while (workload_with_id(state_, std::to_string(state_.next_id))) ++state_.next_id;
 }
 
-// The workload that the client knows in its present revision, and whose memory does not move; the next id for one that
-// does not exist yet.
+// The workload that the client knows in its present revision and may change, and whose memory does not move; the next
+// id for one that does not exist yet.
 Result<WorkloadId> Transaction::target_of(const Command& command) {
   skip_chosen_ids();
   WorkloadId id{state_.next_id};
-  const auto take = [&](const auto& known) {
+  const auto take = [&](const auto& known) -> Result<void> {
     id = known.id;
+    // A command before this one may have given it to another owner.
+    TRY(plan::check_owner(state_, known.id, known.only));
     return plan::check_revision(state_, known.id, known.if_revision);
   };
   if (const auto* patch = std::get_if<PatchWorkload>(&command)) TRY(take(*patch));
@@ -333,7 +343,8 @@ std::vector<Outcome> Transaction::apply(std::span<const Command> commands, const
       outcomes.push_back(frozen());
       continue;
     }
-    // Answer a delete with the workload as it was, and the others with their state after the batch.
+    // Answer a delete with the workload as it was, and the others with their state after the batch, unless that is
+    // another owner's.
     std::optional<Workload> deleted = deleted_by(state_, command);
     const uint64_t next_id = state_.next_id;
     outcomes.push_back(apply_one(command).map([&](Tried tried) {
@@ -352,11 +363,13 @@ std::vector<Outcome> Transaction::apply(std::span<const Command> commands, const
   }
   // Claims of commands that failed, and of those that cancelled each other.
   if (!commits_.is_unknown()) commits_.release_restored();
-  for (Outcome& outcome : outcomes) {
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    Outcome& outcome = outcomes[i];
     if (!outcome) continue;
     if (!committed) {
       outcome = Failure(committed.error());
-    } else if (const Workload* found = find_in(state_.workloads, outcome->workload.id)) {
+    } else if (const Workload* found = find_in(state_.workloads, outcome->workload.id);
+               found && may_see(commands[i], *found)) {
       outcome->workload = *found;
     }
   }

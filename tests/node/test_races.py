@@ -1,13 +1,24 @@
 """Clients at once. Run with ThreadSanitizer as well."""
 
 import http.client
+import os
 import threading
 
 import pytest
-from harness import Node, Refused, use_all_cpus
+from harness import Node, Refused, use_all_cpus, wait_for
 from shared_node import node, shared  # noqa: F401
+from unix_clients import Client
 
 use_all_cpus()
+
+NEWS = 9  # a group of every Debian
+RUN_BY_NEWS = """
+[drift]
+interval_seconds = 0
+[[server.sockets]]
+path = "/run/nrd/nrd.sock"
+run = ["@news"]
+"""
 
 
 def at_once(count, act):
@@ -71,6 +82,27 @@ def test_of_clients_that_delete_one_workload_exactly_one_has_done_it(node):
     assert outcomes.count(None) == 1, outcomes
     assert all(outcome.status == 404 for outcome in outcomes if outcome is not None)
     node.assert_consistent(set())
+
+
+@pytest.mark.parametrize("method, body", [("DELETE", None), ("PATCH", {"name": "mine"})])
+def test_a_request_that_waits_changes_nothing_that_another_process_is_given_meanwhile(method, body):
+    """Of a client with the role run, whose workload an administrator gives to another process: a slow change."""
+    feed = {"core_ids": ["4"], "cache": {"max": 2, "min": 2}}
+    with Node(RUN_BY_NEWS) as node:
+        os.chmod(node.folder, 0o711)
+        with Client(node.socket, group=NEWS) as first, Client(node.socket, group=NEWS) as second:
+            assert first.request("PUT", "/v1/workloads/feed", {**feed, "owner": {"caller": True}})[0] == 201
+            node.sim.control("reset")
+            node.sim.control("fault write 1 delay 3000")
+            given = {**feed, "cache": {"max": 3, "min": 3}, "owner": {"pid": second.pid}}
+            change = threading.Thread(target=node.request, args=("PUT", "/v1/workloads/feed", given))
+            change.start()
+            wait_for(lambda: node.sim.writes() > 0, "the write to begin")
+            first.send(method, "/v1/workloads/feed", body)
+            change.join()
+            assert first.answer()[0] == 404
+            status, left = second.request("GET", "/v1/workloads/feed")
+            assert (status, left["owner"]["pid"], left.get("name")) == (200, second.pid, None)
 
 
 def test_clients_that_create_read_and_delete_at_once_leave_nothing_behind():

@@ -79,6 +79,31 @@ TEST_CASE("a put keeps to its source, its conditions and its owner") {
   CHECK(forced.workload.origin == "FILE");
 }
 
+TEST_CASE(
+    "a client limited to its own workloads neither changes nor sees one that was given to another owner meanwhile") {
+  Fixture fixture;
+  const Owner mine{.pid = 1, .start = 7, .boot_id = "boot-1"};
+  const auto owned_by = [](pid_t pid) {
+    Spec spec = a_spec("4").ways(2, 2);
+    spec.given_id = "feed";
+    spec.owner = Owner{.pid = pid, .start = 7, .boot_id = "boot-1"};
+    return PutWorkload{.spec = spec};
+  };
+  REQUIRE(fixture.writer->apply(std::vector<Command>{owned_by(1)}).front());
+  PatchWorkload rename{.id = WorkloadId{1}, .patch = {}, .only = mine};
+  rename.patch.name = "mine";
+  const std::vector<Command> commands{rename, owned_by(2), rename, DeleteWorkload{.id = WorkloadId{1}, .only = mine}};
+  const auto outcomes = fixture.writer->apply(commands);
+  REQUIRE(outcomes[0]);
+  CHECK(outcomes[0]->workload.spec.name == "mine");
+  CHECK(outcomes[0]->workload.spec.owner == mine);
+  REQUIRE(outcomes[1]);
+  CHECK(error_of(outcomes[2]).code == ErrorCode::NotFound);
+  CHECK(error_of(outcomes[3]).code == ErrorCode::NotFound);
+  CHECK(fixture.state().workloads.at(WorkloadId{1}).spec.name.empty());
+  CHECK(error_of(fixture.dry_run(rename)).code == ErrorCode::NotFound);
+}
+
 TEST_CASE("a name belongs to one workload") {
   Fixture fixture;
   REQUIRE(fixture.put(named(a_spec("4").ways(2, 2), "a")));
