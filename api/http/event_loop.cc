@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <deque>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -17,6 +16,7 @@
 #include "api/http/notify_queue.h"
 #include "api/http/request_reader.h"
 #include "api/http/response_text.h"
+#include "base/fair_queue.h"
 #include "base/invariant.h"
 #include "base/log.h"
 
@@ -153,7 +153,8 @@ class EventLoop::Loop final : public Pistache::Aio::Handler {
 
   // At most one queue entry per connection, so that a client gains nothing by sending single bytes.
   void enqueue(uint64_t id) {
-    if (queued_.insert(id).second) ready_.push_back(id);
+    const Connection* connection = connections_.find(id);
+    if (connection && queued_.insert(id).second) ready_.push({.client_key = connection->client_key()}, id);
   }
 
   // False if there was nothing to do.
@@ -162,8 +163,7 @@ class EventLoop::Loop final : public Pistache::Aio::Handler {
     const size_t ready = ready_.size();  // connections that become ready meanwhile wait for the next turn
     const std::vector<size_t> listeners = std::exchange(ready_listeners_, {});
     for (size_t i = 0; i < ready && is_in_time(); ++i) {
-      const uint64_t id = ready_.front();
-      ready_.pop_front();
+      const uint64_t id = *ready_.pop();
       queued_.erase(id);
       serve(id, Next::Now);
       deliver_all();
@@ -279,8 +279,8 @@ class EventLoop::Loop final : public Pistache::Aio::Handler {
       watch(connections_.add(std::move(connection), kind).fd(), id);
     });
     if (!is_in) return connections_.remove(id);
-    serve(id,
-          Next::Now);  // the request may have arrived already; read it before the connection can be evicted as idle
+    // The request may have arrived already: it is read before the connection can be evicted as idle.
+    serve(id, Next::Queued);
   }
 
   bool evict(std::optional<uint64_t> id) {
@@ -351,7 +351,7 @@ class EventLoop::Loop final : public Pistache::Aio::Handler {
   uint64_t next_connection_ = kFirstConnection;
   Time now_{};
   std::thread::id thread_;
-  std::deque<uint64_t> ready_;           // connections to serve
+  FairQueue<uint64_t> ready_{{}};        // connections to serve, of which clients take turns
   std::unordered_set<uint64_t> queued_;  // ids in ready_
   std::vector<size_t> ready_listeners_;  // listeners with pending connections
   std::vector<size_t> backed_off_listeners_;

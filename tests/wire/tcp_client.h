@@ -15,12 +15,14 @@ namespace nrd::wire {
 
 class TcpClient {
  public:
-  explicit TcpClient(uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_port = htons(port);
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    is_open_ = ::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0;
+  // `from`: another loopback address is another client.
+  explicit TcpClient(uint16_t port, in_addr_t from = INADDR_LOOPBACK)
+      : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const sockaddr_in own = at(from, 0);
+    const sockaddr_in to = at(INADDR_LOOPBACK, port);
+    is_open_ =
+        (from == INADDR_LOOPBACK || ::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&own), sizeof own) == 0) &&
+        ::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0;
   }
 
   int fd() const { return socket_.get(); }
@@ -55,6 +57,14 @@ class TcpClient {
   }
 
  private:
+  static sockaddr_in at(in_addr_t address, uint16_t port) {
+    sockaddr_in place{};
+    place.sin_family = AF_INET;
+    place.sin_port = htons(port);
+    place.sin_addr.s_addr = htonl(address);
+    return place;
+  }
+
   UniqueFd socket_;
   bool is_open_ = false;
 };
