@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
+#include <cstring>
 
 #include "base/directory.h"
 #include "base/errno_text.h"
@@ -185,9 +187,15 @@ Result<std::set<Task>> find_processes(const std::vector<std::string>& patterns, 
 tl::expected<CpuSet, int> affinity_of(pid_t thread) {
   AffinityMask mask{};
   if (::sched_getaffinity(thread, sizeof mask, mask.data()) != 0) return tl::unexpected(errno);
+  // By words, most of which are zero: a client may name a process with ten thousand threads.
+  constexpr uint32_t kWord = 64;
+  std::array<uint64_t, CpuSet::kMaxCpus / kWord> words;
+  static_assert(sizeof words == sizeof mask);
+  std::memcpy(words.data(), mask.data(), sizeof mask);
   CpuSet cpus;
-  for (uint32_t cpu = 0; cpu < CpuSet::kMaxCpus; ++cpu) {
-    if (CPU_ISSET_S(cpu, sizeof mask, mask.data())) cpus.add(CpuId{cpu});
+  for (uint32_t i = 0; i < words.size(); ++i) {
+    for (uint64_t left = words[i]; left != 0; left &= left - 1)
+      cpus.add(CpuId{i * kWord + static_cast<uint32_t>(std::countr_zero(left))});
   }
   return cpus;
 }

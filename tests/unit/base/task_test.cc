@@ -1,6 +1,7 @@
 #include "base/task.h"
 
 #include <doctest/doctest.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -75,6 +76,23 @@ TEST_CASE("a process is all its threads and a thread is itself alone") {
   CHECK(std::ranges::find(*all, ::getpid()) != all->end());
   CHECK(*threads_of((*thread)->task) == std::vector<pid_t>{companion.id});
   CHECK(is_there(::getpid(), companion.id));
+}
+
+TEST_CASE("the CPUs of a thread are those of its affinity") {
+  cpu_set_t before;
+  REQUIRE(::sched_getaffinity(0, sizeof before, &before) == 0);
+  CpuSet all;
+  for (uint32_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &before)) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    REQUIRE(::sched_setaffinity(0, sizeof one, &one) == 0);
+    CHECK(affinity_of(0) == CpuSet{cpu});
+    all.add(CpuId{cpu});
+  }
+  REQUIRE(::sched_setaffinity(0, sizeof before, &before) == 0);
+  CHECK(affinity_of(0) == all);
 }
 
 TEST_CASE("a task that started at another time has ended") {
