@@ -63,7 +63,14 @@ std::map<std::string, std::string> all_groups() {
   return groups;
 }
 
+// A server that only claims to be nrd could name any folder.
+Outcome<> check_name(const std::string& name) {
+  const bool is_name = !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos;
+  return is_name ? Outcome<>() : stop(kRefused, name + " is not the name of a resctrl group");
+}
+
 Outcome<> remove_group(const Reset& wanted, const std::string& name, const std::string& content) {
+  TRY(check_name(name));
   TRY(confirm(wanted, "remove resctrl group " + name + " (" + content + ")?"));
   if (::rmdir((fs::path(kResctrl) / name).c_str()) != 0) {
     return stop(kRefused, "cannot remove group " + name + ": " + errno_text());

@@ -123,3 +123,13 @@ def test_a_line_answers_one_question(socket):
     os.close(theirs)
     assert "workload 1 deleted" in done.stdout and "remove resctrl group" in done.stdout
     assert done.returncode == 1 and "cannot remove" not in done.stderr
+
+
+def test_a_server_does_not_name_a_folder_elsewhere_as_a_group(socket, tmp_path):
+    folder = tmp_path / "of-another-program"
+    folder.mkdir()
+    node = {"caches": [{"foreign": [{"group": name, "cpus": "", "tasks": 0} for name in (str(folder), f"../../..{folder}")]}]}
+    with scripted(socket, _v1_workloads=[], _v1_node=node):
+        done = run_nrdctl("--socket", socket, "reset", "--yes", "--foreign", "*")
+    assert done.returncode == 1 and "is not the name of a resctrl group" in done.stderr, done
+    assert folder.is_dir()
