@@ -42,10 +42,11 @@ Result<Document> document_of(const json::Value& body, std::string id, std::strin
   return Document{.id = std::move(id), .body = body, .place = std::move(place)};
 }
 
-// Of the members of a workload, only cpu may be a list of objects.
+// Of the members of a workload, only cpu may be a list of objects, and cpu_request of an answer that is sent back.
 bool is_list_of_workloads(const json::Member& member) {
   const std::vector<json::Value>& items = member.value.items();
-  return !items.empty() && items.front().is_object() && lower_case(member.key) != "cpu";
+  const std::string key = lower_case(member.key);
+  return !items.empty() && items.front().is_object() && key != "cpu" && key != "cpu_request";
 }
 
 // Read as one workload, a file without content, as a full disk leaves it, or with a misspelt list would declare none of

@@ -209,6 +209,16 @@ def test_a_folder_and_a_backup_are_documents(node, tmp_path):
     assert json.loads(nrdctl(node, "export", "--json"))["workloads"][0]["id"] == "a"
 
 
+def test_an_answer_with_cpus_of_several_pools_is_a_document(tmp_path):
+    pools = [f'[[cpu.pools]]\nname = "{name}"\ncpus = "{cpus}"\nkind = "exclusive"\n' for name, cpus in (("fast", "2-7"), ("other", "10-15"))]
+    with Node("".join(pools)) as node:
+        node.call("POST", "/v1/workloads", {"id": "two", "cpu": [{"pool": "fast", "count": 1}, {"pool": "other", "cpus": "11"}]})
+        file = tmp_path / "two.json"
+        file.write_text(nrdctl(node, "workload", "show", "two", "-o", "json"))
+        assert nrdctl(node, "diff", "-f", str(file)) == ""
+        assert nrdctl(node, "apply", "-f", str(file)) == "workload two unchanged\n"
+
+
 def test_500_documents_applied_twice_write_once():
     with Node(cpus=512) as node:
         text = document(*({"id": f"w{i}", "core_ids": [str(i + 1)]} for i in range(500)))
