@@ -76,14 +76,20 @@ std::string without_group(std::string field) {
   return field;
 }
 
+// True for the member itself, and for an item of its list.
+bool is_at(const std::string& field, std::string_view member) {
+  const bool is_within = field.size() > member.size() && field[member.size()] == '/';
+  return field.starts_with(member) && (is_within || field.size() == member.size());
+}
+
 // The option of nrdctl for a JSON pointer into a workload; the pointer if there is none.
 std::string option_of(const std::string& field) {
   const std::string member = without_group(field);
   for (const ResourceOption& each : resource_options()) {
-    if (member == std::string("/") + each.part + "/" + each.member) return each.option.flag;
+    if (is_at(member, std::string("/") + each.part + "/" + each.member)) return each.option.flag;
   }
   for (const Named& each : kOthers) {
-    if (member == each.field || member.starts_with(std::string(each.field) + "/")) return std::string(each.option);
+    if (is_at(member, each.field)) return std::string(each.option);
   }
   return field;
 }

@@ -207,6 +207,13 @@ def test_a_dry_run_says_what_would_change(node):
         assert node.list() == []
 
 
+def test_refusals_of_nrdctl_name_the_option_of_a_list(large):
+    for option, text in (("--near", "there is no device bogus"), ("--apart", "there is no workload bogus")):
+        said = nrdctl(large, "workload", "create", "--pool", "fast", "--count", "1", option, "bogus", exit=1)
+        assert said.startswith(f"nrdctl: {option}: {text}"), said
+    assert nrdctl(large, "workload", "create", "--pool", "nopool", exit=1).startswith("nrdctl: --pool: there is no pool nopool")
+
+
 def test_pools_complete_where_a_pool_is_named(large):
     for words in (("cpus",), ("cpus", "check"), ("run", "--pool"), ("workload", "create", "--pool")):
         assert "fast" in nrdctl(large, "__complete", "--", *words, "").split(), words
