@@ -27,6 +27,14 @@ CLI::Validator given() {
   return CLI::Validator([](const std::string& text) { return text.empty() ? "must not be empty" : ""; }, "");
 }
 
+void refuse_empty_options(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    const bool needs_value = option->get_expected_min() > 0;  // one may stand alone
+    if (option->nonpositional() && needs_value && option->get_type_name().starts_with("TEXT")) option->check(given());
+  }
+  for (CLI::App* command : app.get_subcommands({})) refuse_empty_options(*command);
+}
+
 void declare_output(CLI::App& app, Arguments& a) {
   app.add_flag("--json", a.json, "the same as -o json");
   app.add_option("-o,--output-format", a.format,

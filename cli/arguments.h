@@ -58,6 +58,8 @@ CLI::App* declare(CLI::App& parent, Arguments& a, const char* name, const char* 
 void declare_default(CLI::App& parent, Arguments& a, Arguments::Execute execute);
 // Refuses an empty text: in a script it is a variable that is not set, and must not count as no option.
 CLI::Validator given();
+// The same for the options of all commands below `app`.
+void refuse_empty_options(CLI::App& app);
 // The options of all commands about output.
 void declare_output(CLI::App& app, Arguments& a);
 Output output_of(const Arguments& a);

@@ -65,10 +65,8 @@ void declare_create(CLI::App& workload, Arguments& a) {
   declare_resources(*create, a.wanted);
   create->add_option("--task-ids", a.wanted.tasks, "PIDs (all threads of the process) and TIDs, such as 4711,4712")
       ->delimiter(',');
-  create->add_option("--unit", a.wanted.unit, "service or scope of systemd instead of tasks, such as feed.service")
-      ->check(given());
-  create->add_option("--cgroup", a.wanted.cgroup, "cgroup instead of tasks, such as /x/y below /sys/fs/cgroup")
-      ->check(given());
+  create->add_option("--unit", a.wanted.unit, "service or scope of systemd instead of tasks, such as feed.service");
+  create->add_option("--cgroup", a.wanted.cgroup, "cgroup instead of tasks, such as /x/y below /sys/fs/cgroup");
   create
       ->add_option("--owner", a.wanted.owner,
                    "process ID or service (feed.service); the workload is deleted when the process, or the service's "
@@ -82,7 +80,7 @@ void declare_create(CLI::App& workload, Arguments& a) {
       ->add_option("--within-seconds", a.wanted.within_seconds,
                    "with --owner cgroup: delete the workload if no process comes within this time (300)")
       ->check(CLI::Range(1, 86400));
-  create->add_option("--id", a.wanted.id, "unique id of your choice, instead of a number")->check(given());
+  create->add_option("--id", a.wanted.id, "unique id of your choice, instead of a number");
   CLI::Option* file = create->add_option("-f,--file", a.wanted.file,
                                          "document of the whole request, TOML, YAML or JSON; - is standard input");
   for (CLI::Option* other : create->get_options()) {
@@ -124,7 +122,7 @@ void declare_update(CLI::App& workload, Arguments& a) {
 }  // namespace
 
 void declare_resources(CLI::App& app, NewWorkload& wanted) {
-  CLI::Option* cpus = app.add_option("--cpus", wanted.cpus, "CPU list, such as 4-7,12")->check(given());
+  CLI::Option* cpus = app.add_option("--cpus", wanted.cpus, "CPU list, such as 4-7,12");
   CLI::Option* ways =
       app.add_option("--ways", wanted.ways, "exact number of exclusive L3 cache ways (guarantee)")->check(above_0());
   std::map<std::string_view, CLI::Option*> options;
@@ -156,9 +154,9 @@ void declare_resources(CLI::App& app, NewWorkload& wanted) {
     options.at(bound)->excludes(options.at("--min-ratio"))->excludes(options.at("--max-ratio"));
   }
   options.at("--adaptive")->check(above_0());
-  app.add_option("--uuid", wanted.uuid, "unique id of your choice for the workload")->check(given());
-  app.add_option("--policy", wanted.policy, "policy that supplies ways, bandwidth and frequencies")->check(given());
-  app.add_option("--name", wanted.name, "unique name, which every command takes in place of the id")->check(given());
+  app.add_option("--uuid", wanted.uuid, "unique id of your choice for the workload");
+  app.add_option("--policy", wanted.policy, "policy that supplies ways, bandwidth and frequencies");
+  app.add_option("--name", wanted.name, "unique name, which every command takes in place of the id");
   app.add_option("--label", wanted.labels, "label KEY=VALUE; repeatable")->allow_extra_args(false);
 }
 
@@ -175,10 +173,9 @@ void declare_workload(CLI::App& app, Arguments& a) {
   CLI::App* list = declare(*workload, a, "list", "list workloads", [&a](const Client& client, Output output) {
     return list_workloads(client, output, a.filter);
   });
-  list->add_option("--name", a.filter.name, "only the workload with this name")->check(given());
+  list->add_option("--name", a.filter.name, "only the workload with this name");
   list->add_option("--label", a.filter.labels, "only workloads with this label, KEY=VALUE or KEY; repeatable")
-      ->allow_extra_args(false)
-      ->check(given());
+      ->allow_extra_args(false);
   list->add_flag("--watch", a.filter.watch, "print the list again after each change, until Ctrl-C");
   declare(*workload, a, "show", "show one workload",
           [&a](const Client& client, Output output) { return show_workload(client, output, a.id); })

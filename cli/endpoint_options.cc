@@ -3,8 +3,6 @@
 #include <cstdlib>
 #include <string>
 
-#include "cli/arguments.h"
-
 namespace nrd::cli {
 namespace {
 
@@ -29,7 +27,7 @@ void declare_endpoint(CLI::App& app, Endpoint& to, PasswordSource& password) {
   CLI::Option* socket = app.add_option("--socket", to.socket, "Unix socket of nrd (env NRD_SOCKET)");
   CLI::Option* url =
       app.add_option("--url", to.url, "URL of nrd instead of the socket, https://HOST:8443 (env NRD_URL)");
-  socket->capture_default_str()->check(given());
+  socket->capture_default_str();
   url->excludes(socket);
   app.add_option("--cert", to.certificate, "client certificate, PEM (https only; env NRD_CERT)");
   app.add_option("--key", to.key, "private key of --cert, PEM (https only; env NRD_KEY)");

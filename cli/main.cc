@@ -33,7 +33,7 @@ void declare_documents(CLI::App& app, Arguments& a) {
                            [&a](const Client& client, Output) { return show_differences(client, a.apply); });
   for (CLI::App* command : {applied, diff}) {
     command->add_option("-f,--file", a.apply.path, "file or folder of documents; - is standard input")->required();
-    command->add_option("--set", a.apply.set, "label the workloads as members of this set")->check(given());
+    command->add_option("--set", a.apply.set, "label the workloads as members of this set");
     command->add_flag("--prune", a.apply.prune, "delete workloads of the set that no document names");
   }
   applied->add_flag("--dry-run", a.apply.is_dry, "show what would happen without applying it");
@@ -135,10 +135,11 @@ void declare_cpus(CLI::App& app, Arguments& a) {
   declare_default(*cpus, a, [&a](const Client& client, Output output) {
     return a.id.empty() ? show_cpus(client, output) : show_cpu_pool(client, output, a.id);
   });
-  cpus->add_option("POOL", a.id, "name of a CPU pool");
+  cpus->add_option("POOL", a.id, "name of a CPU pool")->check(given());
   declare(*cpus, a, "check", "show what may delay tasks on the CPUs of pools, with remedies",
           [&a](const Client& client, Output output) { return check_cpu_pools(client, output, a.id); })
-      ->add_option("POOL", a.id, "name of a CPU pool (default: all)");
+      ->add_option("POOL", a.id, "name of a CPU pool (default: all)")
+      ->check(given());
   declare(*cpus, a, "unconfine", "while nrd is stopped: let the rest of the host use all CPUs again (cpu.confine)",
           [](const Client& client, Output) { return unconfine(client); });
 }
@@ -266,6 +267,7 @@ int main(int argc, char** argv) {
   declare_endpoint(app, arguments.to, arguments.password);
   declare_output(app, arguments);
   declare_commands(app, arguments);
+  refuse_empty_options(app);
   try {
     app.parse(argc, argv);
     check_endpoint(app, arguments.to);

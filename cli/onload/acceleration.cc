@@ -54,7 +54,8 @@ class OnloadCommands {
     add("thaw", "allow changes again", thaw_onload);
     add("users", "list processes that use Onload", show_onload_users);
     CLI::App* preflight = add("preflight", "check a change and show its steps without applying it", preflight_onload);
-    preflight->add_option("VERSION", a_.version, "version to load (default: repeat the last requested change)");
+    preflight->add_option("VERSION", a_.version, "version to load (default: repeat the last requested change)")
+        ->check(given());
     declare_load(*preflight);
     declare_drain();
     add("cancel", "cancel a running operation and roll it back", cancel_onload)

@@ -61,11 +61,22 @@ def test_dots_are_no_other_path(socket, called):
 
 @pytest.mark.parametrize("words", [
     ("list", "--name", ""), ("list", "--label", ""), ("update", "1", "--cpus", ""), ("update", "1", "--ways", "0"),
-    *[("create", "--cpus", "4", "--ways", "1", option, "") for option in ("--name", "--uuid", "--policy", "--id", "--unit", "--cgroup")]])
+    ("update", "1", "--pool", ""), ("update", "1", "--pool-cpus", ""), ("update", "1", "--epp", ""),
+    *[("create", "--cpus", "4", "--ways", "1", option, "") for option in ("--name", "--uuid", "--policy", "--id", "--unit", "--cgroup", "--governor")]])
 def test_an_option_that_a_script_left_empty_is_not_ignored(socket, words):
     with scripted(socket, _v1_workloads=[], _v1_workloads_1={"id": "1"}) as server:
         done = run_nrdctl("--socket", socket, "workload", *words)
     assert done.returncode == 2 and words[-2] in done.stderr and server.asked == []
+
+
+@pytest.mark.parametrize("words", [
+    ("reset", "--yes", "--foreign", ""), ("genconf", "--output", ""), ("import-cpu-pooler", "/dev/null", "--output", ""),
+    ("onload", "drain", "--users", ""), ("onload", "load", "9.0.2", "--on-failure", ""), ("onload", "freeze", "--reason", ""),
+    ("onload", "load", "9.0.2", "--control-plane", ""), ("cpus", ""), ("cpus", "check", ""), ("onload", "preflight", "")])
+def test_an_empty_option_is_not_the_default(socket, words):
+    with scripted(socket) as server:
+        done = run_nrdctl("--socket", socket, *words)
+    assert done.returncode == 2 and "must not be empty" in done.stderr and server.asked == []
 
 
 @pytest.mark.parametrize("option,url", [("--url", ""), ("--url", "/"), ("--socket", "")])
