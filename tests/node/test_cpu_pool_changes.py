@@ -58,6 +58,8 @@ def test_a_dry_run_has_a_choice_among_cpus_and_a_request_has_not(large):
     planned = json.loads(text)
     assert status == 200 and cpus_of(planned["workload"]["cpu"]["exclusive"]) <= {12, 13, 14, 15}, text
     assert refusal(large, "POST", "/v1/workloads", fast(2, among="12-15"))[:3] == (400, "BadRequest", "/cpu/among")
+    status, text, _ = large.request("POST", "/v1/workloads?dry_run=true", json.dumps({"cpu": {"pool": "fast", "cpus": "4-5", "among": "5-6"}}))
+    assert status == 400 and "/cpu/cpus: CPU 4 is not in among (allowed: CPUs of 5-6)" in text, text
     assert large.list() == []
 
 

@@ -44,9 +44,11 @@ CpuSet usable(const Situation& situation, const CpuRequest& request) {
 
 Failure taken(const Situation& situation, const CpuRequest& request, const CpuSet& cpus, const std::string& which) {
   const CpuSet others = usable(situation, request);
+  const std::string allowed = others.empty() ? "" : "CPUs of " + others.to_string();
   const std::string owners = situation.owners ? situation.owners(cpus) : "another workload";
-  return fail_at(ErrorCode::CpuTaken, kCpusField, cpu_text(cpus) + which + " belongs to " + owners,
-                 others.empty() ? "" : "CPUs of " + others.to_string(),
+  // Only the choice of a dry run leaves out CPUs that no workload has.
+  if (owners.empty()) return refuse(cpu_text(cpus) + which + " is not in among", allowed);
+  return fail_at(ErrorCode::CpuTaken, kCpusField, cpu_text(cpus) + which + " belongs to " + owners, allowed,
                  joined(cpus.members(), " ", [](CpuId cpu) { return std::to_string(cpu.value); }));
 }
 
