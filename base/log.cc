@@ -6,6 +6,7 @@
 #include <systemd/sd-journal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "base/control.h"
 #include "base/hex.h"
 #include "base/message_ids.h"
+#include "base/utf8.h"
 
 namespace nrd::log {
 namespace {
@@ -25,11 +27,16 @@ bool under_journald() {
   return yes;
 }
 
+// journalctl prints "[87B blob data]" instead of a text with control characters, also those above U+007F, or with bytes
+// that are not UTF-8.
 std::string escaped(std::string_view text) {
   constexpr size_t kLongest = 2048;  // bytes of `text`
   std::string safe;
-  for (const char c : text.substr(0, kLongest)) {
-    safe += is_control(c) ? "\\x" + hex_of({&c, 1}) : std::string(1, c);
+  for (text = text.substr(0, kLongest); !text.empty();) {
+    const size_t length = control_length(text) > 0 ? 0 : first_code_point(text).length;
+    const std::string_view next = text.substr(0, std::max<size_t>(length, 1));
+    safe += length > 0 ? std::string(next) : "\\x" + hex_of(next);
+    text.remove_prefix(next.size());
   }
   return safe;
 }

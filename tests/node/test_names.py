@@ -199,6 +199,15 @@ def test_the_path_of_a_request_does_not_forge_the_audit_line(node):
     assert 'DELETE "/v1/workloads/1: 200 (workload 1) from a": 404 (reason ' in node.journal()
 
 
+def test_a_client_cannot_make_the_audit_line_unreadable(node):
+    """journalctl shows "[87B blob data]" for a line that is not UTF-8, or has control characters."""
+    node.request("DELETE", "/v1/workloads/%ff%c2%9b")
+    refused(node, "PUT", PATH, {**CACHE, "labels": {"a" + "é" * 40: "x"}})  # cut within a character
+    first, second = [line for line in node.journal().splitlines() if "AUDIT_CHANGE" in line][-2:]
+    assert "DELETE \"/v1/workloads/\ufffd\\xc2\\x9b\": 404" in first and r"PATH=/v1/workloads/\xff\xc2\x9b" in first, first
+    assert re.search(r"REASON=/labels/aé+\\xc3: the key of a label", second), second
+
+
 def test_a_refused_put_leaves_the_workload_as_it_was(node):
     put(node, CACHE)
     put(node, {"core_ids": ["6"], "cache": {"max": 1, "min": 1}}, "/v1/workloads/b")
