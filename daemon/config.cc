@@ -124,6 +124,12 @@ Result<void> check(const Config& config) {
     if (path->starts_with('/')) continue;
     return fail_at(ErrorCode::BadRequest, key, std::string(key) + " is " + *path + ", expected an absolute path");
   }
+  // Of --unix-socket: the paths of files have been checked.
+  if (const std::string& path = config.server.sockets.front().path; path.size() > kLongestSocketPath) {
+    return fail_at(ErrorCode::BadRequest, "the local socket",
+                   "the local socket is " + path + ", expected at most " + std::to_string(kLongestSocketPath) +
+                       " bytes, the kernel's limit");
+  }
   return {};
 }
 

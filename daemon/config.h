@@ -25,6 +25,8 @@
 
 namespace nrd::daemon {
 
+inline constexpr size_t kLongestSocketPath = 107;  // bytes: sun_path of sockaddr_un, without the NUL
+
 // A Unix socket and its users: names, groups as "@name". Root is always administrator. A socket in a file that names no
 // users is for root only; the default below applies if no socket is configured.
 struct LocalSocket {

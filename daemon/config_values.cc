@@ -108,7 +108,6 @@ const std::vector<TableKey<LocalSocket>>& socket_keys() {
 
 Problem read_local_sockets(const Value& value, std::vector<LocalSocket>& target) {
   constexpr size_t kMost = 16;
-  constexpr size_t kLongestPath = 107;  // sizeof sun_path, without the NUL
   constexpr const char* kExpected = "expected 1 to 16 sections [[server.sockets]]";
   if (value.items().empty() || value.items().size() > kMost) return kExpected;
   std::vector<LocalSocket> found;
@@ -118,7 +117,7 @@ Problem read_local_sockets(const Value& value, std::vector<LocalSocket>& target)
     socket = {.path = {}, .name = {}, .admin = {}, .user = {}, .run = {}};
     if (const Problem problem = read_table(item, socket_keys(), socket); !problem.empty()) return problem;
     const std::string& path = socket.path;
-    if (path.size() > kLongestPath) return "path: expected at most 107 bytes, the kernel's limit, not " + path;
+    if (path.size() > kLongestSocketPath) return "path: expected at most 107 bytes, the kernel's limit, not " + path;
     if (std::ranges::count(found, path, &LocalSocket::path) > 1) return "path: duplicate " + path;
   }
   target = std::move(found);

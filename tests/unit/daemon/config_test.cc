@@ -164,6 +164,15 @@ TEST_CASE("a socket path has at most the bytes that the kernel takes") {
   REQUIRE_FALSE(longer);
   CHECK(longer.error().code == ErrorCode::BadRequest);
   CHECK(longer.error().message.starts_with("f:1: server.sockets: path: expected at most 107 bytes"));
+
+  Config of_flag;
+  of_flag.server.sockets.front().path = "/" + std::string(106, 'a');
+  CHECK(check(of_flag));
+  of_flag.server.sockets.front().path += 'a';
+  const auto refused = check(of_flag);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::BadRequest);
+  CHECK(refused.error().message.ends_with("expected at most 107 bytes, the kernel's limit"));
 }
 
 TEST_CASE("the debug port is limited to loopback addresses") {
