@@ -17,14 +17,14 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 struct Fixture : nrd::testing::CpuPoolFixture {
   explicit Fixture(const Reserve& reserve) { reconfigure(reserve); }
   void reconfigure(const Reserve& reserve) {
-    NodeConfig config = *state().config;
-    config.reserves = {{kOrigin, reserve}};
-    REQUIRE(writer->reconfigure(config, ReloadMode::Apply));
+    NodeConfig changed = *state().config;
+    changed.reserves = {{kOrigin, reserve}};
+    REQUIRE(writer->reconfigure(changed, ReloadMode::Apply));
   }
   void set_default_pool(const std::string& pool) {
-    NodeConfig config = *state().config;
-    config.default_pool = pool;
-    REQUIRE(writer->reconfigure(config, ReloadMode::Apply));
+    NodeConfig changed = *state().config;
+    changed.default_pool = pool;
+    REQUIRE(writer->reconfigure(changed, ReloadMode::Apply));
   }
   Result<Workload> create_as(const char* origin, Spec spec) {
     return apply(CreateWorkload{.spec = std::move(spec), .origin = origin});
