@@ -107,9 +107,19 @@ std::optional<uint64_t> open_operation_of(const NodeState& state, const Workload
   return found == state.memory_moves.end() ? std::nullopt : std::optional(found->first);
 }
 
+namespace {
+
+auto moving_in(const NodeState& state) {
+  return std::ranges::find_if(state.memory_moves,
+                              [](const auto& entry) { return entry.second.state == MemoryMove::State::Moving; });
+}
+
+}  // namespace
+
+bool is_memory_moving(const NodeState& state) { return moving_in(state) != state.memory_moves.end(); }
+
 Result<void> check_no_memory_moves(const NodeState& state, const Setting& setting) {
-  const auto running = std::ranges::find_if(
-      state.memory_moves, [](const auto& entry) { return entry.second.state == MemoryMove::State::Moving; });
+  const auto running = moving_in(state);
   if (running == state.memory_moves.end()) return {};
   Setting cpusets;
   cpusets.cpuset = setting.cpuset;

@@ -28,6 +28,8 @@ bool awaits_release(const NodeState& state, const cpuset::Target& target);
 std::optional<cpuset::MemoryChange> memory_move_of(const NodeState& state, const Workload& workload);
 // The operation that a change of `workload` waits for.
 std::optional<uint64_t> open_operation_of(const NodeState& state, const Workload& workload);
+// An operation moves memory now.
+bool is_memory_moving(const NodeState& state);
 // Busy if memory moves and `setting` would change a cpuset: the kernel would let that write wait for the pages.
 Result<void> check_no_memory_moves(const NodeState& state, const Setting& setting);
 // True if its targets, as last observed, get memory where they should.

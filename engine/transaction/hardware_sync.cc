@@ -10,6 +10,7 @@
 #include "engine/model/setting.h"
 #include "engine/model/setting_changes.h"
 #include "engine/plan/lost_ways.h"
+#include "engine/transaction/proposal.h"
 
 namespace nrd {
 
@@ -98,9 +99,7 @@ Result<bool> HardwareSync::refresh_foreign_groups() {
 Result<void> HardwareSync::converge(Setting setting, Scope scope) {
   if (scope == Scope::Changes) {
     setting = changes(std::move(setting), frequency_setting_of(state_));
-    setting = without_applied(std::move(setting), state_.observed);
-    setting = without_same_limits(std::move(setting), cpu_setting_of(state_));
-    setting = without_confinement(std::move(setting));
+    setting = without_present_cpusets(std::move(setting), state_);
   }
   setting = without_unclaimed(std::move(setting), state_.baselines);
   const Result<void> can_change_cpusets = check_no_memory_moves(state_, setting);

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "base/find_in.h"
+#include "engine/model/cpu_memory.h"
+#include "engine/model/cpu_sets.h"
 
 namespace nrd {
 
@@ -18,6 +20,17 @@ Proposal propose(const NodeState& state, Workloads planned) {
   }
   Setting setting = setting_of(with_workloads(state, planned));
   return {std::move(planned), std::move(setting)};
+}
+
+Setting without_present_cpusets(Setting setting, const NodeState& state) {
+  setting = without_applied(std::move(setting), state.observed);
+  setting = without_same_limits(std::move(setting), cpu_setting_of(state));
+  return without_confinement(std::move(setting));
+}
+
+Result<void> check_no_memory_moves(const NodeState& state, const Proposal& proposal) {
+  if (!is_memory_moving(state)) return {};
+  return check_no_memory_moves(state, without_present_cpusets(proposal.setting, state));
 }
 
 std::vector<KnobChange> changes_by(const NodeState& state, Setting setting,

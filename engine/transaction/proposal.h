@@ -18,6 +18,11 @@ struct Proposal {
 // Gives each changed workload its next revision: the only place that does.
 Proposal propose(const NodeState& state, Workloads planned);
 
+// `setting`, of planned workloads, without the cpusets that targets have already, or should have without the change.
+Setting without_present_cpusets(Setting setting, const NodeState& state);
+// Busy if memory moves and `proposal` would change a cpuset. One that only waits for the pages fails no request.
+Result<void> check_no_memory_moves(const NodeState& state, const Proposal& proposal);
+
 // What `setting`, of planned workloads, would change, and the memory that would move before. Also of other workloads.
 std::vector<KnobChange> changes_by(const NodeState& state, Setting setting,
                                    const std::optional<cpuset::MemoryChange>& move);

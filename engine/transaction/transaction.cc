@@ -292,7 +292,7 @@ Outcome Transaction::dry_run(const Command& command) {
   Proposal proposal = TRY(plan_on_fresh_observation(command));
   const auto move = move_before(command, proposal, id);
   if (move) TRY(memory_.check_room());
-  TRY(check_no_memory_moves(state_, proposal.setting));
+  TRY(check_no_memory_moves(state_, proposal));
   const Workload* found = find_in(proposal.workloads, id);
   Done planned{.workload = found ? *found : state_.workloads.at(id), .is_new = !state_.workloads.contains(id)};
   planned.changes = changes_by(state_, std::move(proposal.setting), move);

@@ -3,14 +3,13 @@
 #include <utility>
 
 #include "base/log.h"
-#include "engine/model/cpu_memory.h"
 #include "engine/plan/lost_ways.h"
 
 namespace nrd {
 
 Result<void> WorkloadChanges::carry_out(Proposal proposal) {
   TRY(governor_.check_counters(proposal.workloads));
-  TRY(check_no_memory_moves(state_, proposal.setting));
+  TRY(check_no_memory_moves(state_, proposal));
   // A process that holds a lock blocks every write, so do not begin one.
   TRY(hardware_.await_locks());
   const bool has_recorded = TRY(externals_.record_before(proposal.setting));

@@ -198,6 +198,12 @@ TEST_CASE("a CPU that comes online while memory moves gets its class at once, an
   CHECK(fixture.cpus(other.grant.clos.value) == "4-5");
   CHECK(limit() == CpuSet{4});
   CHECK(problem_of(fixture.state()).find("moves the memory of feed.service") != std::string::npos);
+  // A cpuset that waits fails no request about others.
+  const CreateWorkload unrelated{for_cpus({.pool = "fast", .cpus = CpuSet{6}}, {a_process(20)})};
+  CHECK(fixture.writer->dry_run(unrelated));
+  CHECK(fixture.request(unrelated));
+  CHECK(error_of(fixture.remove(other.id)).code == ErrorCode::Busy);
+  CHECK(limit() == CpuSet{4});
 
   fixture.hardware.open_memory_gate();
   fixture.finish_memory_change();
