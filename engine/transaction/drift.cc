@@ -56,8 +56,9 @@ void Drift::repair(const CpuSet& changed) {
   const Setting before = setting_of(state_);
   if (const Result<void> found = observe(); !found) return sync_.note_problem(found.error());
   sync_.note_absent_cpus();
+  const CpuSet came = changed | (state_.facts.rdt.online - online);
   // What is limited below is there: the tasks scan would find out too late that it had ended before.
-  reaper_.remove_ended();
+  reaper_.remove_ended(came);
   if (commits_.is_unknown()) return;
   claims_.release_taken_groups();
   // Observations after events follow each other too closely to tell a leftover from a group being set up.
@@ -83,7 +84,7 @@ void Drift::repair(const CpuSet& changed) {
     return commits_.release_restored();
   }
   const std::vector<std::string> drifted = drift(before, wanted, state_.observed);
-  if (const Result<void> restored = restore(std::move(wanted), changed | (state_.facts.rdt.online - online)); !restored)
+  if (const Result<void> restored = restore(std::move(wanted), came); !restored)
     return sync_.note_problem(restored.error());
   // A failed write of nrd is not drift.
   if (!is_different || !was_in_sync) return;

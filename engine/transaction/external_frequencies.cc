@@ -47,13 +47,17 @@ void ExternalFrequencies::forget_untaken(const Frequencies& before, const Settin
   if (kept != state_.baselines.frequencies_of_others) keep(std::move(kept));
 }
 
-Result<bool> ExternalFrequencies::record_before(const Setting& next) {
+Result<bool> ExternalFrequencies::record_before(const Setting& next, const CpuSet& except) {
   if (!sync_.is_in_sync() || commits_.is_unknown() || state_.baselines.frequencies.empty()) return false;
   Setting now;
   now.pstate = frequency_setting_of(state_);
   const pstate::Setting changed = changes(next, now.pstate).pstate;
   const CpuSet touched = cpus_of(changed.cpus) | cpus_of(changed.put_back);
-  const Setting ours = only_frequencies(now, touched & cpus_of(state_.baselines.frequencies));
+  Setting ours = only_frequencies(now, touched & cpus_of(state_.baselines.frequencies));
+  std::erase_if(ours.pstate.cpus, [this, &except](const auto& entry) {
+    const pstate::Cpu* facts = find_in(state_.facts.pstate.cpus, entry.first);
+    return facts && facts->domain.intersects(except);
+  });
   if (ours.pstate.cpus.empty()) return false;
   TRY(sync_.refresh_frequencies(cpus_of(ours.pstate.cpus)));
   const std::vector<std::string> drifted = differences(ours, state_.observed);

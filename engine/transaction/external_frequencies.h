@@ -22,7 +22,7 @@ class ExternalFrequencies {
   Result<bool> record(const Setting& wanted, const CpuSet& except);
   // The same for frequencies that `next` is about to overwrite; observes them. A limit of the kernel is reported as a
   // problem and does not block changes to or deletion of a workload.
-  Result<bool> record_before(const Setting& next);
+  Result<bool> record_before(const Setting& next, const CpuSet& except);
 
  private:
   using Frequencies = std::map<CpuId, pstate::FrequencySetting>;

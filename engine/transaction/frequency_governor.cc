@@ -39,8 +39,9 @@ bool FrequencyGovernor::govern() {
   NodeState wanted = state_;
   wanted.governors = governors;
   const Setting setting = setting_of(wanted);
-  const Result<void> moved = externals_.record_before(setting).and_then(
-      [&](bool) { return sync_.converge(setting, HardwareSync::Scope::Changes); });
+  const Result<void> moved = externals_.record_before(setting, {}).and_then([&](bool) {
+    return sync_.converge(setting, HardwareSync::Scope::Changes);
+  });
   state_.governors = std::move(governors);
   if (!moved) sync_.rollback();
   return true;

@@ -25,13 +25,14 @@ void TaskReaper::reap() {
   if (!commits_.is_unknown()) commits_.release_restored();
 }
 
-void TaskReaper::remove_ended() {
+void TaskReaper::remove_ended(const CpuSet& came) {
   const EndedTasks tasks = without_ended_tasks(state_, now(clock_));
   const Workloads before = state_.workloads;
-  if (!tasks.of.empty() && changes_.apply(tasks.workloads)) log_ended(before, tasks);
+  if (!tasks.of.empty() && changes_.apply(tasks.workloads, came)) log_ended(before, tasks);
   const EndedGroups groups = without_ended_groups(state_, now(clock_));
   const Workloads present = state_.workloads;
-  if (!(groups.ended.empty() && groups.come.empty()) && changes_.apply(groups.workloads)) log_ended(present, groups);
+  if (!(groups.ended.empty() && groups.come.empty()) && changes_.apply(groups.workloads, came))
+    log_ended(present, groups);
 }
 
 }  // namespace nrd

@@ -14,8 +14,8 @@ class TaskReaper {
 
   void reap();
   // Those that the last observation did not find, and workloads whose unit or cgroup has ended. A failure is tried
-  // again with the next call.
-  void remove_ended();
+  // again with the next call. `came`: CPUs that have come online since the observation before.
+  void remove_ended(const CpuSet& came = {});
 
  private:
   const Clock& clock_;

@@ -7,12 +7,12 @@
 
 namespace nrd {
 
-Result<void> WorkloadChanges::carry_out(Proposal proposal) {
+Result<void> WorkloadChanges::carry_out(Proposal proposal, const CpuSet& came) {
   TRY(governor_.check_counters(proposal.workloads));
   TRY(check_no_memory_moves(state_, proposal));
   // A process that holds a lock blocks every write, so do not begin one.
   TRY(hardware_.await_locks());
-  const bool has_recorded = TRY(externals_.record_before(proposal.setting));
+  const bool has_recorded = TRY(externals_.record_before(proposal.setting, came));
   if (has_recorded) proposal.setting = setting_of(with_workloads(state_, proposal.workloads));
   TRY(claims_.claim(proposal));
   const Result<void> converged = sync_.converge(std::move(proposal.setting), HardwareSync::Scope::Changes);
@@ -25,8 +25,8 @@ Result<void> WorkloadChanges::carry_out(Proposal proposal) {
   return {};
 }
 
-bool WorkloadChanges::apply(const Workloads& workloads) {
-  if (commits_.is_unknown() || !carry_out(propose(state_, workloads))) return false;
+bool WorkloadChanges::apply(const Workloads& workloads, const CpuSet& came) {
+  if (commits_.is_unknown() || !carry_out(propose(state_, workloads), came)) return false;
   governor_.reset();
   return commits_.commit_workloads().has_value();
 }

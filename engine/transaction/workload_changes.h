@@ -21,10 +21,10 @@ class WorkloadChanges {
         governor_(governor) {}
 
   // Claims, converges, and puts the workloads into the state, to be committed. Failed: hardware and workloads are as
-  // before.
-  Result<void> carry_out(Proposal proposal);
+  // before. `came`: CPUs that were offline at the last observation, and have frequencies that the kernel gave them.
+  Result<void> carry_out(Proposal proposal, const CpuSet& came = {});
   // nrd's own. Returns whether it is committed.
-  bool apply(const Workloads& workloads);
+  bool apply(const Workloads& workloads, const CpuSet& came = {});
   // Of the workloads that lack ways those for which there are some now (engine/plan/lost_ways.h).
   void grant_lost_ways();
 

@@ -98,21 +98,38 @@ TEST_CASE("an external frequency between two observations is saved before it is 
   CHECK(fixture.state().health.drift_repairs == 1);
 }
 
+// A workload with a frequency for CPU 4, which ends with its unit.
+struct UnitFixture : CpuPoolFixture {
+  explicit UnitFixture(const pstate::FrequencySetting& before) {
+    knobs() = before;
+    add_group(kUnit, {a_process(10)});
+    Spec spec = for_unit(kUnit.name, {.pool = "fast", .cpus = CpuSet{4}});
+    spec.cgroup_owner = CgroupOwner{};
+    spec.frequency = FrequencyRequest{.min = 12, .max = 30};
+    REQUIRE(create(spec));
+    writer->reap_tasks();
+    REQUIRE(knobs().max == kOurs.max);
+  }
+  pstate::FrequencySetting& knobs() { return hardware.tree.pstate.cpus.edit().at(CpuId{4}); }
+  void end_unit() { hardware.tree.cpuset.groups[kUnit].processes = {}; }
+};
+
 TEST_CASE("an external frequency is restored when a workload ends with its unit") {
-  CpuPoolFixture fixture;
-  fixture.add_group(kUnit, {a_process(10)});
-  Spec spec = for_unit(kUnit.name, {.pool = "fast", .cpus = CpuSet{4}});
-  spec.cgroup_owner = CgroupOwner{};
-  spec.frequency = FrequencyRequest{.min = 12, .max = 30};
-  REQUIRE(fixture.create(spec));
-  fixture.writer->reap_tasks();
-  pstate::FrequencySetting& knobs = fixture.hardware.tree.pstate.cpus.edit().at(CpuId{4});
-  REQUIRE(knobs == kOurs);
-  knobs = kTheirs;
-  fixture.hardware.tree.cpuset.groups[kUnit].processes = {};
+  UnitFixture fixture(kBefore);
+  fixture.knobs() = kTheirs;
+  fixture.end_unit();
   fixture.writer->reap_tasks();
   CHECK(fixture.state().workloads.size() == 0);
-  CHECK(fixture.hardware.tree.pstate.cpus.get().at(CpuId{4}) == kTheirs);
+  CHECK(fixture.knobs() == kTheirs);
+}
+
+TEST_CASE("after hotplug the kernel's default is not taken for an external frequency of a workload that has ended") {
+  UnitFixture fixture(kTheirs);
+  fixture.knobs() = kBefore;
+  fixture.end_unit();
+  fixture.writer->serve_hotplug({4});
+  CHECK(fixture.state().workloads.size() == 0);
+  CHECK(fixture.knobs() == kTheirs);
 }
 
 TEST_CASE("the result of a failed write is not taken for an external frequency") {
