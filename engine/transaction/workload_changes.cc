@@ -33,6 +33,7 @@ bool WorkloadChanges::apply(const Workloads& workloads, const CpuSet& came) {
 
 void WorkloadChanges::grant_lost_ways() {
   for (const WorkloadId id : plan::lacking_ways(state_)) {
+    if (!hardware_.await_locks()) return;  // each of the others would wait as long
     const Result<Workloads> planned = plan::grant_lost_ways(state_, id, now(clock_));
     if (!planned || !apply(*planned)) continue;  // problem_of() tells
     const Workload& workload = state_.workloads.at(id);

@@ -134,7 +134,11 @@ ChangeMemory FakeHardware::memory_changer() {
   return [this](const cpuset::MemoryChange& change) { return change_memory(change); };
 }
 
-Result<void> FakeHardware::await_locks() { return {}; }
+Result<void> FakeHardware::await_locks() {
+  if (!is_locked) return {};
+  ++lock_waits;
+  return fail(ErrorCode::Busy, "the resctrl tree is locked");
+}
 
 Result<CpuSet> FakeHardware::converge(const Setting& wanted) {
   converged_frequencies = wanted.pstate;

@@ -96,6 +96,8 @@ class FakeHardware : public Hardware {
   std::map<CpuId, pstate::BranchCounts> branches;
   CpuSet uncountable;
   CpuSet counted_on;
+  bool is_locked = false;  // by another process, for long
+  unsigned lock_waits = 0;
   unsigned observations = 0;
   CpuSet frequencies_observed;
   pstate::Setting converged_frequencies;  // as last wanted

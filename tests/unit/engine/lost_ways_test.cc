@@ -70,6 +70,22 @@ TEST_CASE("after a boot with fewer ways, workloads of each pool get others") {
   CHECK(problem_of(fixture.state()).empty());
 }
 
+TEST_CASE("workloads that lack ways wait together for a process that holds a lock") {
+  Fixture fixture;
+  for (const char* cpu : {"1", "2", "3"}) REQUIRE(fixture.create(a_spec(cpu).ways(0, 0)));
+  fixture.hardware.reboot("boot-2");
+  fixture.hardware.facts.rdt.levels.at(3).cat->ways = 8;
+  fixture.hardware.is_locked = true;
+  fixture.start();
+  CHECK(applied(fixture.state()) == "nnn");
+  CHECK(fixture.hardware.lock_waits == 1);
+  fixture.writer->repair();
+  CHECK(fixture.hardware.lock_waits == 2);
+  fixture.hardware.is_locked = false;
+  fixture.writer->repair();
+  CHECK(applied(fixture.state()) == "yyy");
+}
+
 TEST_CASE("workloads keep classes that the node does not have while resctrl is not mounted") {
   Fixture fixture;
   const WorkloadId id = value_of(fixture.create(a_spec("1").ways(1, 1))).id;
