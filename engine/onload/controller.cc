@@ -159,16 +159,17 @@ class ControllerThread final : public Controller {
     ::pthread_setname_np(::pthread_self(), "nrd-onload");
     planner_.observe();
     planner_.configure_after_start();
-    bool has_begun = begin_after_start();
-    planner_.publish();
-    for (;;) {
-      run_operation();
+    bool is_restored = false;
+    do {
+      // First what was interrupted, since it may decide what is in force.
+      if (run_operation() == Run::Failed) is_restored = true;
+      if (!is_restored && running(planner_.status()) == nullptr) {
+        planner_.observe();
+        is_restored = begin_after_start();
+        run_operation();
+      }
       planner_.refresh();
-      if (pause(refresh_interval_)) break;
-      if (has_begun) continue;
-      planner_.observe();
-      has_begun = begin_after_start();
-    }
+    } while (!pause(refresh_interval_));
     tasks_.refuse_all();
   }
 
@@ -187,17 +188,19 @@ class ControllerThread final : public Controller {
     return tasks_.stopping();
   }
 
-  // False: try again after the next refresh. An operation that a client begins first takes its place.
+  // False: try again after the next refresh.
   bool begin_after_start() {
     const Result<void> begun = planner_.begin_after_start();
     if (!begun) log_stuck(begun.error());
     return begun.has_value();
   }
 
+  enum class Run { Failed, Other };
+
   // Runs the current operation, if any, to its end.
-  void run_operation() {
+  Run run_operation() {
     const Operation* open = running(planner_.status());
-    if (open == nullptr) return;
+    if (open == nullptr) return Run::Other;
     Operation operation = *open;
     const Result<RollbackPlan> plan = plan_of(node_, planner_.status(), operation);
     Result<RunResult> result = plan ? runner().run(operation, *plan) : Failure(plan.error());
@@ -210,12 +213,14 @@ class ControllerThread final : public Controller {
     }
     if (!result) {
       // If storing or observing failed, retry after the next refresh.
-      return log_stuck(result.error());
+      log_stuck(result.error());
+      return Run::Other;
     }
-    if (*result == RunResult::Interrupted) return;
+    if (*result == RunResult::Interrupted) return Run::Other;
     log::notice("ONLOAD_OPERATION",
                 "operation " + std::to_string(operation.id) + " " + std::string(json::name_of(operation.outcome)),
                 {{"CAUSE", operation.cause}, {"WHY", operation.message}});
+    return operation.outcome == Outcome::Failed ? Run::Failed : Run::Other;
   }
 
   static void log_stuck(const Error& error) {

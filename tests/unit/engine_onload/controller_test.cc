@@ -90,6 +90,15 @@ struct Fixture {
     (void)refresh();
     return controller->status();
   }
+  // The same, once `count` operations are over.
+  std::shared_ptr<const Status> settled_after(size_t count) {
+    const auto until = clock.steady() + std::chrono::seconds(5);
+    const auto is_over = [&](const Status& status) {
+      return status.operations.size() >= count && status.operations.back().outcome != Outcome::Running;
+    };
+    while (!is_over(*controller->status()) && clock.steady() < until) std::this_thread::yield();
+    return settled();
+  }
   std::shared_ptr<const Status> load(const std::string& version) {
     const auto accepted = value_of(apply(a_spec(version)));
     REQUIRE(accepted.operation);
@@ -503,6 +512,22 @@ TEST_CASE("a drained node stays drained over restarts and a boot until it is und
   CHECK_FALSE(fixture.commit.stored().drained);
 }
 
+TEST_CASE("after a power cut during a drain the modules are loaded again, for no users") {
+  LoadedFixture fixture;
+  fixture.node.users = {User{.process = {4711, 99}, .comm = "feed"}};
+  REQUIRE(fixture.ask<Accepted>([&](auto done) {
+    fixture.controller->drain({UsersPolicy::Wait, std::chrono::hours(1)}, std::move(done));
+  }));
+  fixture.power_off();
+  fixture.node.users.clear();
+  fixture.start();
+  const auto status = fixture.settled_after(3);
+  CHECK(status->drained);
+  CHECK(status->drift.empty());
+  CHECK_FALSE(fixture.node.door_is_open);
+  CHECK(fixture.node.is(a_release("8.1")));
+}
+
 TEST_CASE("a drain whose users stay reopens device access") {
   LoadedFixture fixture;
   fixture.node.users = {User{.process = {4711, 99}, .comm = "feed"}};
@@ -540,6 +565,38 @@ TEST_CASE("a cancelled operation rolls back although nrd stops before its next s
   fixture.start();
   CHECK(fixture.settled()->operations.back().outcome == Outcome::RolledBack);
   CHECK(fixture.node.is(a_release("8.1")));
+}
+
+TEST_CASE("after a power cut, a cancelled operation that had changed nothing leaves the modules loaded") {
+  LoadedFixture fixture;
+  const Accepted accepted = fixture.wait_for_users();
+  REQUIRE(fixture.ask<Accepted>([&](auto done) { fixture.controller->cancel(*accepted.operation, std::move(done)); }));
+  fixture.power_off();
+  fixture.node.users.clear();
+  fixture.start();
+  const auto status = fixture.settled_after(3);
+  CHECK(status->device_access_open);
+  CHECK(fixture.node.is(a_release("8.1")));
+}
+
+TEST_CASE("an interrupted operation that fails after a boot is not followed by another") {
+  Fixture fixture;
+  fixture.start();
+  fixture.load("8.1");
+  fixture.node.users = {User{.process = {4711, 99}, .comm = "feed"}};
+  Spec spec = a_spec("9.0");
+  spec.users = UsersPolicy::Wait;
+  spec.on_failure = OnFailure::Stop;
+  REQUIRE(fixture.apply(spec));
+  fixture.power_off();
+  fixture.node.users.clear();
+  fixture.node.acts = 0;
+  fixture.node.fails_at = 1;
+  fixture.start();
+  const auto status = fixture.settled_after(2);
+  CHECK(status->operations.back().outcome == Outcome::Failed);
+  CHECK(status->operations.size() == 2);
+  CHECK(fixture.node.observed.modules.empty());
 }
 
 TEST_CASE("a dry run predicts the steps of the operation and changes nothing") {
