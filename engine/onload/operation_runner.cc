@@ -18,6 +18,7 @@ constexpr const char* kInUse = "in_use";
 constexpr const char* kStopping = "stopping";
 constexpr const char* kNoProgress = "circles";
 constexpr const char* kFrozen = "frozen";
+constexpr const char* kNoVersion = "version";
 
 StepError cancelled() { return {kCancelled, "cancelled by request", {}, {}}; }
 StepError frozen() { return {kFrozen, "Onload was frozen before anything was removed", {}, {}}; }
@@ -131,6 +132,10 @@ Result<RunResult> OperationRunner::go(Operation& operation, const RollbackPlan& 
     may_freeze_ = !changed && !operation.fallback;
     if (is_frozen() && has_closed_access(operation) && turns_back(operation, plan, frozen())) continue;
     const bool goes_back = operation.fallback && (plan.back || !changed);
+    if (!goes_back && !plan.missing.empty()) {
+      if (turns_back(operation, plan, {kNoVersion, plan.missing, {}, {}})) continue;
+      return give_up(operation, plan.forward);
+    }
     const Target target = !goes_back ? plan.forward : changed ? undone(plan, operation) : untouched(plan);
     const ObservedState observed = TRY(node_.observe());
     const std::optional<NextStep> step = next_step(target, observed, run_state_);

@@ -24,6 +24,7 @@ using Pause = std::function<bool(std::chrono::milliseconds)>;
 
 struct RollbackPlan {
   Target forward;
+  std::string missing{};        // why there is no `forward`, for people; empty: there is
   std::optional<Target> back;   // nullopt: no rollback is possible after a change
   uint64_t back_to = 0;         // generation of `back`
   bool foreign_driver = false;  // the previous driver is not nrd's; the rollback restores it

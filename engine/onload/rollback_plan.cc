@@ -32,14 +32,19 @@ RollbackPlan plan_to_drain(const Status& status, const Operation& operation) {
           .access_before = usual_access(status)};
 }
 
+// Its version may be gone, or not for the kernel of this boot: then only the way back is left, if there is one.
 Result<RollbackPlan> plan_to_generation(Host& node, const Status& status, const Generation& generation) {
-  Target forward = TRY(target_now(node, status, generation.spec));
-  RollbackPlan plan{.forward = std::move(forward),
+  Result<Target> forward = target_now(node, status, generation.spec);
+  const Generation* kept = effective(status);
+  const bool has_way_back = kept != nullptr && kept->number != generation.number;
+  if (!forward && !has_way_back) return Failure(forward.error());
+  std::string missing = forward ? "" : forward.error().message;
+  RollbackPlan plan{.forward = std::move(forward).value_or(Target{}),
+                    .missing = std::move(missing),
                     .back = {},
                     .back_to = 0,
                     .on_failure = generation.spec.on_failure,
                     .access_before = status.drained ? DeviceAccess::Closed : usual_access(status)};
-  const Generation* kept = effective(status);
   const bool had_driver = kept != nullptr && kept->spec.state == State::Loaded && kept->spec.sfc == Sfc::Managed;
   plan.foreign_driver = generation.spec.sfc == Sfc::Managed && !had_driver;
   if (kept == nullptr) {
@@ -47,7 +52,7 @@ Result<RollbackPlan> plan_to_generation(Host& node, const Status& status, const 
     return plan;
   }
   plan.back_to = kept->number;
-  if (kept->number == generation.number || kept->spec.state == State::Unmanaged) return plan;
+  if (!has_way_back || kept->spec.state == State::Unmanaged) return plan;
   if (Result<Target> back = target_now(node, status, kept->spec)) plan.back = *std::move(back);
   return plan;
 }

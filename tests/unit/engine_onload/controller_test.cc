@@ -298,6 +298,52 @@ TEST_CASE("an interrupted operation to a removed version fails with the reason")
   CHECK(status->generations.front().verdict == Verdict::Failed);
 }
 
+TEST_CASE("an upgrade whose version is gone after a crash or for the kernel of this boot is rolled back") {
+  for (const bool boots : {true, false}) {
+    for (const bool inserted : {true, false}) {
+      CAPTURE(boots);
+      CAPTURE(inserted);
+      LoadedFixture fixture;
+      fixture.controller.reset();
+      Operation operation{.id = 2, .generation = 2};
+      operation.steps.push_back({.act = Act::CloseDeviceAccess, .progress = Progress::Done});
+      if (inserted) operation.steps.push_back({.act = Act::Insert, .subject = "onload", .progress = Progress::Done});
+      if (inserted) fixture.node.put(a_release("9.0"));
+      if (!inserted) REQUIRE(fixture.node.close_device_access());
+      if (boots) fixture.node.observed = {};
+      fixture.node.missing = {"9.0"};
+      REQUIRE(fixture.commit.store(
+          {.generations = {Generation{.number = 2, .spec = a_spec("9.0")}}, .operations = {operation}}));
+      fixture.start();
+      const auto status = fixture.settled_after(boots && !inserted ? 3 : 2);
+      const Operation& upgrade = status->operations[1];
+      CHECK(upgrade.outcome == Outcome::RolledBack);
+      CHECK(upgrade.cause == "version");
+      CHECK(upgrade.message == "is not installed");
+      CHECK(status->generations.back().verdict == Verdict::Failed);
+      CHECK(fixture.node.is(a_release("8.1")));
+      CHECK(status->device_access_open);
+      CHECK(fixture.node.door_is_open);
+    }
+  }
+}
+
+TEST_CASE("a changed node whose versions are all gone admits no new users") {
+  LoadedFixture fixture;
+  fixture.controller.reset();
+  Operation operation{.id = 2, .generation = 2};
+  operation.steps.push_back({.act = Act::Insert, .subject = "onload", .progress = Progress::Done});
+  fixture.node.put(a_release("9.0"));
+  fixture.node.missing = {"8.1", "9.0"};
+  REQUIRE(fixture.commit.store(
+      {.generations = {Generation{.number = 2, .spec = a_spec("9.0")}}, .operations = {operation}}));
+  fixture.start();
+  const auto status = fixture.settled();
+  CHECK(status->operations.back().outcome == Outcome::Failed);
+  CHECK(status->operations.back().cause == "version");
+  CHECK_FALSE(fixture.node.door_is_open);
+}
+
 TEST_CASE("after a boot the last verified generation is loaded, unless the node only observes or is frozen") {
   for (const bool applies : {true, false}) {
     for (const bool frozen : {true, false}) {
