@@ -1,9 +1,11 @@
-// Applies the settings of single interfaces outside of operations: on request and at nrd's start.
+// Applies settings outside of operations: of single interfaces on request and at nrd's start, of the device nodes at
+// its start.
 #include "base/find_in.h"
 #include "base/log.h"
 #include "engine/onload/interface_spec.h"
 #include "engine/onload/operation_planner.h"
 #include "engine/onload/preconditions.h"
+#include "engine/onload/rollback_plan.h"
 
 namespace nrd::onload {
 namespace {
@@ -97,6 +99,19 @@ void OperationPlanner::configure_after_start() {
       if (!set) log_not_set(interface, set.error());
     }
   }
+  observe();
+}
+
+// Owner and mode that the configuration has now: the nodes are open with those of an earlier one. Nodes that are
+// closed, or not those of the devices, are drift or a fault.
+void OperationPlanner::admit_after_start() {
+  if (status_.freeze.frozen || !status_.problem.empty() || running(status_) != nullptr || last_failed(status_)) return;
+  const std::optional<Result<Target>> target = target_in_force(node_, status_);
+  const bool is_open = target && *target && (*target)->state == State::Loaded &&
+                       (*target)->device_access == DeviceAccess::Open && drift_of(**target, status_.observed).empty();
+  if (!is_open || !wrong_device(status_.observed.devices).empty()) return;
+  if (wrong_device(status_.observed.devices, (*target)->devices).empty()) return;
+  (void)node_.open_device_access();  // it logs its failure, and the condition DevicesReady shows the nodes
   observe();
 }
 

@@ -159,6 +159,7 @@ class ControllerThread final : public Controller {
     ::pthread_setname_np(::pthread_self(), "nrd-onload");
     planner_.observe();
     planner_.configure_after_start();
+    planner_.admit_after_start();
     bool is_restored = false;
     do {
       // First what was interrupted, since it may decide what is in force.

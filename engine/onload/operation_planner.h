@@ -66,6 +66,7 @@ class OperationPlanner {
   void refresh();  // reads the node, computes drift and publishes
   Result<void> begin_after_start();
   void configure_after_start();
+  void admit_after_start();
 
   Result<Accepted> begin(const Spec& spec, std::optional<uint64_t> if_match);
   Result<Accepted> roll_back(std::optional<uint64_t> to);

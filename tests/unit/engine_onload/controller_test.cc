@@ -574,6 +574,31 @@ TEST_CASE("after a power cut during a drain the modules are loaded again, for no
   CHECK(fixture.node.is(a_release("8.1")));
 }
 
+TEST_CASE("another configured owner or mode of the device nodes holds from nrd's start on, unless access is closed") {
+  enum class Life { Open, Drained, Frozen, Unloaded };
+  for (const Life life : {Life::Open, Life::Drained, Life::Frozen, Life::Unloaded}) {
+    CAPTURE(static_cast<int>(life));
+    LoadedFixture fixture;
+    if (life == Life::Drained) {
+      REQUIRE(fixture.ask<Accepted>([&](auto done) { fixture.controller->drain({}, std::move(done)); }));
+    }
+    if (life == Life::Unloaded) REQUIRE(fixture.apply({.state = State::Unloaded}));
+    (void)fixture.settled();
+    fixture.controller.reset();
+    const Access before = life == Life::Unloaded ? Access{} : fixture.node.observed.devices.front().node->access;
+    fixture.node.configured = {.uid = 0, .gid = 1, .mode = 0660};
+    if (life == Life::Frozen) REQUIRE(fixture.commit.store({.freeze = Freeze{.frozen = true, .reason = {}}}));
+    fixture.start();
+    const auto status = fixture.settled();
+    CHECK(status->drift.empty());
+    if (life == Life::Unloaded) {
+      CHECK(status->observed.devices.empty());
+      continue;
+    }
+    CHECK(status->observed.devices.front().node->access == (life == Life::Open ? fixture.node.configured : before));
+  }
+}
+
 TEST_CASE("a drain whose users stay reopens device access") {
   LoadedFixture fixture;
   fixture.node.users = {User{.process = {4711, 99}, .comm = "feed"}};

@@ -65,20 +65,22 @@ class FakeNode final : public Host {
     target.state = spec.state;
     target.users = spec.users;
     target.drain = spec.drain;
+    target.devices = configured;
     if (spec.state == State::Unmanaged) target.device_access = DeviceAccess::Unchanged;
     return target;
   }
   std::set<std::string> missing;
+  Access configured{.uid = 0, .gid = 0, .mode = 0666};
   std::vector<Check> examine(const Spec& spec) override {
     if (!missing.contains(spec.version)) return {{"installed", std::nullopt, {}}};
     return {{"installed", target_of(spec).error(), {}}};
   }
 
   Acted close_device_access() override {
-    return act("close", [this] { set_access(false); });
+    return act("close", [this] { set_access({.uid = 0, .gid = 0, .mode = 0}); });
   }
   Acted open_device_access() override {
-    return act("open", [this] { set_access(true); });
+    return act("open", [this] { set_access(configured); });
   }
   Acted end_user(const ProcessId&, Force force) override {
     return act(force == Force::Term ? "term" : "kill", [&] {
@@ -117,7 +119,7 @@ class FakeNode final : public Host {
       if (module.name == "sfc") observed.interfaces.insert(observed.interfaces.end(), ports.begin(), ports.end());
       if (module.name == "onload") {
         observed.servers = {ControlPlaneServer{}};
-        set_access(true);  // the kernel creates the nodes for all users
+        set_access({.uid = 0, .gid = 0, .mode = 0666});  // as the kernel creates the nodes
       }
     });
   }
@@ -197,13 +199,12 @@ class FakeNode final : public Host {
       if (interface.accelerated) interface.accelerated = true;
     }
   }
-  void set_access(bool open) {
-    door_is_open = open;
+  void set_access(const Access& access) {
+    door_is_open = access.mode != 0;
     observed.devices.clear();
     if (!observed.modules.contains("onload")) return;
     const DeviceNumber number{240, 0};
-    const mode_t mode = open ? 0666 : 0;
-    observed.devices = {{.name = "onload", .number = number, .node = NodeFile{number, {0, 0, mode}}}};
+    observed.devices = {{.name = "onload", .number = number, .node = NodeFile{number, access}}};
   }
   template <typename Change>
   Acted act(const std::string& what, Change change) {
