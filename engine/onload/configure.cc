@@ -1,5 +1,8 @@
-// Applies settings outside of operations: of single interfaces on request and at nrd's start, of the device nodes at
-// its start.
+// Applies settings outside of operations: of single interfaces on request, at nrd's start and when they appear, of the
+// device nodes at its start.
+#include <algorithm>
+#include <utility>
+
 #include "base/find_in.h"
 #include "base/log.h"
 #include "engine/onload/interface_spec.h"
@@ -35,6 +38,11 @@ Result<std::optional<SwitchState>> what_to_write(const ObservedState& observed, 
                 "network interface " + interface.name + " has no acceleration setting: Onload does not support it");
   }
   return *interface.accelerated == wants ? std::nullopt : std::optional(to);
+}
+
+// Not another one at the same place, or the same one after its driver was loaded again.
+bool is_same_device(const Interface& one, const Interface& other) {
+  return one.index == other.index && one.pci == other.pci && one.mac == other.mac;
 }
 
 void log_not_set(const std::string& interface, const Error& error) {
@@ -91,15 +99,26 @@ Result<Interface> OperationPlanner::set_interface(const std::string& name, Inter
 
 // Reverts interface settings changed while nrd was stopped; changes after that count as drift.
 void OperationPlanner::configure_after_start() {
-  const bool may = options_.at_start == AtStart::Apply && !status_.freeze.frozen && status_.problem.empty();
-  if (!may || running(status_) != nullptr) return;
-  if (knows_interfaces(status_.observed)) {
-    for (const auto& [interface, what, to] : changes_for(status_.interfaces, status_.observed.interfaces)) {
-      const Result<void> set = node_.set_interface(interface, what, to);
-      if (!set) log_not_set(interface, set.error());
-    }
+  if (options_.at_start == AtStart::Observe) configured_ = status_.observed.interfaces;
+  configure_new();
+}
+
+// An interface that appears later, as at boot when its driver is slow, has the module's settings: no program has
+// changed those that are stored. Of each interface only once; a refusal is drift.
+void OperationPlanner::configure_new() {
+  if (status_.freeze.frozen || !status_.problem.empty() || running(status_) != nullptr) return;
+  const std::vector<Interface> before = std::exchange(configured_, status_.observed.interfaces);
+  if (!knows_interfaces(status_.observed)) return;
+  bool has_changed = false;
+  for (const auto& [name, what, to] : changes_for(status_.interfaces, status_.observed.interfaces)) {
+    const Interface* changed = first_with(status_.observed.interfaces, &Interface::name, name);
+    if (std::ranges::any_of(before, [changed](const Interface& known) { return is_same_device(known, *changed); }))
+      continue;
+    const Result<void> set = node_.set_interface(name, what, to);
+    if (!set) log_not_set(name, set.error());
+    has_changed = true;
   }
-  observe();
+  if (has_changed) observe();
 }
 
 // Owner and mode that the configuration has now: the nodes are open with those of an earlier one. Nodes that are

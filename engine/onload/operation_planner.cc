@@ -70,6 +70,7 @@ void OperationPlanner::observe() {
 
 void OperationPlanner::refresh() {
   observe();
+  configure_new();
   const std::string before = std::move(status_.drift);
   std::optional<Result<Target>> target = target_in_force(node_, status_);
   status_.drift.clear();

@@ -88,6 +88,7 @@ class OperationPlanner {
   Result<Accepted> start_operation(Operation operation, Change change);
   Result<Accepted> accept(const Spec& spec);
   Result<void> store(Change change);
+  void configure_new();
   Result<void> apply_switch(const Interface& interface, InterfaceSwitch what, SwitchState to);
 
   Host& node_;
@@ -98,6 +99,7 @@ class OperationPlanner {
   Published<Status>& published_;
   const std::function<void()> announce_;
   Status status_;
+  std::vector<Interface> configured_;  // have had the settings that are stored
 };
 
 }  // namespace nrd::onload

@@ -79,6 +79,7 @@ Result<std::optional<Interface>> read_interface(const std::string& root, const s
   if (!mac && exists(path + "/address")) return Failure(mac.error());
   if (!mac || !*mac) return std::nullopt;
   const std::string permanent = line_or_empty(path + "/bonding_slave/perm_hwaddr");
+  found.index = parse_number<uint32_t>(line_or_empty(path + "/ifindex")).value_or(0);
   found.mac = permanent.empty() ? **mac : permanent;
   found.pci = pci_address_of(path + "/device");
   found.solarflare = is_solarflare(root, name);

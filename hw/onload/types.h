@@ -168,6 +168,7 @@ enum class SwitchState { Off, On };
 
 struct Interface {
   std::string name;
+  uint32_t index = 0;       // of the kernel: a new one for each registration
   std::string pci;          // "0000:03:00.0"; empty: not on PCI
   bool solarflare = false;  // PCI vendor 0x1924
   std::string mac;          // the permanent address, also in a bond

@@ -99,6 +99,18 @@ def test_interface_settings_are_applied_at_the_start_and_by_nrdctl(node):
 
 
 @LONG
+def test_an_interface_that_comes_back_is_registered_again(node):
+    node.load(OLD)
+    create = "ip link add veth-c address 02:00:00:00:00:0c type veth peer name veth-d"
+    node.vm.run(create)
+    assert turn(node, "veth-c", "afxdp", {"registered": True})[0] == 200
+    node.vm.run(f"ip link del veth-c; {create}")
+    node.vm.wait_until(lambda: interfaces(node)["veth-c"]["af_xdp"], what="the registration")
+    node.vm.wait_until(lambda: node.condition("DoorOpen") and not node.condition("Drifted"), what="a node as wanted")
+    node.vm.run("ip link del veth-c")
+
+
+@LONG
 def test_interfaces_that_come_back_under_other_names_turn_the_operation_back(node):
     node.load(OLD, **MANAGED)
     operation = node.run({"state": "loaded", "version": NEW, "parameters": {"sfc": {"phys_port_names": "Y"}}, **MANAGED})

@@ -863,6 +863,55 @@ TEST_CASE("interface settings are applied at nrd's start, and later changes by o
   CHECK(fixture.settled()->drift == "needs configure eth5.acceleration");
 }
 
+TEST_CASE("an interface that appears after the load gets its settings, once") {
+  Fixture fixture;
+  fixture.node.observed.interfaces = {a_port("eth0")};
+  fixture.start();
+  fixture.load("8.1");
+  REQUIRE(turn(fixture, "eth0", InterfaceSwitch::Acceleration, SwitchState::Off));
+  const auto appear = [&fixture](Interface port) {
+    fixture.node.observed.interfaces = {std::move(port)};
+    (void)fixture.refresh();
+    return fixture.settled();
+  };
+
+  fixture.power_off();
+  fixture.start();
+  CHECK(fixture.settled()->device_access_open);
+  CHECK(appear(a_port("eth0"))->device_access_open);
+  CHECK(fixture.node.observed.interfaces.front().accelerated == false);
+
+  Interface reloaded = a_port("eth0");
+  reloaded.index = 7;
+  CHECK(appear(reloaded)->drift.empty());
+  CHECK(fixture.node.observed.interfaces.front().accelerated == false);
+
+  CHECK(appear(reloaded)->drift == "needs configure eth0.acceleration");
+  fixture.node.refuses_interfaces = true;
+  reloaded.index = 8;
+  CHECK(appear(reloaded)->drift == "needs configure eth0.acceleration");
+}
+
+TEST_CASE("a frozen node gives an interface that appears its settings after the thaw") {
+  Fixture fixture;
+  fixture.node.observed.interfaces = {a_port("eth0")};
+  fixture.start();
+  fixture.load("8.1");
+  REQUIRE(turn(fixture, "eth0", InterfaceSwitch::Acceleration, SwitchState::Off));
+  const auto freeze = [&](bool frozen) {
+    return fixture.ask<void>([&](auto done) { fixture.controller->set_freeze({.frozen = frozen}, std::move(done)); });
+  };
+  REQUIRE(freeze(true));
+  Interface reloaded = a_port("eth0");
+  reloaded.index = 7;
+  fixture.node.observed.interfaces = {reloaded};
+  (void)fixture.refresh();
+  CHECK(fixture.node.observed.interfaces.front().accelerated == true);
+  REQUIRE(freeze(false));
+  (void)fixture.refresh();
+  CHECK(fixture.node.observed.interfaces.front().accelerated == false);
+}
+
 TEST_CASE("while Onload is not loaded interface settings are only stored") {
   Fixture fixture;
   fixture.node.observed.interfaces = {{.name = "ens4", .pci = "0000:00:04.0", .mac = "02:00:00:00:00:04"}};

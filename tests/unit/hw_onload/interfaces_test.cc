@@ -67,6 +67,15 @@ TEST_CASE("an interface without a device has only name, MAC and state") {
   CHECK(the(cards, "lo") == Interface{.name = "lo", .mac = "02:00:00:00:00:01", .operstate = "unknown"});
 }
 
+TEST_CASE("an interface that was registered again has another index") {
+  Cards cards;
+  cards.virtual_one("veth0");
+  cards.put(Cards::net("veth0", "ifindex"), "7\n");
+  CHECK(the(cards, "veth0").index == 7);
+  cards.put(Cards::net("veth0", "ifindex"), "8\n");
+  CHECK(the(cards, "veth0").index == 8);
+}
+
 TEST_CASE("a card behind another bus is identified by its PCI function") {
   Cards cards;
   cards.virtual_one("eth0");
