@@ -163,8 +163,9 @@ class OnloadHost final : public Host {
     const std::vector<std::string> names = TRY(versions_.names());
     std::vector<Version> all;
     for (const std::string& name : names) {
-      Version version = TRY(versions_.read(name));
-      all.push_back(std::move(version));
+      Result<Version> version = versions_.read(name);
+      if (!version) return damaged(name, std::move(version.error()));
+      all.push_back(*std::move(version));
     }
     return all;
   }
@@ -212,6 +213,12 @@ class OnloadHost final : public Host {
     const std::string known = joined(versions_.names().value_or(std::vector<std::string>{}), ", ");
     return fail_at(ErrorCode::BadRequest, "/version", "version " + name + " not found",
                    known.empty() ? "none installed; use POST /v1/onload/versions" : known);
+  }
+
+  // Not the client's fault, whatever is wrong with the files.
+  static Failure damaged(const std::string& name, Error error) {
+    error.code = ErrorCode::Store;
+    return fail_of("version " + name, std::move(error));
   }
 
   onload::Target with_devices(onload::Target target) const {

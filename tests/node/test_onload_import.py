@@ -134,6 +134,17 @@ def test_a_release_is_imported(importer):
     assert {version["name"] for version in importer.call("GET", "/v1/onload/versions")} == {"9.0", "9.tar"}
 
 
+def test_a_version_whose_files_root_has_damaged_is_named(importer):
+    importer.imports.put_release()
+    assert take(importer)[0] == 201 and take(importer, name="9.1")[0] == 201
+    module = importer.imports.path(f"onload/versions/9.1/{EXTRA}/onload.ko")
+    os.rename(module, module + ".xz")
+    status, text, _ = importer.request("GET", "/v1/onload/versions")
+    assert status == 503 and "version 9.1: " in text, (status, text)
+    assert importer.request("DELETE", "/v1/onload/versions/9.1")[0] == 200
+    assert [version["name"] for version in importer.call("GET", "/v1/onload/versions")] == ["9.0"]
+
+
 @pytest.mark.parametrize("name", ["", ".", "..", ".hidden", "../9", "a/b", "/etc", "9 0", "9\n0", "9\t", 'a"b', "a'b", "a\\b", "a\0b", "9%2f0",
                                   "\u00e9", "-" * 65, "a;b", "$(id)", "*"])
 def test_names_of_versions_are_plain(importer, name):
