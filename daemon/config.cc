@@ -10,6 +10,7 @@
 #include "daemon/config_keys.h"
 #include "daemon/cpu_quota_values.h"
 #include "daemon/reserve_values.h"
+#include "engine/model/confinement.h"
 
 namespace nrd::daemon {
 namespace {
@@ -68,6 +69,15 @@ Result<void> check_default_pool(const Config& config) {
                  "cpu.default_pool: " + config.node.default_pool + " is no shared pool of cpu.pools");
 }
 
+// What no node could take. A start and a reload check the rest.
+Result<void> check_node(const Config& config) {
+  const NodeConfig& node = config.node;
+  TRY(check_reserved_cpus(node.groups, node.pools.infra));
+  TRY(check_cpu_pools(node.cpu_pools, node.groups));
+  TRY(check_reserves(reserves_of(config), node.cpu_pools, {}));
+  return check_has_pools(node.confinement, node.cpu_pools);
+}
+
 Result<void> read_section(LoadedConfig& loaded, const ConfigSection& section, const std::string& name) {
   if (const Problem problem = unknown_section(section.name); !problem.empty())
     return at_line(name, section.line, problem);
@@ -119,6 +129,7 @@ Result<void> check(const Config& config) {
   TRY(check_quotas(config.cpu_quotas, config.node.cpu_pools));
   TRY(check_default_pool(config));
   TRY(check_launch_reserves(config));
+  TRY(check_node(config));
   for (const auto& [key, path] : {std::pair{"state.directory", &config.state_directory},
                                   std::pair{"the local socket", &config.server.sockets.front().path}}) {
     if (path->starts_with('/')) continue;

@@ -86,9 +86,14 @@ std::optional<cpuset::Masks> observed_partition(const NodeState& state) {
   return is_one && found ? std::optional(*found) : std::nullopt;
 }
 
+Result<void> check_has_pools(Confinement confinement, const CpuPools& pools) {
+  if (confinement == Confinement::None || !pools.empty()) return {};
+  return refused("there are no CPU pools", "\"none\", or [[cpu.pools]] beside it");
+}
+
 Result<void> check_confinement(const NodeConfig& config, const NodeFacts& facts) {
+  TRY(check_has_pools(config.confinement, config.cpu_pools));
   if (config.confinement == Confinement::None) return {};
-  if (config.cpu_pools.empty()) return refused("there are no CPU pools", "\"none\", or [[cpu.pools]] beside it");
   if (!facts.cpuset.no_slices.empty()) return refused(facts.cpuset.no_slices, "\"none\"");
   // Linux 6.12 takes these into no partition; before 6.2, a partition would open them to everything.
   const CpuSet isolated =

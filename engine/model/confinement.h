@@ -20,6 +20,8 @@ CpuSet cpus_of_others(const NodeState& state);
 bool overwrites_unclaimed(const NodeState& state);
 // nrd.slice as a partition, if it is to be one.
 std::optional<cpuset::Masks> observed_partition(const NodeState& state);
+// BadRequest at cpu.confine: there is nothing to keep the host off.
+Result<void> check_has_pools(Confinement confinement, const CpuPools& pools);
 // BadRequest at cpu.confine: this node cannot do it, for the reason given.
 Result<void> check_confinement(const NodeConfig& config, const NodeFacts& facts);
 // BadRequest with the units that could not start any more: all their CPUs would be out of reach.

@@ -77,6 +77,11 @@ Result<CpuPools> resolve_cpu_pools(CpuPools pools, const ReservedCpus& reserved,
   return pools;
 }
 
+Result<void> check_cpu_pools(const CpuPools& pools, const ReservedCpus& reserved) {
+  for (const CpuPool& pool : pools) TRY(check_not_reserved(pools, pool, reserved));
+  return {};
+}
+
 Result<void> check_cpu_pools(const CpuPools& pools, const ReservedCpus& reserved, const PoolSite& site) {
   for (const CpuPool& pool : pools) {
     TRY(check_exist(pools, pool, site.possible));

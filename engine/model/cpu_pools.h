@@ -90,6 +90,8 @@ struct PoolSite {
 // `pools` with the CPUs that "isolated" and "rest" are on this node. BadRequest: there are none.
 Result<CpuPools> resolve_cpu_pools(CpuPools pools, const ReservedCpus& reserved, const PoolSite& site);
 
+// BadRequest with the pool: listed CPUs are reserved.
+Result<void> check_cpu_pools(const CpuPools& pools, const ReservedCpus& reserved);
 // BadRequest with the pool and its CPUs: CPUs that do not exist, are reserved or in another pool, cores divided between
 // pools, no CPU left for the operating system.
 Result<void> check_cpu_pools(const CpuPools& pools, const ReservedCpus& reserved, const PoolSite& site);

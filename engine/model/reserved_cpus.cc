@@ -20,19 +20,25 @@ Result<void> check_exist(const std::string& key, const CpuSet& cpus, const rdt::
                  "CPUs of " + node.possible.to_string());
 }
 
+std::string infra_key(const ReservedCpus& groups) { return groups.infra.empty() ? "infra.processes" : "infra.cpus"; }
+
 }  // namespace
+
+Result<void> check_reserved_cpus(const ReservedCpus& groups, unsigned infra_ways) {
+  if (const CpuSet both = groups.os & groups.infra; !both.empty()) {
+    return refused("infra.cpus", "CPU " + both.to_string() + " is also in os.cpus", "CPUs of one group only");
+  }
+  if (!groups.has_infra() || infra_ways > 0) return {};
+  return refused(infra_key(groups), "the infrastructure has no ways: cache_pools.infra is 0",
+                 "cache_pools.infra of 1 or more");
+}
 
 Result<void> check_reserved_cpus(const ReservedCpus& groups, const rdt::Node& node, const PoolPartition& layout) {
   TRY(check_exist("os.cpus", groups.os, node));
   TRY(check_exist("infra.cpus", groups.infra, node));
-  if (const CpuSet both = groups.os & groups.infra; !both.empty()) {
-    return refused("infra.cpus", "CPU " + both.to_string() + " is also in os.cpus", "CPUs of one group only");
-  }
+  TRY(check_reserved_cpus(groups, layout.infra.count()));
   if (!groups.has_infra()) return {};
-  const std::string key = groups.infra.empty() ? "infra.processes" : "infra.cpus";
-  if (layout.infra.empty()) {
-    return refused(key, "the infrastructure has no ways: cache_pools.infra is 0", "cache_pools.infra of 1 or more");
-  }
+  const std::string key = infra_key(groups);
   if (node.main().cat && node.main().cat->classes < 2) {
     return refused(key, "the infrastructure needs a class of service, but the node has only the root class",
                    "no " + key);

@@ -38,6 +38,8 @@ struct ReservedCpus {
 
 inline constexpr ClosId kInfraClass{1};  // RMD's clients know COS1 as this group's
 
+// Checks what holds on every node. BadRequest.
+Result<void> check_reserved_cpus(const ReservedCpus& groups, unsigned infra_ways);
 // Checks whether the node supports `groups` with this layout of its caches. BadRequest with the numbers.
 Result<void> check_reserved_cpus(const ReservedCpus& groups, const rdt::Node& node, const PoolPartition& layout);
 

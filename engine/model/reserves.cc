@@ -83,6 +83,7 @@ Result<void> check_reserves(const Reserves& reserves, const CpuPools& pools, con
         return refused(origin, key.c_str(), "the pool is exclusive", "a list of its CPUs in quotes");
       if (!is_exclusive && !cpus.listed.empty())
         return refused(origin, key.c_str(), "the pool is shared", "a number of CPUs");
+      if (pool->cpus.empty()) continue;  // not resolved
       if (cpus.of_share > pool->cpus.size())
         return refused(
             origin, key.c_str(),

@@ -37,7 +37,8 @@ struct Reserve {
 
 using Reserves = std::map<std::string, Reserve>;  // by origin
 
-// BadRequest: the pools do not have what is reserved, or a core would be divided.
+// BadRequest: the pools do not have what is reserved, or a core would be divided. Without the
+// CPUs of a pool that is not resolved, these are not compared.
 Result<void> check_reserves(const Reserves& reserves, const CpuPools& pools, const std::vector<cpuset::Zone>& zones);
 Result<void> check_reserved_ways(const Reserves& reserves, const PoolPartition& layout);
 

@@ -324,6 +324,33 @@ TEST_CASE("an address is numeric, whether or not it is served") {
   }
 }
 
+TEST_CASE("keys that contradict each other on every node are refused without a node") {
+  const std::string pools =
+      "[[cpu.pools]]\nname = \"fast\"\ncpus = \"4-7\"\nkind = \"exclusive\"\n"
+      "[[cpu.pools]]\nname = \"common\"\ncpus = \"rest\"\nkind = \"shared\"\n";
+  struct Row {
+    std::string text;
+    const char* problem;
+  };
+  for (const auto& [text, problem] :
+       {Row{"[infra]\ncpus = \"2\"\n", "nrd.toml:2: infra.cpus: the infrastructure has no ways"},
+        Row{"[infra]\nprocesses = [\"ovs*\"]\n", "nrd.toml:2: infra.processes: the infrastructure has no ways"},
+        Row{"[cache_pools]\ninfra = 1\n[infra]\ncpus = \"2\"\n[os]\ncpus = \"2\"\n",
+            "nrd.toml:4: infra.cpus: CPU 2 is also in os.cpus"},
+        Row{"[cpu]\nconfine = \"slices\"\n", "nrd.toml:2: cpu.confine: there are no CPU pools"},
+        Row{pools + "[os]\ncpus = \"0,5\"\n", "nrd.toml:1: cpu.pools: pool fast: CPU 5 is also in os.cpus"},
+        Row{pools + "[reserve.kubernetes]\npools = {fats = \"4\"}\n", "pools.fats: there is no such pool in cpu.pools"},
+        Row{pools + "[reserve.kubernetes]\npools = {fast = \"3-4\"}\n", "pools.fast: CPU 3 is not in the pool"},
+        Row{pools + "[reserve.kubernetes]\npools = {fast = 2}\n", "pools.fast: the pool is exclusive"},
+        Row{pools + "[os]\ncpus = \"0\"\n[cpu]\nconfine = \"slices\"\n[reserve.kubernetes]\npools = {common = 40}\n",
+            ""}}) {
+    CAPTURE(text);
+    const std::string found = daemon::problem_of(text);
+    CHECK_MESSAGE(found.find(problem) != std::string::npos, found);
+    CHECK(found.empty() == std::string(problem).empty());
+  }
+}
+
 TEST_CASE("a path has no slash at its end and none twice, as the kernel names the files below it") {
   const auto config = parse_config(
       "[onload]\nversions = \"/opt//nrd/onload/\"\nimports = \"/opt/nrd/import//\"\n[state]\ndirectory = \"/\"\n", "f");
