@@ -122,7 +122,7 @@ Result<void> run(const Options& options) {
   allow_many_files();
 
   const auto at_its_line = [&options](Error error) { return with_position(options.loaded, std::move(error)); };
-  const ResolvedNode node = TRY(resolve_node(config).map_error(at_its_line));
+  const ResolvedNode node = TRY(resolve_node(options.loaded));
 
   // Lock the store before touching the hardware, so that a second daemon fails first.
   const std::unique_ptr<store::Store> store = TRY(store::Store::open(config.state_directory));

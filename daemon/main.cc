@@ -6,8 +6,8 @@
 #include "daemon/access_policy.h"
 #include "daemon/app.h"
 #include "daemon/http_frontend.h"
+#include "daemon/node_config.h"
 #include "daemon/options.h"
-#include "daemon/policy_file.h"
 #include "daemon/reset.h"
 
 namespace {
@@ -28,9 +28,7 @@ int main(int argc, char** argv) {
   if (!options) return fail_with(options.error());
   const nrd::daemon::Config& config = options->loaded.config;
   if (options->check_only) {
-    const auto policies = nrd::daemon::read_part().and_then(
-        [&config](const nrd::Part& part) { return nrd::daemon::load_policies(config.policy, part); });
-    if (!policies) return fail_with(policies.error());
+    if (const auto node = nrd::daemon::resolve_node(options->loaded); !node) return fail_with(node.error());
     if (const auto acl = nrd::daemon::load_acl(config.access); !acl) return fail_with(acl.error());
     if (const auto tls = nrd::daemon::check_tls(config); !tls) return fail_with(tls.error());
     const std::vector<std::string>& files = options->loaded.files;

@@ -1,10 +1,12 @@
 #include "daemon/node_config.h"
 
 #include <string>
+#include <utility>
 
 #include "base/log.h"
 #include "daemon/accounts.h"
 #include "daemon/cpu_quota_values.h"
+#include "daemon/launch.h"
 #include "engine/model/cpu_noise.h"
 
 namespace nrd::daemon {
@@ -37,6 +39,13 @@ Result<ResolvedNode> resolve_node(const Config& config) {
                       .tasks_interval = config.tasks_interval,
                       .usage_interval = config.usage_interval};
   return ResolvedNode{.engine = std::move(engine), .policies = std::move(policies)};
+}
+
+Result<ResolvedNode> resolve_node(const LoadedConfig& loaded) {
+  const auto at_its_line = [&loaded](Error error) { return with_position(loaded, std::move(error)); };
+  ResolvedNode node = TRY(resolve_node(loaded.config).map_error(at_its_line));
+  TRY(LaunchBackend::check_accounts(loaded.config).map_error(at_its_line));
+  return node;
 }
 
 void log_policies(const FoundPolicies& found) {

@@ -15,6 +15,8 @@ struct ResolvedNode {
 
 // Errors name the key or the line of the policy file.
 Result<ResolvedNode> resolve_node(const Config& config);
+// Of a start: with the accounts of the launch backend, too. Errors have file and line.
+Result<ResolvedNode> resolve_node(const LoadedConfig& loaded);
 
 void log_policies(const FoundPolicies& found);
 void log_warnings(const NodeState& state);

@@ -7,10 +7,11 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import time
 
 import pytest
-from harness import DRIFT, Node, Refused, refusal, replace, use_all_cpus, wait_for
+from harness import DRIFT, NRD, Node, Refused, refusal, replace, use_all_cpus, wait_for
 from shared_node import emptied
 
 use_all_cpus()
@@ -136,6 +137,18 @@ def test_a_wrong_configuration_is_refused_before_anything_changes(node, text, sa
 
 
 def test_a_dry_run_tells_and_changes_nothing(node):
+@pytest.mark.parametrize("text, says", [
+    ("[cache_pools]\ninfra = 1\n[infra]\nprocesses = [\"ovs*\"]\nusers = [\"none-such\"]\n", ":5: infra.users: user none-such not found on this node"),
+    ("[onload]\n\ndevice_user = \"none-such\"\n", ":3: onload.device_user: none-such not found on this node"),
+])
+def test_unknown_users_are_refused_by_the_check_as_by_a_start(tmp_path, text, says):
+    config = tmp_path / "nrd.toml"
+    config.write_text(text)
+    for arguments in (["--check-config"], ["--state-dir", str(tmp_path / "state"), "--unix-socket", str(tmp_path / "nrd.sock")]):
+        done = subprocess.run([os.path.abspath(NRD), "--config", str(config), *arguments], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stderr) == (78, f"nrd: {config}{says}\n")
+
+
     node.write("[log]\nlevel = \"debug\"\n[cache_pools]\nguarantee = 2\n[server]\ntls_port = 1\n")
     before = node.call("GET", "/v1/config")
     told = node.reload(dry_run=True)
