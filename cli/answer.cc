@@ -113,19 +113,30 @@ std::string padded(std::string text, size_t width) {
   return text;
 }
 
-Stop refusal_of(const Answer& answer) {
+namespace {
+
+template <typename Name>
+Stop refusal_with(const Answer& answer, Name name_of) {
   const int exit = exit_of(answer.status);
   const Result<json::Value> problem = json::parse(answer.body);
   if (!problem || !problem->is_object() || !problem->find("detail")) {
     return {exit,
             answer.body.empty() ? "request failed with HTTP status " + std::to_string(answer.status) : answer.body};
   }
-  const std::string field = option_of(text_or_nothing(*problem, "field"));
+  const std::string field = name_of(text_or_nothing(*problem, "field"));
   const std::string allowed = text_or_nothing(*problem, "allowed");
   return {exit,
           (field.empty() ? "" : field + ": ") + text_or_nothing(*problem, "detail") +
               (allowed.empty() ? "" : "; allowed: " + allowed),
           answer.body};
+}
+
+}  // namespace
+
+Stop refusal_of(const Answer& answer) { return refusal_with(answer, option_of); }
+
+Stop refusal_of_document(const Answer& answer) {
+  return refusal_with(answer, [](std::string field) { return field; });
 }
 
 Stop refusal_of_new(const Answer& answer) {
@@ -147,6 +158,12 @@ Outcome<json::Value> parsed(const std::string& body) {
 }
 
 Outcome<json::Value> value_of(const Result<Answer>& answer) { return body_of(answer).and_then(parsed); }
+
+Outcome<json::Value> value_of_document(const Result<Answer>& answer) {
+  const Answer found = TRY(or_stop(answer, kUnreachable));
+  if (found.status >= kOk && found.status <= kAccepted) return parsed(found.body);
+  return tl::unexpected(refusal_of_document(found));
+}
 
 Outcome<json::Value> value_to_draw(const Result<Answer>& answer, Output output) {
   const std::string body = TRY(body_of(answer));

@@ -158,14 +158,27 @@ Outcome<std::string> request_of(const Client& client, NewWorkload wanted) {
   return workload_request(wanted);
 }
 
+namespace {
+
+// A refused document, by its members instead of options.
+Outcome<> accepted(const Result<Answer>& answer, const NewWorkload& wanted) {
+  const bool is_refused = answer && (answer->status < kOk || answer->status > kAccepted);
+  if (!is_refused || wanted.file.empty()) return {};
+  return tl::unexpected(refusal_of_document(*answer));
+}
+
+}  // namespace
+
 Outcome<> create_workload(const Client& client, Output output, const NewWorkload& wanted) {
   const Result<Answer> answer = client.post("/v1/workloads", TRY(request_of(client, wanted)));
+  TRY(accepted(answer, wanted));
   return print_workload(TRY(after_operation(client, answer, output)), output);
 }
 
 Outcome<> dry_run_workload(const Client& client, Output output, const NewWorkload& wanted) {
-  const json::Value preview =
-      TRY(value_to_draw(client.post("/v1/workloads?dry_run=true", TRY(request_of(client, wanted))), output));
+  const Result<Answer> answer = client.post("/v1/workloads?dry_run=true", TRY(request_of(client, wanted)));
+  TRY(accepted(answer, wanted));
+  const json::Value preview = TRY(value_to_draw(answer, output));
   print_table({&part(preview, "workload"), 1}, output);
   for (const json::Value& change : part(preview, "changes").items()) {
     print(text_of(change, "knob") + ": " + text_of(change, "from") + " -> " + text_of(change, "to") + "\n");

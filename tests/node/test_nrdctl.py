@@ -163,7 +163,9 @@ def test_a_document_of_standard_input_needs_an_id(node):
 def test_a_refused_document_blocks_no_other(node):
     node.create("4", 1, 1, name="feed")
     out = nrdctl(node, "apply", "-f", "-", text=document({"id": "a", "core_ids": ["4"]}, {"id": "b", "core_ids": ["5"]}), exit=1)
-    assert "workload b created" in out and "workload a: --cpus: CPU 4 belongs to workload" in out
+    assert "workload b created" in out and "workload a: /core_ids: CPU 4 belongs to workload" in out
+    said = nrdctl(node, "workload", "create", "-f", "-", text='{"core_ids": ["6"], "cache": {"max": 9, "min": 9}}', exit=1)
+    assert said.startswith("nrdctl: /cache/max: 9 ways")
 
 
 def test_prune_deletes_only_what_left_its_set(node):
