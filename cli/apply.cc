@@ -184,9 +184,11 @@ Outcome<> export_workloads(const Client& client, Output output) {
 
 Outcome<> back_up(const Client& client, const std::string& file) {
   const std::vector<json::Value> workloads = TRY(exported(client));
-  std::error_code ignored;  // an empty name, which is no document
+  std::error_code ignored;  // an empty name, which is no document; a folder that cannot be read cannot be written to
   const std::filesystem::path path = std::filesystem::absolute(file, ignored);
   if (!tree::is_document(path.filename())) return stop(kUsage, file + ": expected a file name ending in .yaml");
+  if (std::filesystem::status(path.parent_path(), ignored).type() == std::filesystem::file_type::not_found)
+    return stop(kRefused, path.parent_path().string() + ": folder not found");
   TRY(or_stop(write_new_files(path.parent_path(), {{.name = path.filename(), .content = document_with(workloads)}})));
   print_format("%zu workloads saved in %s; nrdctl restore %s creates them again\n", workloads.size(), file.c_str(),
                file.c_str());

@@ -205,6 +205,8 @@ def test_a_folder_and_a_backup_are_documents(node, tmp_path):
     nrdctl(node, "backup", str(folder / "all.yaml"))
     assert os.stat(folder / "all.yaml").st_mode & 0o777 == 0o600
     nrdctl(node, "backup", str(folder / "all.yaml"), exit=1)
+    said = nrdctl(node, "backup", str(tmp_path / "absent" / "all.yaml"), exit=1)
+    assert said == f"nrdctl: {tmp_path}/absent: folder not found\n" and not (tmp_path / "absent").exists()
     nrdctl(node, "workload", "delete", "a", "b")
     nrdctl(node, "restore", str(folder / "all.yaml"))
     assert nrdctl(node, "export") == before
