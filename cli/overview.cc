@@ -50,6 +50,23 @@ void print_changes(const json::Value& report, const char* key, const char* title
   }
 }
 
+// Of the workloads that files declare.
+void print_declared(const json::Value& report) {
+  const json::Value& workloads = part(report, "workloads");
+  if (!workloads.is_object()) {
+    print("declared workloads are still being applied; nrdctl status shows those that are not granted\n");
+    return;
+  }
+  std::string text;
+  for (const char* what : {"created", "changed", "deleted"}) {
+    if (const uint64_t count = number_in(workloads, what); count > 0)
+      text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + what;
+  }
+  if (!text.empty()) print("declared workloads: " + text + "\n");
+  for (const json::Value& problem : part(workloads, "problems").items())
+    print("warning: declared workload not granted: " + text_in(problem) + "\n");
+}
+
 }  // namespace
 
 Outcome<> show_status(const Client& client, Output output) {
@@ -145,6 +162,7 @@ Outcome<> reload(const Client& client, Output output, bool is_dry) {
   print_changes(report, "changed", is_dry ? "would change:" : "changed:");
   print_changes(report, "restart_required", "requires systemctl restart nrd:");
   if (part(report, "changed").items().empty()) print("no setting has changed\n");
+  if (!is_dry) print_declared(report);
   return {};
 }
 

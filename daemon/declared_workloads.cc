@@ -14,6 +14,7 @@
 #include "api/auth/root_owned_file.h"
 #include "api/rmd/wire_shape.h"
 #include "api/v1/parse_workload.h"
+#include "base/find_in.h"
 #include "base/log.h"
 #include "engine/workload_service.h"
 
@@ -25,6 +26,8 @@ constexpr size_t kFileLimit = size_t{1} << 20;
 constexpr size_t kAtOnce = 64;  // requests that the engine may commit together
 constexpr std::chrono::seconds kRetry{30};
 constexpr std::chrono::seconds kPause{2};  // between passes that other changes cause
+// systemctl waits 90 s for a reload; a pass takes milliseconds, unless each document waits for systemd.
+constexpr std::chrono::seconds kLongestWait{30};
 
 std::string line_of(const Error& error) {
   return (error.field.empty() ? "" : error.field + ": ") + error.message +
@@ -72,9 +75,14 @@ Requester nrd_requester() {
   return who;
 }
 
-// By id: why a document was refused, or its workload not deleted.
-class Refusals {
+// What a pass does. Answers come from the engine's thread.
+class Pass {
  public:
+  void count(size_t v1::DeclaredReport::*what) {
+    const std::lock_guard hold(lock_);
+    ++(report_.*what);
+  }
+  // Why a document was refused, or its workload not deleted.
   void add(const tree::Document& document, const Error& error) {
     add(document.id, document.place + ": workload " + document.id + ": " + line_of(error));
   }
@@ -82,28 +90,40 @@ class Refusals {
     const std::lock_guard hold(lock_);
     refused_[id] = std::move(reason);
   }
-  std::map<std::string, std::string> take() {
+  std::map<std::string, std::string> take_refused() {
     const std::lock_guard hold(lock_);
     return std::move(refused_);
+  }
+  v1::DeclaredReport report() {
+    const std::lock_guard hold(lock_);
+    return report_;
   }
 
  private:
   std::mutex lock_;
-  std::map<std::string, std::string> refused_;
+  v1::DeclaredReport report_;
+  std::map<std::string, std::string> refused_;  // by id
 };
 
+// Whether the document differed from what the workload had.
+bool is_changed(const NodeState& before, const Workload& after) {
+  const Workload* known = find_in(before.workloads, after.id);
+  return known && known->revision != after.revision;
+}
+
 // Deletes the workloads that no file declares any more, kAtOnce of them.
-void remove_some(Engine& engine, std::span<const WorkloadId> undeclared, const std::shared_ptr<Refusals>& refusals) {
+void remove_some(Engine& engine, std::span<const WorkloadId> undeclared, const std::shared_ptr<Pass>& pass) {
   const auto answers = std::make_shared<std::latch>(std::ssize(undeclared));
   for (const WorkloadId id : undeclared) {
-    engine.submit(DeleteWorkload{id}, [answers, refusals, id](const Outcome& outcome) {
+    engine.submit(DeleteWorkload{id}, [answers, pass, id](const Outcome& outcome) {
       if (outcome) {
         log::notice("DECLARED_DELETED", "deleted a workload that no file declares any more",
                     {{"WORKLOAD", id_text(outcome->workload)}});
+        pass->count(&v1::DeclaredReport::deleted);
       } else if (outcome.error().code != ErrorCode::NotFound) {
         const std::string number = std::to_string(id.value);
-        refusals->add(number, "workload " + number +
-                                  ", which no file declares any more, cannot be deleted: " + line_of(outcome.error()));
+        pass->add(number, "workload " + number +
+                              ", which no file declares any more, cannot be deleted: " + line_of(outcome.error()));
       }
       answers->count_down();
     });
@@ -123,24 +143,30 @@ using Documents = std::map<std::string, tree::Document>;
 
 // The next kAtOnce documents.
 void put_some(const NodeState& state, const WorkloadService& workloads, Documents::const_iterator& next,
-              const Documents::const_iterator& end, const std::shared_ptr<Refusals>& refusals) {
+              const Documents::const_iterator& end, const std::shared_ptr<Pass>& pass) {
   std::vector<std::pair<tree::Document, WorkloadReplacement>> batch;
   for (; next != end && batch.size() < kAtOnce; ++next) {
     Result<WorkloadReplacement> replacement = replacement_of(next->second, state);
     if (replacement) {
       batch.emplace_back(next->second, *std::move(replacement));
     } else {
-      refusals->add(next->second, replacement.error());
+      pass->add(next->second, replacement.error());
     }
   }
   if (batch.empty()) return;
   const auto answers = std::make_shared<std::latch>(std::ssize(batch));
   for (const auto& entry : batch) {
-    const auto answer = [answers, refusals, document = entry.first](const Result<Changed>& made) {
-      if (!made) refusals->add(document, made.error());
-      if (made && made->done.is_new) {
+    const auto answer = [answers, pass, &state, document = entry.first](const Result<Changed>& made) {
+      if (!made) {
+        pass->add(document, made.error());
+      } else if (made->done.is_new) {
         log::notice("DECLARED_CREATED", "created a declared workload",
                     {{"WORKLOAD", document.id}, {"FILE", document.place}});
+        pass->count(&v1::DeclaredReport::created);
+      } else if (is_changed(state, made->done.workload)) {
+        log::notice("DECLARED_CHANGED", "changed a declared workload as its file does",
+                    {{"WORKLOAD", document.id}, {"FILE", document.place}});
+        pass->count(&v1::DeclaredReport::changed);
       }
       answers->count_down();
     };
@@ -174,9 +200,10 @@ DeclaredWorkloads::DeclaredWorkloads(std::string directory, Engine& engine, cons
   thread_ = std::thread([this] { run(); });
 }
 
-void DeclaredWorkloads::reload() {
+void DeclaredWorkloads::reload(Applied done) {
   const std::lock_guard hold(lock_);
   ++asked_;
+  if (done) waiting_.push_back({asked_, std::chrono::steady_clock::now() + kLongestWait, std::move(done)});
   wake_.notify_all();
 }
 
@@ -197,6 +224,24 @@ void DeclaredWorkloads::stop() {
     wake_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
+  answer([](const Waiting&) { return true; }, std::nullopt);
+}
+
+void DeclaredWorkloads::answer(const std::function<bool(const Waiting&)>& is_due,
+                               const std::optional<v1::DeclaredReport>& report) {
+  std::vector<Waiting> due;
+  {
+    const std::lock_guard hold(lock_);
+    const auto first =
+        std::stable_partition(waiting_.begin(), waiting_.end(), [&](const Waiting& each) { return !is_due(each); });
+    due.assign(std::move_iterator(first), std::move_iterator(waiting_.end()));
+    waiting_.erase(first, waiting_.end());
+  }
+  for (const Waiting& each : due) each.done(report);
+}
+
+void DeclaredWorkloads::answer_late() {
+  answer([now = std::chrono::steady_clock::now()](const Waiting& each) { return each.until < now; }, std::nullopt);
 }
 
 void DeclaredWorkloads::run() noexcept {
@@ -232,29 +277,36 @@ void DeclaredWorkloads::apply() {
     is_asked = asked_ > applied_;
   }
   DeclaredFiles files = read_declared(directory_);
-  const auto refusals = std::make_shared<Refusals>();
+  const auto pass = std::make_shared<Pass>();
   const std::vector<WorkloadId> undeclared =
       files.is_complete ? undeclared_in(*engine_.state(), files) : std::vector<WorkloadId>();
   for (std::span<const WorkloadId> left(undeclared); !left.empty() && !is_stopping();) {
     const size_t some = std::min(left.size(), kAtOnce);
-    remove_some(engine_, left.first(some), refusals);
+    remove_some(engine_, left.first(some), pass);
     left = left.subspan(some);
+    answer_late();
   }
   const Workloads before = engine_.state()->workloads;
   for (auto next = files.documents.cbegin(); next != files.documents.cend() && !is_stopping();) {
-    put_some(*engine_.state(), workloads_, next, files.documents.cend(), refusals);
+    put_some(*engine_.state(), workloads_, next, files.documents.cend(), pass);
+    answer_late();
   }
-  auto refused = refusals->take();
+  auto refused = pass->take_refused();
   if (is_asked || refused != refused_) {
     log::info("DECLARED_APPLIED", std::to_string(files.documents.size()) + " workloads declared in files, " +
                                       std::to_string(refused.size()) + " not granted");
   }
   report(std::move(refused), std::move(files.problems));
-  const std::lock_guard hold(lock_);
-  // If this pass has changed anything, what was refused may fit now.
-  seen_workloads_ = before;
-  applied_ = asked;
-  wake_.notify_all();
+  {
+    const std::lock_guard hold(lock_);
+    // If this pass has changed anything, what was refused may fit now.
+    seen_workloads_ = before;
+    applied_ = asked;
+    wake_.notify_all();
+  }
+  v1::DeclaredReport done = pass->report();
+  done.problems = *problems();
+  answer([asked](const Waiting& each) { return each.ticket <= asked; }, done);
 }
 
 // Each reason is logged once.

@@ -9,14 +9,17 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "api/tree/documents.h"
+#include "api/v1/config.h"
 #include "base/published.h"
 #include "base/result.h"
 #include "engine/transaction/engine.h"
@@ -43,8 +46,10 @@ class DeclaredWorkloads {
   ~DeclaredWorkloads() { stop(); }
   DeclaredWorkloads(const DeclaredWorkloads&) = delete;
 
-  // Reads the files again, in the background. Any thread.
-  void reload();
+  // nullopt: not yet, and `problems` will have what is refused.
+  using Applied = std::function<void(const std::optional<v1::DeclaredReport>&)>;
+  // Reads the files again, in the background; `done`, if any, is called there, or by stop(). Any thread.
+  void reload(Applied done = {});
   // Waits until what was requested has been applied once.
   void wait(std::chrono::seconds longest);
   // Other workloads may have changed. Any thread, never blocks.
@@ -55,10 +60,18 @@ class DeclaredWorkloads {
   std::shared_ptr<const std::vector<std::string>> problems() const { return problems_.get(); }
 
  private:
+  struct Waiting {
+    uint64_t ticket;  // of asked_
+    std::chrono::steady_clock::time_point until;
+    Applied done;
+  };
+
   void run() noexcept;
   bool await_work();
   bool is_stopping();
   void apply();
+  void answer(const std::function<bool(const Waiting&)>& is_due, const std::optional<v1::DeclaredReport>& report);
+  void answer_late();
   void report(std::map<std::string, std::string> refused, std::vector<std::string> problems);
 
   const std::string directory_;
@@ -72,6 +85,7 @@ class DeclaredWorkloads {
   uint64_t asked_ = 1;        // guarded by lock_, as all of the following
   uint64_t applied_ = 0;      // the value of asked_ when the last pass began
   Workloads seen_workloads_;  // when the last pass began
+  std::vector<Waiting> waiting_;
   bool stopping_ = false;
   std::thread thread_;
 };

@@ -130,12 +130,23 @@ void Reloader::serve(const Parts& parts) {
     const std::lock_guard hold(lock_);
     requests.swap(waiting_);
   }
-  for (const Request& request : requests) request.done(run(parts, request.mode));
+  for (const Request& request : requests) {
+    const Result<v1::ReloadReport> report = run(parts, request.mode);
+    if (!report || request.mode == ReloadMode::Check) {
+      request.done(report);
+      continue;
+    }
+    parts.declared.reload([report = *report, done = request.done](const std::optional<v1::DeclaredReport>& workloads) {
+      v1::ReloadReport whole = report;
+      whole.workloads = workloads;
+      done(std::move(whole));
+    });
+  }
 }
 
 void Reloader::reload_now(const Parts& parts) {
-  // run() has logged it.
-  [[maybe_unused]] const Result<v1::ReloadReport> report = run(parts, ReloadMode::Apply);
+  // run() has logged why it fails.
+  if (run(parts, ReloadMode::Apply)) parts.declared.reload();
 }
 
 void Reloader::stop() {
@@ -183,7 +194,6 @@ Result<v1::ReloadReport> Reloader::take(const Parts& parts, ReloadMode mode, con
   if (mode == ReloadMode::Check) return report;
   parts.frontend.use(config, std::move(prepared));
   parts.launch.use(config);
-  parts.declared.reload();
   log::set_lowest(config.log_level);
   const bool are_same = policies && node.policies.policies && *policies == *node.policies.policies;
   if (!are_same && policies != node.policies.policies) log_policies(node.policies);

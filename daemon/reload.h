@@ -1,6 +1,6 @@
 // Reloads the configuration: reads and checks everything, then changes everything, or nothing.
 //
-//   any thread       reload()  ->  queue  ->  main thread: serve()  ->  `done`
+//   any thread       reload()  ->  queue  ->  main thread: serve()  ->  declared workloads  ->  `done`
 //
 // One after the other, on the main thread, which also checks the files of TLS and access for changes. Keys that a
 // reload cannot take keep their value; the report and the journal name them.
@@ -47,7 +47,7 @@ class Reloader final : public v1::ConfigService {
     HttpFrontend& frontend;
     DeclaredWorkloads& declared;
   };
-  // The main thread: answers the waiting requests.
+  // The main thread: answers the waiting requests, or has them answered once the declared workloads are applied.
   void serve(const Parts& parts);
   // The main thread: reloads on SIGHUP. The journal has the result.
   void reload_now(const Parts& parts);

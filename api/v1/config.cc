@@ -22,11 +22,19 @@ void render_change(json::Writer& w, const ConfigChange& change) {
   json::write_object(w, {{"key", change.key}, {"from", change.from}, {"to", change.to}});
 }
 
+void render_declared(json::Writer& w, const DeclaredReport& report) {
+  json::write_object(w, {{"created", report.created},
+                         {"changed", report.changed},
+                         {"deleted", report.deleted},
+                         {"problems", report.problems}});
+}
+
 http::Response report_of(const ReloadReport& report) {
-  return routing::json_answer(
-      200, json::text_of({{"dry_run", report.mode == ReloadMode::Check},
-                          {"changed", json::array(report.changed, render_change)},
-                          {"restart_required", json::array(report.restart_required, render_change)}}));
+  return routing::json_answer(200,
+                              json::text_of({{"dry_run", report.mode == ReloadMode::Check},
+                                             {"changed", json::array(report.changed, render_change)},
+                                             {"restart_required", json::array(report.restart_required, render_change)},
+                                             {"workloads", json::or_null(report.workloads, render_declared)}}));
 }
 
 Result<ReloadMode> parse_mode(const json::Value& body) {

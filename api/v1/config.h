@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,10 +35,19 @@ struct ConfigChange {
   json::Value to;
 };
 
+// What became of the workloads that files declare.
+struct DeclaredReport {
+  size_t created = 0;
+  size_t changed = 0;
+  size_t deleted = 0;
+  std::vector<std::string> problems{};  // what is declared and not granted, one sentence each
+};
+
 struct ReloadReport {
   ReloadMode mode = ReloadMode::Apply;
   std::vector<ConfigChange> changed;
   std::vector<ConfigChange> restart_required;
+  std::optional<DeclaredReport> workloads{};  // nullopt: of a dry run, or not applied yet
 };
 
 class ConfigService {

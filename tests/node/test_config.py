@@ -15,6 +15,7 @@ from harness import DRIFT, NRD, Node, Refused, refusal, replace, use_all_cpus, w
 from shared_node import emptied
 
 use_all_cpus()
+NONE_DECLARED = {"created": 0, "changed": 0, "deleted": 0, "problems": []}
 POLICY = "[default.gold.cache]\nmax = {0}\nmin = {0}\n"
 
 
@@ -136,7 +137,6 @@ def test_a_wrong_configuration_is_refused_before_anything_changes(node, text, sa
     assert (node.call("GET", "/v1/config"), node.plain()) == before
 
 
-def test_a_dry_run_tells_and_changes_nothing(node):
 @pytest.mark.parametrize("text, says", [
     ("[cache_pools]\ninfra = 1\n[infra]\nprocesses = [\"ovs*\"]\nusers = [\"none-such\"]\n", ":5: infra.users: user none-such not found on this node"),
     ("[onload]\n\ndevice_user = \"none-such\"\n", ":3: onload.device_user: none-such not found on this node"),
@@ -149,15 +149,16 @@ def test_unknown_users_are_refused_by_the_check_as_by_a_start(tmp_path, text, sa
         assert (done.returncode, done.stderr) == (78, f"nrd: {config}{says}\n")
 
 
+def test_a_dry_run_tells_and_changes_nothing(node):
     node.write("[log]\nlevel = \"debug\"\n[cache_pools]\nguarantee = 2\n[server]\ntls_port = 1\n")
     before = node.call("GET", "/v1/config")
     told = node.reload(dry_run=True)
     assert told == {"dry_run": True, "changed": [{"key": "cache_pools.guarantee", "from": None, "to": 2},
                                                  {"key": "log.level", "from": "info", "to": "debug"}],
-                    "restart_required": [{"key": "server.tls_port", "from": 8443, "to": 1}]}
+                    "restart_required": [{"key": "server.tls_port", "from": 8443, "to": 1}], "workloads": None}
     assert node.call("GET", "/v1/config") == before
     assert "CONFIG_RELOADED" not in node.said()
-    assert node.reload() == {**told, "dry_run": False}
+    assert node.reload() == {**told, "dry_run": False, "workloads": NONE_DECLARED}
 
 
 def test_an_empty_body_reloads_and_an_unknown_member_is_refused(node):
@@ -184,7 +185,7 @@ def test_a_key_that_needs_a_restart_is_named_and_taken_by_it(node):
 
 def test_flags_stay_in_force(node):
     node.write("[server]\ndebug_port = 1\n[state]\ndirectory = \"/elsewhere\"\n")
-    assert node.reload() == {"dry_run": False, "changed": [], "restart_required": []}
+    assert node.reload() == {"dry_run": False, "changed": [], "restart_required": [], "workloads": NONE_DECLARED}
 
 
 # Each kind of value, by what it does.
