@@ -105,10 +105,22 @@ Outcome<> preview(const Client& client, const Known& known, const Planned& plann
   return {};
 }
 
-// Names the document; the exit code of the first refusal stays.
-void note_refusal(const Outcome<>& done, const Planned& planned, int& exit) {
+Outcome<> prune(const Client& client, const std::string& id, bool is_dry) {
+  if (!is_dry) {
+    const Outcome<std::string> removed = body_of(client.remove("/v1/workloads/" + encoded(id)));
+    const bool is_gone = removed || removed.error().exit == kNoSuch;  // such as with its owner, since it was listed
+    if (!is_gone) return tl::unexpected(removed.error());
+  }
+  print_line(id, is_dry ? "would be deleted" : "deleted");
+  return {};
+}
+
+std::string named(const Planned& planned) { return planned.document.place + ": workload " + planned.document.id; }
+
+// The exit code of the first refusal stays.
+void note_refusal(const Outcome<>& done, const std::string& name, int& exit) {
   if (done) return;
-  print_error(planned.document.place + ": workload " + planned.document.id + ": " + done.error().error);
+  print_error(name + ": " + done.error().error);
   if (exit == kDone) exit = done.error().exit;
 }
 
@@ -120,13 +132,14 @@ Outcome<> apply(const Client& client, const Apply& wanted) {
   int exit = kDone;
   // First, because it frees resources.
   for (const std::string& id : to_prune(known, planned, wanted)) {
-    if (!wanted.is_dry) TRY(body_of(client.remove("/v1/workloads/" + encoded(id))));
-    print_line(id, wanted.is_dry ? "would be deleted" : "deleted");
+    const Outcome<> done = prune(client, id, wanted.is_dry);
+    if (!done && done.error().exit == kUnreachable) return done;
+    note_refusal(done, "workload " + id, exit);
   }
   for (const Planned& each : planned) {
     const Outcome<> done = wanted.is_dry ? preview(client, known, each) : put(client, known, each);
     if (!done && done.error().exit == kUnreachable) return done;
-    note_refusal(done, each, exit);
+    note_refusal(done, named(each), exit);
   }
   return exit == kDone ? Outcome<>() : stop(exit);
 }
@@ -139,7 +152,7 @@ Outcome<> show_differences(const Client& client, const Apply& wanted) {
   for (const Planned& each : planned) {
     const Outcome<std::vector<std::string>> changes = changes_of(client, known, each);
     if (!changes) {
-      note_refusal(tl::unexpected(changes.error()), each, exit);
+      note_refusal(tl::unexpected(changes.error()), named(each), exit);
       continue;
     }
     for (const std::string& change : *changes) print(each.document.id + " " + change + "\n");

@@ -110,6 +110,16 @@ def test_a_reload_tells_what_became_of_the_files():
         assert said[2].startswith("warning: declared workload not granted: taken.toml: workload taken: ") and len(said) == 3
 
 
+def test_a_declared_workload_that_cannot_be_pruned_is_named_and_blocks_no_document():
+    with Declared({"kept.toml": FEED + "\"nrd/set\" = \"s\"\n"}) as node:
+        nrdctl(node, "apply", "-f", "-", "--set", "s", text="workloads: [{id: a, core_ids: ['6'], cache: {max: 1, min: 1}}]")
+        said = nrdctl(node, "apply", "-f", "-", "--set", "s", "--prune", exit=77,
+                      text="workloads: [{id: b, core_ids: ['7'], cache: {max: 1, min: 1}}]")
+        assert sorted(said.splitlines()) == [
+            "nrdctl: workload kept: the workload has origin FILE; this client changes only workloads of origin REST",
+            "workload a deleted", "workload b created"]
+
+
 def test_a_broken_file_deletes_nothing():
     with Declared({"feed.toml": FEED, "b.toml": 'core_ids = ["6"]\n[cache]\nmax = 1\nmin = 1\n'}) as node:
         node.declare("b.toml", "core_ids = [")
