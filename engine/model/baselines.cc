@@ -101,8 +101,10 @@ Baselines unclaimed(const NodeState& state, const Setting& setting) {
   }
   std::map<CpuId, ClosId> cpus;
   for (const auto& [cpu, wanted] : setting.rdt.cpus) {
-    // A CPU in a foreign group has no class to return to except the root class.
-    if (!baselines.cpus.contains(cpu)) cpus[cpu] = observed.rdt.class_of(cpu).value_or(kRootClass);
+    if (baselines.cpus.contains(cpu)) continue;
+    // A CPU in a foreign group, or put into a class of nrd, has no class to return to except the root class.
+    const ClosId present = observed.rdt.class_of(cpu).value_or(kRootClass);
+    cpus[cpu] = setting.rdt.made.contains(present) ? kRootClass : present;
   }
   added.cpus = std::move(cpus);
   for (const ClosId clos : setting.rdt.made) {

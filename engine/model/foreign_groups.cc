@@ -105,6 +105,8 @@ bool is_kernel_full(const NodeState& state) {
 
 }  // namespace
 
+bool is_class_of_ours(const NodeState& state, ClosId clos) { return our_classes(state).contains(clos); }
+
 std::set<std::string> group_names(const rdt::Observed& observed) {
   std::set<std::string> names;
   for (const auto& [name, group] : observed.foreign) names.insert(name);

@@ -264,11 +264,20 @@ rdt::Setting classes_of(const NodeState& state) {
   wanted.tasks = std::move(tasks.tasks);
   wanted.without_tasks = std::move(tasks.without_tasks);
   add_group_changes(wanted, state);
+  return_strays(wanted, state);
   add_unneeded(wanted, state);
   return wanted;
 }
 
 }  // namespace
+
+void return_strays(rdt::Setting& wanted, const NodeState& state) {
+  for (const ClosId clos : wanted.made) {
+    const rdt::Class* group = find_in(state.observed.rdt.classes, clos);
+    if (!group) continue;
+    for (const CpuId cpu : (group->cpus & state.facts.rdt.online).members()) wanted.cpus.try_emplace(cpu, kRootClass);
+  }
+}
 
 Setting setting_of(const NodeState& state) {
   cpuset::Setting cpus = cpu_setting_of(state);

@@ -19,6 +19,9 @@ CpuSet released_frequencies(const NodeState& state);
 rdt::Setting task_classes_of(const NodeState& state);
 Setting task_setting_of(const NodeState& state);
 
+// Sets the root class for CPUs that other software has put into classes of `wanted`: they would fill granted ways.
+void return_strays(rdt::Setting& wanted, const NodeState& state);
+
 // The ways of workloads and of the infrastructure, and on each of their caches the remaining ways for all others:
 // os_ways() for the root class and for every class without ways there that has a task or a CPU that may run there.
 std::map<ClosId, std::map<CacheId, WayMask>> ways_in_use(const NodeState& state);

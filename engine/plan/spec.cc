@@ -96,7 +96,7 @@ Result<void> check_classes_free(const NodeState& state, const Workload& workload
   for (const auto& [clos, group] : state.observed.rdt.classes) {
     CpuSet both = group.cpus & cpus;
     for (const auto& [cpu, claimed] : state.baselines.cpus) both.remove(cpu);  // nrd claimed these before
-    if (clos != kRootClass && !both.empty()) {
+    if (clos != kRootClass && !is_class_of_ours(state, clos) && !both.empty()) {
       return taken_by_others(both, text_of(clos));
     }
   }

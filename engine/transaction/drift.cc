@@ -53,7 +53,7 @@ Result<void> Drift::restore(Setting wanted, const CpuSet& came) {
 void Drift::repair(const CpuSet& changed) {
   if (!commits_.resolve()) return;
   const CpuSet online = state_.facts.rdt.online;
-  const Setting before = setting_of(state_);
+  Setting before = setting_of(state_);
   if (const Result<void> found = observe(); !found) return sync_.note_problem(found.error());
   sync_.note_absent_cpus();
   const CpuSet came = changed | (state_.facts.rdt.online - online);
@@ -83,6 +83,7 @@ void Drift::repair(const CpuSet& changed) {
     sync_.note_in_sync();
     return commits_.release_restored();
   }
+  return_strays(before.rdt, state_);
   const std::vector<std::string> drifted = drift(before, wanted, state_.observed);
   if (const Result<void> restored = restore(std::move(wanted), came); !restored)
     return sync_.note_problem(restored.error());

@@ -109,6 +109,14 @@ def test_groups_left_by_pqos_count_as_free():
             node.create("4", 1, 1)
 
 
+def test_a_cpu_that_others_put_into_a_class_of_nrd_returns_to_the_root_class():
+    with Node(DRIFT) as node:
+        created = node.create("4-5", 2, 2)
+        node.sim.write(f"/sys/fs/resctrl/{created['cos_name']}/cpus_list", "4-5,9\n")
+        wait_for(lambda: node.health()["drift_repairs"] == 1, "the repair")
+        node.assert_consistent({created["id"]})
+
+
 def test_reserved_classes_are_kept_for_others():
     with Node("[classes]\nreserve = 2\n", closids=4) as node:
         node.create("0", 1, 1)

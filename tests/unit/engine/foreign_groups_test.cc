@@ -98,6 +98,30 @@ TEST_CASE("a foreign group that replaces a class of nrd is left untouched") {
   CHECK(fixture.hardware.tree.rdt.classes.at(ClosId{2}) == theirs.rdt.classes.at(ClosId{2}));
 }
 
+TEST_CASE("a CPU that other software puts into a class of nrd returns to the root class") {
+  Fixture fixture;
+  const auto workload = value_of(fixture.create(a_spec("0").ways(2, 2)));
+  auto& classes = fixture.hardware.tree.rdt.classes;
+  const auto stray = [&classes](CpuId cpu) {
+    for (auto& [clos, group] : classes) group.cpus.remove(cpu);
+    classes.at(ClosId{2}).cpus.add(cpu);
+  };
+  for (const uint64_t repairs : {1U, 2U}) {  // not claimed yet, and claimed
+    stray(CpuId{9});
+    fixture.writer->repair();
+    CHECK(fixture.cpus(2) == "0");
+    CHECK(fixture.state().health.drift_repairs == repairs);
+  }
+  stray(CpuId{10});
+  CHECK(fixture.create(a_spec("10").ways(1, 1))->grant.clos == ClosId{3});
+  CHECK(fixture.cpus(2) == "0");
+  stray(CpuId{11});
+  fixture.start();
+  CHECK(fixture.cpus(2) == "0");
+  REQUIRE(fixture.remove(workload.id));
+  CHECK(fixture.cpus(0) == "0-9,11-15");
+}
+
 TEST_CASE("a refusal names the foreign groups that hold all classes, and a retry without them succeeds") {
   Fixture fixture({.classes = 4});
   REQUIRE(fixture.create(a_spec("0").ways(1, 1)));
