@@ -245,18 +245,20 @@ Result<WorkloadId> Transaction::target_of(const Command& command) {
   return id;
 }
 
-// Plan again if CPUs or groups have changed since the plan was made.
+// Plan again if CPUs, groups, or what frequencies they can have, have changed since the plan was made.
 Result<Transaction::Tried> Transaction::apply_one(const Command& command) {
   const RequestTime time(hardware_);
   const CpuSet online = state_.facts.rdt.online;
+  const pstate::Node frequencies = state_.facts.pstate;
   const std::set<std::string> groups = group_names(state_.observed.rdt);
   Result<Tried> applied = try_one(command);
   if (applied || commits_.is_unknown()) return applied;
   const ErrorCode code = applied.error().code;
   if (code != ErrorCode::Hardware && code != ErrorCode::NoClass) return applied;
-  const Result<void> refreshed = sync_.refresh({});
-  const bool has_changed =
-      state_.facts.rdt.online != online || (refreshed && group_names(state_.observed.rdt) != groups);
+  const Result<void> found = code == ErrorCode::Hardware ? sync_.discover() : Result<void>();
+  const Result<void> refreshed = found.and_then([this] { return sync_.refresh({}); });
+  const bool has_changed = state_.facts.rdt.online != online || state_.facts.pstate != frequencies ||
+                           (refreshed && group_names(state_.observed.rdt) != groups);
   return has_changed ? try_one(command) : applied;
 }
 

@@ -467,6 +467,32 @@ TEST_CASE("an unplugged CPU is left out and joins its class when it comes back")
   CHECK(fixture.cpus(2) == "4-5");
 }
 
+TEST_CASE("a refusal names the reason although the node has changed since the last observation") {
+  Fixture fixture;
+  const Spec spec = a_spec("4").ways(2, 2).frequency({.min = 12, .max = 30});
+  const Observed before = fixture.hardware.tree;
+  SUBCASE("turbo is off") {
+    fixture.hardware.facts.pstate.turbo = false;
+    fixture.hardware.stuck = {4};
+    const Error refused = error_of(fixture.create(spec));
+    CHECK(refused.code == ErrorCode::BadRequest);
+    CHECK(refused.field == "/pstate/max_ratio");
+    CHECK(refused.message == "CPU 4 does not support this frequency while turbo is off");
+    fixture.hardware.stuck = {};
+  }
+  SUBCASE("the CPU is offline") {
+    fixture.hardware.facts.rdt.online.remove(CpuId{4});
+    fixture.hardware.facts.pstate.cpus.edit().erase(CpuId{4});
+    fixture.hardware.tree.pstate.cpus.edit().erase(CpuId{4});
+    const Error refused = error_of(fixture.create(spec));
+    CHECK(refused.code == ErrorCode::BadRequest);
+    CHECK(refused.message == "CPU 4 is offline");
+    fixture.hardware.tree.pstate.cpus = before.pstate.cpus;
+  }
+  CHECK(fixture.hardware.tree == before);
+  CHECK(is_ok(fixture.state()));
+}
+
 TEST_CASE("a node without L3 CAT refuses cache requests with the reason") {
   Fixture fixture;
   fixture.hardware.facts.rdt.levels.at(3).cat.reset();
