@@ -31,7 +31,22 @@ Result<void> HardwareSync::discover() {
   if (has_new_zones)
     state_.cpu_zones = std::make_shared<const plan::ZoneTree>(state_.facts.cpuset.zones, state_.facts.rdt.online);
   state_.workloads = plan::without_lost_ways(state_);
+  forget_replaced_drivers();
   return {};
+}
+
+// A new driver (intel_pstate/status, amd_pstate/status) begins with settings of its own, and its governors mean
+// something else: "powersave" is the lowest frequency in the passive modes only. Nothing of the old one is restored.
+void HardwareSync::forget_replaced_drivers() {
+  for (const auto& [cpu, facts] : state_.facts.pstate.cpus) {
+    const std::string before = std::exchange(drivers_[cpu], facts.driver);
+    if (before.empty() || before == facts.driver) continue;
+    if (state_.observed.pstate.cpus.contains(cpu)) state_.observed.pstate.cpus.edit().erase(cpu);
+    if (!state_.baselines.frequencies.contains(cpu)) continue;
+    state_.baselines.frequencies.edit().erase(cpu);
+    state_.baselines.frequencies_of_others.erase(cpu);
+    pending_restore_.remove(cpu);
+  }
 }
 
 // Adds processes that match now, and removes those that no longer match.

@@ -2,6 +2,7 @@
 // matches the setting, and which CPUs still wait for their previous frequency. Engine thread.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -61,6 +62,7 @@ class HardwareSync {
 
  private:
   Result<void> refresh_infra();
+  void forget_replaced_drivers();
   void note_absent(CpuId cpu);
   void note_pending_restore(CpuId cpu);
 
@@ -69,6 +71,7 @@ class HardwareSync {
   NodeState& state_;
   bool is_in_sync_ = false;
   CpuSet pending_restore_;
+  std::map<CpuId, std::string> drivers_;  // of frequencies, as last discovered
 };
 
 }  // namespace nrd

@@ -46,6 +46,31 @@ TEST_CASE("an external frequency is overwritten and restored at release") {
   CHECK(fixture.store.baselines().frequencies.empty());
 }
 
+TEST_CASE("a driver that replaces another one at run time is given its own setting back") {
+  Fixture fixture;
+  const WorkloadId id = fixture.create();
+  const pstate::Cpu facts = fixture.hardware.facts.pstate.cpus.at(CpuId{4});
+  auto& cpus = fixture.hardware.facts.pstate.cpus;
+  pstate::Cpu passive = facts;
+  passive.driver = "intel_cpufreq";
+  passive.governors.emplace_back("schedutil");
+  SUBCASE("at once") {}
+  SUBCASE("with a drift check in between") {
+    cpus.edit().erase(CpuId{4});
+    fixture.hardware.tree.pstate.cpus.edit().erase(CpuId{4});
+    fixture.writer->repair();
+  }
+  const pstate::FrequencySetting initial{kBefore.min, kBefore.max, "schedutil", kBefore.epp};
+  cpus.edit()[CpuId{4}] = passive;
+  fixture.hardware.tree.pstate.cpus.edit()[CpuId{4}] = initial;
+  fixture.writer->repair();
+  CHECK(fixture.knobs() == pstate::FrequencySetting{kOurs.min, kOurs.max, "schedutil", kOurs.epp});
+  CHECK(is_ok(fixture.state()));
+  REQUIRE(fixture.remove(id));
+  CHECK(fixture.knobs() == initial);
+  CHECK(fixture.store.baselines().frequencies.empty());
+}
+
 TEST_CASE("the latest external frequency wins, even if it equals the baseline") {
   Fixture fixture;
   const WorkloadId id = fixture.create();
