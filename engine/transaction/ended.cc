@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/find_in.h"
 #include "base/joined.h"
 #include "base/log.h"
 #include "engine/model/cpu_sets.h"
@@ -56,22 +57,41 @@ bool names_tasks(const NodeState& state) {
          !state.config->groups.infra_processes.empty() || std::ranges::any_of(state.workloads, has_tasks);
 }
 
-EndedGroups without_ended_groups(const NodeState& state, Time now) {
+std::set<WorkloadId> ArrivalDeadlines::passed(const Workloads& workloads, Time now, Steady steady) {
+  std::map<WorkloadId, Deadline> present;
+  std::set<WorkloadId> late;
+  for (const auto& [id, workload] : workloads) {
+    const std::optional<CgroupOwner>& owner = workload.spec.cgroup_owner;
+    if (!owner) continue;
+    const Time named = std::max(workload.created, owner->since);
+    const Deadline* known = find_in(deadlines_, id);
+    // The wall clock counts for the time before nrd knew it, as when nrd was down.
+    const auto waited = std::max(now - named, Time::duration::zero());
+    const Deadline deadline =
+        known && known->named == named
+            ? *known
+            : Deadline{.named = named, .end = steady + std::chrono::seconds(owner->within_seconds) - waited};
+    present.emplace(id, deadline);
+    if (steady > deadline.end) late.insert(id);
+  }
+  deadlines_ = std::move(present);
+  return late;
+}
+
+EndedGroups without_ended_groups(const NodeState& state, const std::set<WorkloadId>& late) {
   EndedGroups found{.workloads = state.workloads, .ended = {}, .come = {}};
   for (const auto& [id, workload] : state.workloads) {
     const std::optional<CgroupOwner>& owner = workload.spec.cgroup_owner;
     if (!owner || !is_observed(state, workload.spec)) continue;
     const bool is_there = !processes_of(state, workload.spec).empty();
     const bool has_run = has_used_time(state, workload.spec) || has_vanished(state, workload.spec);
-    const Time named = std::max(workload.created, owner->since);
-    const bool is_late = now > named + std::chrono::seconds(owner->within_seconds);
     if (is_there && !owner->has_come) {
       Workload come = workload;
       come.spec.cgroup_owner->has_come = true;
       found.workloads.put(std::move(come));
       found.come.insert(id);
     }
-    if (!is_there && (owner->has_come || has_run || is_late)) found.ended.insert(id);
+    if (!is_there && (owner->has_come || has_run || late.contains(id))) found.ended.insert(id);
   }
   for (const WorkloadId id : found.ended) {
     Result<Workloads> left = plan::remove(with_workloads(state, found.workloads), id);

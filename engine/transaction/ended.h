@@ -2,6 +2,7 @@
 // log_ended().
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <set>
 #include <vector>
@@ -21,13 +22,30 @@ EndedTasks without_ended_tasks(const NodeState& state, Time now);
 // True if any workload or rule references tasks.
 bool names_tasks(const NodeState& state);
 
+// How long workloads have waited for the first process of their unit or cgroup. Steps of the wall clock do not count
+// while nrd runs: it may be set to the right time long after the host has started.
+class ArrivalDeadlines {
+ public:
+  using Steady = std::chrono::steady_clock::time_point;
+  // Those of `workloads` that have waited too long.
+  std::set<WorkloadId> passed(const Workloads& workloads, Time now, Steady steady);
+
+ private:
+  struct Deadline {
+    Time named{};  // since when the workload waits
+    Steady end{};
+  };
+  std::map<WorkloadId, Deadline> deadlines_;
+};
+
 struct EndedGroups {
   Workloads workloads;         // without those that have ended, and with what has come noted
   std::set<WorkloadId> ended;  // no process any more, or none in time
   std::set<WorkloadId> come;   // the first process since the creation
 };
 // According to the observation in `state`. An absent one has ended after a restart of nrd or of the host as well.
-EndedGroups without_ended_groups(const NodeState& state, Time now);
+// `late`: workloads whose process must have come.
+EndedGroups without_ended_groups(const NodeState& state, const std::set<WorkloadId>& late);
 
 // Log one line for each of these workloads.
 void log_ended(const Workloads& before, const EndedTasks& ended);

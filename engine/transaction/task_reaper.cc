@@ -29,7 +29,8 @@ void TaskReaper::remove_ended(const CpuSet& came) {
   const EndedTasks tasks = without_ended_tasks(state_, now(clock_));
   const Workloads before = state_.workloads;
   if (!tasks.of.empty() && changes_.apply(tasks.workloads, came)) log_ended(before, tasks);
-  const EndedGroups groups = without_ended_groups(state_, now(clock_));
+  const std::set<WorkloadId> late = deadlines_.passed(state_.workloads, now(clock_), clock_.steady());
+  const EndedGroups groups = without_ended_groups(state_, late);
   const Workloads present = state_.workloads;
   if (!(groups.ended.empty() && groups.come.empty()) && changes_.apply(groups.workloads, came))
     log_ended(present, groups);

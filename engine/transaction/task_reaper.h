@@ -2,6 +2,7 @@
 // of known processes. Engine thread.
 #pragma once
 
+#include "engine/transaction/ended.h"
 #include "engine/transaction/workload_changes.h"
 
 namespace nrd {
@@ -24,6 +25,7 @@ class TaskReaper {
   Commits& commits_;
   Claims& claims_;
   WorkloadChanges& changes_;
+  ArrivalDeadlines deadlines_;
 };
 
 }  // namespace nrd

@@ -77,7 +77,8 @@ TEST_CASE("a workload ends with its unit if it asked for that, also if none come
   processes = {};
   const auto workload = value_of(fixture.create(spec));
   const auto ends_at = [&](std::chrono::seconds after) {
-    return without_ended_groups(fixture.state(), workload.created + after).ended.contains(workload.id);
+    const auto late = ArrivalDeadlines().passed(fixture.state().workloads, workload.created + after, {});
+    return without_ended_groups(fixture.state(), late).ended.contains(workload.id);
   };
   fixture.writer->reap_tasks();
   CHECK_FALSE(ends_at(std::chrono::seconds(60)));
@@ -108,11 +109,33 @@ TEST_CASE("a unit that a put names has its own time to come, however old the wor
   const Time later = workload.created + std::chrono::hours(1);
   const Workloads planned = value_of(plan::put(state, workload.id, put, later));
   const auto ends_at = [&](std::chrono::seconds after) {
-    return without_ended_groups(with_workloads(state, planned), later + after).ended.contains(workload.id);
+    const auto late = ArrivalDeadlines().passed(planned, later + after, {});
+    return without_ended_groups(with_workloads(state, planned), late).ended.contains(workload.id);
   };
   fixture.writer->apply(std::vector<Command>{put});  // so that the unit is observed
   CHECK_FALSE(ends_at(std::chrono::seconds(60)));
   CHECK(ends_at(std::chrono::seconds(61)));
+}
+
+TEST_CASE("a step of the wall clock ends no workload, and keeps none") {
+  UnitFixture fixture;
+  Spec spec = for_unit();
+  spec.cgroup_owner = CgroupOwner{.within_seconds = 60};
+  fixture.hardware.tree.cpuset.groups[kUnit].processes = {};
+  const auto workload = value_of(fixture.create(spec));
+  const ArrivalDeadlines::Steady begun{std::chrono::hours(1)};
+  ArrivalDeadlines deadlines;
+  const auto is_late = [&](std::chrono::seconds wall, std::chrono::seconds passed) {
+    return deadlines.passed(fixture.state().workloads, workload.created + wall, begun + passed).contains(workload.id);
+  };
+  CHECK_FALSE(is_late(std::chrono::seconds(10), std::chrono::seconds(0)));
+  CHECK_FALSE(is_late(std::chrono::hours(24), std::chrono::seconds(50)));
+  CHECK_FALSE(is_late(-std::chrono::hours(24), std::chrono::seconds(50)));
+  CHECK(is_late(-std::chrono::hours(24), std::chrono::seconds(51)));
+  // Created by a clock that was ahead, and found by the next start.
+  deadlines = {};
+  CHECK_FALSE(is_late(-std::chrono::hours(24), std::chrono::seconds(100)));
+  CHECK(is_late(-std::chrono::hours(24), std::chrono::seconds(161)));
 }
 
 TEST_CASE("a workload ends with a job that came and went between two observations") {
