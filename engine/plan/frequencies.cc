@@ -146,6 +146,7 @@ Result<void> check_choice(const std::string& key, const std::string& wanted, con
 Result<void> check_preference(const FrequencyRequest& request, CpuId id, const pstate::Cpu& cpu,
                               const pstate::FrequencySetting& before) {
   const std::string& governor = request.governor.empty() ? before.governor : request.governor;
+  if (cpu.epps.empty()) return check_choice("epp", request.epp, cpu.epps, id);
   if (request.epp.empty() || request.epp == kPerformance) return {};
   if (governor == kPerformance) {
     return refuse("epp", "under the governor \"performance\" of " + text_of(id) + " no other preference can be set",

@@ -96,6 +96,19 @@ TEST_CASE("an unsupported frequency is refused with the supported range") {
   }
 }
 
+TEST_CASE("a CPU without a preference refuses each, and takes the governor performance") {
+  NodeState state = a_node();
+  for (auto& [cpu, facts] : state.facts.pstate.cpus.edit()) facts.epps = {};
+  for (auto& [cpu, knobs] : state.observed.pstate.cpus.edit()) knobs.epp = {};
+  for (const char* epp : {"performance", "power"}) {
+    const Error refused = error_of(planned(state, {.epp = epp}));
+    CHECK(refused.code == ErrorCode::Unsupported);
+    CHECK(refused.message == "CPU 4 does not support this setting");
+    CHECK(refused.field == "/pstate/epp");
+  }
+  CHECK(planned(state, {.governor = "performance"}).value() == Window{800, 3500});
+}
+
 TEST_CASE("a CPU with a single ratio refuses a window") {
   NodeState state = a_node();
   for (auto& [cpu, facts] : state.facts.pstate.cpus.edit()) facts.way = pstate::Interface::Amd17h;
