@@ -11,6 +11,7 @@ systemd, the agent is a service.
 """
 
 import ctypes
+import errno
 import glob
 import json
 import os
@@ -24,6 +25,7 @@ import time
 OUTPUT_LIMIT = 8 << 20  # bytes of each stream that are sent
 RB_AUTOBOOT = 0x1234567
 FINIT_MODULE, DELETE_MODULE = 313, 176  # system calls of x86-64
+REMOVED = {errno.ENOENT, errno.ENODEV}  # what a file of resctrl says before and after it was opened
 
 _send_lock = threading.Lock()
 _spawned = {}
@@ -125,8 +127,12 @@ def tree(path, without):
         files[os.path.join(os.path.relpath(folder, path), "")] = None
         for name in sorted(set(names) - set(without)):
             where = os.path.join(folder, name)
-            if os.access(where, os.R_OK) and os.stat(where).st_mode & 0o444:
-                files[os.path.relpath(where, path)] = read(where)["content"]
+            try:
+                if os.access(where, os.R_OK) and os.stat(where).st_mode & 0o444:
+                    files[os.path.relpath(where, path)] = read(where)["content"]
+            except OSError as error:
+                if error.errno not in REMOVED:
+                    raise
     return {"files": files}
 
 
