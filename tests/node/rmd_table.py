@@ -3,7 +3,7 @@
 import os
 import sys
 
-from harness import NRD, Refused, wait_for
+from harness import NRD, wait_for
 from rmd_layout import Layout
 from test_rmd_import import import_rmd
 
@@ -46,16 +46,6 @@ def refusal(node, method, path, body=None, headers=None):
 
 def not_created(node, cores, ways=None, **more):
     return refusal(node, "POST", "/v1/workloads", rmd_body(cores, ways, **more))
-
-
-def is_on_the_hardware_or_refused(node, body, is_there):
-    """Nothing is called Successful that is not so: either a 4xx that left nothing, or what is_there() finds."""
-    try:
-        workload = node.call("POST", "/v1/workloads", body)
-    except Refused as refused:
-        assert 400 <= refused.status < 500 and node.list() == []
-        return
-    assert is_there(node.hardware()[workload["cos_name"]])
 
 
 def assert_put_back(node, workload, file, text):

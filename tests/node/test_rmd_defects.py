@@ -9,8 +9,7 @@ import os
 import pytest
 from harness import Node
 from masks import cpus_of
-from rmd_table import (CONFLICT, assert_put_back, counts, created, is_on_the_hardware_or_refused, masks, not_created, read,
-                       refusal, rmd_body)
+from rmd_table import CONFLICT, INVALID, assert_put_back, counts, created, masks, not_created, read, refusal, rmd_body
 from test_races import at_once
 
 pytest_plugins = "rmd_nodes"
@@ -65,9 +64,9 @@ def test_bandwidth_is_separate_for_each_request(node):
 
 
 # Defect 6
-def test_a_policys_bandwidth_is_granted_or_refused(node):
-    full = node.hardware()["/"]["MB"]
-    is_on_the_hardware_or_refused(node, rmd_body(["4"], policy="thrifty"), lambda group: group["MB"]["0"] != full["0"])
+def test_a_policys_bandwidth_in_another_unit_is_refused(node):
+    assert not_created(node, ["4"], policy="thrifty") == (
+        400, INVALID + "/policy: policy thrifty, rdt/mba: this node limits memory bandwidth in MB/s, not in percent (allowed: mbps)\n")
 
 
 # Defect 7
@@ -158,9 +157,8 @@ def test_unsupported_resources_are_refused(shape):
 # Defect 14
 def test_bandwidth_alone_does_not_end_the_daemon(node):
     pid = node.daemon.pid
-    body = rmd_body(["4"], rdt={"cache": {}, "mba": {"percentage": 50}})
-    full = node.hardware()["/"]["MB"]
-    is_on_the_hardware_or_refused(node, body, lambda group: group["MB"]["0"] != full["0"])
+    assert not_created(node, ["4"], rdt={"cache": {}, "mba": {"percentage": 50}}) == (
+        400, INVALID + "Need to provide both cache and mba for better performance\n")
     assert node.daemon.pid == pid and node.daemon.poll() is None
 
 
@@ -183,8 +181,8 @@ def test_all_named_cpus_and_tasks_are_in_the_class(node):
     assert cpus_of(node.hardware()[name]["cpus"]) == {4, 5, 6}
     for workload in node.list():
         node.delete(workload["id"])
-    both = rmd_body(["7"], (0, 0), task_ids=[str(os.getpid())])
-    is_on_the_hardware_or_refused(node, both, lambda group: group["cpus"] == "7" and os.getpid() in group["tasks"])
+    name = created(node, ["7"], (0, 0), task_ids=[str(os.getpid())])["cos_name"]
+    assert node.hardware()[name]["cpus"] == "7" and os.getpid() in node.hardware()[name]["tasks"]
 
 
 # Defect 17

@@ -214,8 +214,8 @@ def test_filters_dry_runs_and_conditional_requests_work(node):
     problem = json.loads(refusal(node, "POST", "/v1/workloads", rmd_body(["4"], (1, 1)), {**JSON, "Accept": "application/json"})[1])
     assert (problem["code"], problem["field"]) == ("CpuTaken", "/core_ids")
     assert "PATH=/v1/workloads STATUS=400" in node.journal() and counts(node) == before
-    # On purpose not: a PATCH says the same, and a list of as many as there are CPUs needs no pages.
-    assert node.request("PUT", path, {})[0] == 400
+    assert node.call("PUT", path, rmd_body(["4"], (2, 2)))["cache"] == {"max": 2, "min": 2}
+    # On purpose not: a list of as many as there are CPUs needs no pages.
     assert refusal(node, "GET", "/v1/workloads?limit=1")[0] == 400
 
 
