@@ -5,6 +5,7 @@
 #include "base/ascii.h"
 #include "base/control.h"
 #include "base/json/writer.h"
+#include "base/number.h"
 #include "cli/answer.h"
 
 namespace nrd::cli {
@@ -21,6 +22,20 @@ constexpr const char* kSections[] = {"server",      "tls",    "roles", "access",
 }  // namespace
 
 std::string literal_of(const std::string& text) { return json::quoted(text); }
+
+std::optional<uint64_t> number_in(const json::Value& value) {
+  const std::string* text = value.as_string();
+  return text != nullptr ? parse_number<uint64_t>(*text) : value.as_unsigned();
+}
+
+std::optional<bool> flag_in(const json::Value& value) {
+  if (const std::string* text = value.as_string()) {
+    const std::string word = lower_case(*text);
+    if (word == "true" || word == "false") return word == "true";
+  }
+  const std::optional<uint64_t> number = number_in(value);
+  return number && *number <= 1 ? *number == 1 : value.as_bool();
+}
 
 std::string shown(const json::Value& value) {
   if (const std::string* text = value.as_string()) return json::quoted(*text, kShown);

@@ -55,6 +55,9 @@ class RmdImport {
 
 // A string literal valid in TOML and JSON.
 std::string literal_of(const std::string& text);
+// RMD's decoder accepted numbers and booleans in quotes, and 1 and 0 as booleans.
+std::optional<uint64_t> number_in(const json::Value& value);
+std::optional<bool> flag_in(const json::Value& value);
 // A value of an RMD file, shortened for a comment.
 std::string shown(const json::Value& value);
 

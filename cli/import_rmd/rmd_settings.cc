@@ -50,7 +50,7 @@ void move_address(RmdImport& moving) {
   const std::string key = "default.address";
   if (!moving.says(key)) return;
   const std::string was = moving.text(key, "");
-  const bool is_debug = moving.value("debug.enabled").as_bool().value_or(false);
+  const bool is_debug = flag_in(moving.value("debug.enabled")).value_or(false);
   std::string address = was == "localhost" ? "127.0.0.1" : was;
   if (!is_address(address)) {
     return moving.report().left_out(key, "is " + shown(moving.value(key)) + "; server.address is an IP address");
@@ -72,15 +72,18 @@ void move_address(RmdImport& moving) {
 void move_number(RmdImport& moving, const std::string& from, const char* section, const char* key, uint64_t most,
                  const std::string& why_not, const std::string& remark = {}) {
   if (!moving.says(from)) return;
-  const std::optional<uint64_t> number = moving.value(from).as_unsigned();
+  const std::optional<uint64_t> number = number_in(moving.value(from));
   if (!number || *number == 0 || *number > most) {
     return moving.report().left_out(from, "is " + shown(moving.value(from)) + why_not);
   }
   moving.take(from, section, key, std::to_string(*number), remark);
 }
 
-void move_flag(RmdImport& moving, const std::string& from, const char* section, const char* key, bool value) {
-  moving.take(from, section, key, value ? "true" : "false");
+void move_flag(RmdImport& moving, const std::string& from, const char* section, const char* key) {
+  if (!moving.says(from)) return;
+  const std::optional<bool> flag = flag_in(moving.value(from));
+  if (!flag) return moving.report().left_out(from, "is " + shown(moving.value(from)) + ", neither true nor false");
+  moving.take(from, section, key, *flag ? "true" : "false");
 }
 
 void move_mba_mode(RmdImport& moving) {
@@ -93,9 +96,8 @@ void move_mba_mode(RmdImport& moving) {
   moving.take_text(kKey, "rdt", "mba_mode", was);
 }
 
-// RMD accepts quoted numbers, so accept them for way counts.
 std::optional<unsigned> ways_of(const json::Value& value) {
-  const std::optional<uint64_t> ways = value.as_unsigned();
+  const std::optional<uint64_t> ways = number_in(value);
   constexpr uint64_t kMost = std::numeric_limits<uint16_t>::max();  // above any real cache, so sums cannot overflow
   if (!ways || *ways > kMost) return std::nullopt;
   return static_cast<unsigned>(*ways);
@@ -127,9 +129,7 @@ void move_server(RmdImport& moving) {
   move_address(moving);
   move_number(moving, "default.tlsport", "server", "tls_port", kHighestPort, ", which is not a port");
   move_number(moving, "debug.debugport", "server", "debug_port", kHighestPort, ", which is not a port");
-  if (moving.says("debug.enabled")) {
-    move_flag(moving, "debug.enabled", "server", "debug", moving.value("debug.enabled").as_bool().value_or(false));
-  }
+  move_flag(moving, "debug.enabled", "server", "debug");
   const std::string socket = moving.text("default.unixsock", "");
   if (!socket.starts_with('/')) {
     if (moving.says("default.unixsock"))
@@ -161,6 +161,7 @@ void move_log(RmdImport& moving) {
 }
 
 void move_pools(RmdImport& moving, const std::optional<CacheWays>& cache) {
+  move_flag(moving, "CachePool.shrink", "cache_pools", "shrink");
   Pools pools;
   bool is_said = false;
   for (const PoolKey& key : kPoolKeys) {
@@ -171,9 +172,6 @@ void move_pools(RmdImport& moving, const std::optional<CacheWays>& cache) {
                          std::string(key.of_rmd) + " is not a number of ways; nrd sizes the pools from the cache");
     pools.*key.size = *ways;
     is_said = true;
-  }
-  if (const auto shrink = moving.value("CachePool.shrink").as_bool()) {
-    move_flag(moving, "CachePool.shrink", "cache_pools", "shrink", *shrink);
   }
   if (!is_said) return;
   const std::string problem = cache ? misfit(pools, *cache) : "";

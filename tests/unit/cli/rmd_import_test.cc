@@ -160,6 +160,18 @@ TEST_CASE("RMD's defaults are written for pools that RMD left unset") {
   CHECK(wrong.moved().configuration().find("[cache_pools]") == std::string::npos);
 }
 
+TEST_CASE("numbers and booleans in quotes are imported, as RMD took them") {
+  const Rmd rmd(
+      "[default]\ntlsport = \"8444\"\n[debug]\nenabled = \"True\"\n"
+      "[CachePool]\nguarantee = \"9\"\nbesteffort = \"4\"\nshrink = 1\n");
+  const RmdImport moving = rmd.moved(CacheWays{20, 1});
+  for (const std::string line : {"tls_port = 8444", "debug = true", "guarantee = 9", "besteffort = 4", "shrink = true"})
+    CHECK(has_line(moving, line));
+  const Rmd odd("[debug]\nenabled = \"yes\"\n[CachePool]\nguarantee = \"nine\"\nshrink = \"0\"\n");
+  CHECK(notes_about(odd.moved(), Note::Kind::LeftOut, "debug.enabled") == 1);
+  CHECK(has_line(odd.moved(), "shrink = false"));
+}
+
 TEST_CASE("a value cannot break out of its comment") {
   const Rmd rmd("[log]\npath = \"a\\nb\"\n[default]\nplugins = \"\\u001b[2J\"\n");
   const std::string text = rmd.moved().configuration();
