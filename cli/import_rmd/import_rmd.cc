@@ -72,7 +72,6 @@ Result<RmdImport> moved_configuration(const RmdDirectory& rmd, const std::string
   move_server(moving);
   TRY(move_access(moving, rmd));
   move_pools(moving, cache);
-  move_shared_limit(moving);
   TRY(move_policies(moving, rmd));
   TRY(move_cpu_map(moving, rmd));
   move_log(moving);

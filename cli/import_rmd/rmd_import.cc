@@ -73,9 +73,9 @@ void RmdImport::set(const std::string& section, const std::string& key, const st
 }
 
 void RmdImport::take(const std::string& from, const std::string& section, const std::string& key,
-                     const std::string& literal, const std::string& remark) {
+                     const std::string& literal) {
   set(section, key, literal);
-  report_.taken(from, section + "." + key + " = " + literal + remark);
+  report_.taken(from, section + "." + key + " = " + literal);
 }
 
 void RmdImport::take_text(const std::string& from, const std::string& section, const std::string& key,

@@ -31,8 +31,7 @@ class RmdImport {
   // Sets a key of nrd.toml; `literal` in TOML syntax.
   void set(const std::string& section, const std::string& key, const std::string& literal);
   // Likewise, and reports that it is what RMD's key or file `from` says.
-  void take(const std::string& from, const std::string& section, const std::string& key, const std::string& literal,
-            const std::string& remark = {});
+  void take(const std::string& from, const std::string& section, const std::string& key, const std::string& literal);
   void take_text(const std::string& from, const std::string& section, const std::string& key, const std::string& text);
   // Adds a file below nrd's directory: in "" or in "tls".
   void add_file(const std::string& directory, NewFile file) { files_[directory].push_back(std::move(file)); }

@@ -10,8 +10,6 @@
 namespace nrd::cli {
 namespace {
 
-constexpr uint64_t kMostShared = 1'000'000;  // the limit in nrd.toml
-
 struct Left {
   const char* key;
   const char* why;
@@ -20,6 +18,9 @@ struct Left {
 constexpr const char* kJournal = "nrd logs to the journal: journalctl -u nrd";
 constexpr const char* kDatabase =
     "workloads are in SQLite below state.directory and outlive a reboot; carry RMD's over with import-rmd --workloads";
+constexpr const char* kSharedLimit =
+    "RMD never enforced it, and gen_conf writes it on every node; cache_pools.max_allowed_shared would "
+    "refuse the workloads beyond it";
 constexpr const char* kInfra =
     "RMD's infrastructure ways overlapped the pools; nrd's are separate (cache_pools.infra, infra.cpus), so the "
     "pools have "
@@ -39,6 +40,8 @@ constexpr std::array kLeft = {
     Left{"OSGroup.cpuset",
          "RMD allowed workloads on these CPUs anyway, and gen_conf writes it on every node; os.cpus would refuse "
          "them"},
+    Left{"CachePool.max_allowed_shared", kSharedLimit},
+    Left{"CachePool.maxallowedshared", kSharedLimit},
     Left{"InfraGroup.cacheways", kInfra},
     Left{"InfraGroup.cpuset", kInfra},
     Left{"InfraGroup.tasks", kInfra},
@@ -70,13 +73,13 @@ void move_address(RmdImport& moving) {
 
 // A number from 1 to `most`. `why_not` is said of any other value.
 void move_number(RmdImport& moving, const std::string& from, const char* section, const char* key, uint64_t most,
-                 const std::string& why_not, const std::string& remark = {}) {
+                 const std::string& why_not) {
   if (!moving.says(from)) return;
   const std::optional<uint64_t> number = number_in(moving.value(from));
   if (!number || *number == 0 || *number > most) {
     return moving.report().left_out(from, "is " + shown(moving.value(from)) + why_not);
   }
-  moving.take(from, section, key, std::to_string(*number), remark);
+  moving.take(from, section, key, std::to_string(*number));
 }
 
 void move_flag(RmdImport& moving, const std::string& from, const char* section, const char* key) {
@@ -186,17 +189,6 @@ void move_pools(RmdImport& moving, const std::optional<CacheWays>& cache) {
     // If only some sizes were written, RMD used its defaults for the others.
     else
       moving.report().changed(key.of_rmd, became + ", RMD's default");
-  }
-}
-
-void move_shared_limit(RmdImport& moving) {
-  // The manual documents the first name, RMD reads the second, and enforces neither.
-  const std::string written = "CachePool.max_allowed_shared";
-  const std::string read = "CachePool.maxallowedshared";
-  for (const std::string& key : {written, read}) {
-    if (!moving.says(key) || (key == read && moving.says(written))) continue;
-    move_number(moving, key, "cache_pools", "max_allowed_shared", kMostShared,
-                ", which is not a limit; sharing is unlimited", "; RMD never enforced it");
   }
 }
 

@@ -11,8 +11,6 @@ namespace nrd::cli {
 
 void move_server(RmdImport& moving);
 void move_log(RmdImport& moving);
-// The maximum number of sharing workloads.
-void move_shared_limit(RmdImport& moving);
 // Drops pool sizes that do not fit the cache; nullopt: the cache is unknown.
 void move_pools(RmdImport& moving, const std::optional<CacheWays>& cache);
 // Reports keys without a counterpart. Call last: keys not looked up by then count as unknown.

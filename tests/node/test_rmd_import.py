@@ -110,8 +110,7 @@ def test_a_group_left_by_rmd_is_reported_with_the_command_that_removes_it():
 def test_rmds_own_configuration_starts_nrd_without_its_keys(node):
     told, config = imported(node, Layout(node.folder))
     assert files_below(node.output) == ["cpu_map.toml", "nrd.toml", "policy.toml"]
-    assert config["cache_pools"] == {"os": 1, "guarantee": 6, "besteffort": 3, "shared": 1, "max_allowed_shared": 10,
-                                     "shrink": False}
+    assert config["cache_pools"] == {"os": 1, "guarantee": 6, "besteffort": 3, "shared": 1, "shrink": False}
     assert "os" not in config and "tls" not in config
     for path in ("cert/server/rmd-cert.pem", "cert/client/ca.pem"):
         assert re.search(rf"^left out  \S+{path}: is RMD's sample", told, re.M), told
@@ -148,7 +147,7 @@ def test_impossible_pools_are_reported_with_numbers_and_left_out(pools, ways, le
     with Node(start=False, ways=ways, min_cbm_bits=least) as node:
         node.output = os.path.join(node.folder, "nrd")
         told, config = imported(node, Layout(node.folder, pools))
-        assert config["cache_pools"] == {"max_allowed_shared": 10, "shrink": False}
+        assert config["cache_pools"] == {"shrink": False}
         for key in ("OSGroup.cacheways", "CachePool.guarantee", "CachePool.besteffort", "CachePool.shared"):
             assert f"left out  {key}: {numbers}" in told, told
         node.start()
@@ -188,6 +187,14 @@ def test_https_is_carried_over_whole_or_not_at_all(node, spoil, complaint):
     told, config = imported(node, layout)
     assert complaint in told and "tls" not in config and not os.path.exists(os.path.join(node.output, "tls"))
     node.start()
+
+
+def test_all_shared_workloads_of_rmd_have_a_place(node):
+    """gen_conf writes max_allowed_shared = 10, and RMD granted more."""
+    imported(node, Layout(node.folder))
+    node.start()
+    shared = [{"id": str(n), "core_ids": [str(n)], "policy": "bronze", "origin": "REST"} for n in range(1, 13)]
+    assert import_dump(node, shared).stdout.endswith("12 of 12 workloads created\n")
 
 
 def test_policies_omit_what_nrd_would_refuse(node):
