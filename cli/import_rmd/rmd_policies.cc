@@ -105,10 +105,11 @@ Result<void> move_cpu_map(RmdImport& moving, const RmdDirectory& rmd) {
   std::string text = "# Names for CPU families and models, imported from " + path + ".\n";
   for (const Member& cpu : tree->members()) {
     if (cpu.value.as_string() != nullptr) continue;  // a title
-    for (const Value& part : cpu.value.items()) {
-      const auto family = number(part, "family");
-      const auto model = number(part, "model");
-      if (!has_only(part, {"family", "model"}) || !family || !model) {
+    // RMD's decoder took [name] for [[name]], and ignored other keys.
+    for (const Value& numbers : cpu.value.is_object() ? std::vector{cpu.value} : cpu.value.items()) {
+      const auto family = number_in(part(numbers, "family"));
+      const auto model = number_in(part(numbers, "model"));
+      if (!family || !model) {
         moving.report().left_out(path + ": " + cpu.key, "expected whole numbers family and model");
         continue;
       }

@@ -172,6 +172,20 @@ TEST_CASE("numbers and booleans in quotes are imported, as RMD took them") {
   CHECK(has_line(odd.moved(), "shrink = false"));
 }
 
+TEST_CASE("CPU types are imported in every form that RMD took") {
+  const Rmd rmd("");
+  rmd.put("cpu_map.toml",
+          "[Broadwell]\nfamily = 6\nmodel = 61\n"
+          "[[\"Ice Lake\"]]\nfamily = \"6\"\nmodel = 0x6a\nstepping = 4\n");
+  const RmdImport moving = rmd.moved();
+  const auto& files = moving.files().at("");
+  const auto map = std::ranges::find(files, "cpu_map.toml", &NewFile::name);
+  REQUIRE(map != files.end());
+  CHECK(
+      map->content.ends_with("\n[[broadwell]]\nfamily = 6\nmodel = 61\n\n[[\"ice lake\"]]\nfamily = 6\nmodel = 106\n"));
+  CHECK(notes_about(moving, Note::Kind::LeftOut, "cpu_map.toml") == 0);
+}
+
 TEST_CASE("a value cannot break out of its comment") {
   const Rmd rmd("[log]\npath = \"a\\nb\"\n[default]\nplugins = \"\\u001b[2J\"\n");
   const std::string text = rmd.moved().configuration();
