@@ -248,11 +248,4 @@ bool is_key_of(const std::string& key, const std::string& certificate) {
   return read && ::X509_check_private_key(owner.get(), read.get()) == 1;
 }
 
-// Match the name of RMD's sample CA (misspelt in the original) or the name of its sample server, whatever the issuer.
-bool is_sample_of_rmd(const CertificateFacts& facts) {
-  const auto has = [](const std::string& name, const char* part) { return name.find(part) != std::string::npos; };
-  constexpr const char* kSampleCa = "Resource Management Daedmon";
-  return has(facts.issuer, kSampleCa) || has(facts.subject, kSampleCa) || has(facts.subject, "CN=RMD-SERVER");
-}
-
 }  // namespace nrd::cli

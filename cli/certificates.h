@@ -50,7 +50,4 @@ Result<CertificateFacts> facts_of(const std::string& pem);
 // Both in PEM. False also for a key with a passphrase, which nrd could not read either.
 bool is_key_of(const std::string& key, const std::string& certificate);
 
-// True for the sample certificates shipped with RMD, whose private keys are public.
-bool is_sample_of_rmd(const CertificateFacts& facts);
-
 }  // namespace nrd::cli

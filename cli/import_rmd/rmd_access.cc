@@ -5,7 +5,6 @@
 #include "base/file.h"
 #include "base/joined.h"
 #include "base/split.h"
-#include "cli/certificates.h"
 
 namespace nrd::cli {
 namespace {
@@ -201,6 +200,13 @@ Result<void> move_pam(RmdImport& moving, const RmdDirectory& rmd, const std::str
 }
 
 }  // namespace
+
+// Matches the name of RMD's sample CA (misspelt in the original) or that of its sample server, whatever the issuer.
+bool is_sample_of_rmd(const CertificateFacts& facts) {
+  const auto has = [](const std::string& name, const char* part) { return name.find(part) != std::string::npos; };
+  constexpr const char* kSampleCa = "Resource Management Daedmon";
+  return has(facts.issuer, kSampleCa) || has(facts.subject, kSampleCa) || has(facts.subject, "CN=RMD-SERVER");
+}
 
 std::string with_account_lines(const std::string& stack) {
   std::string whole = stack;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "cli/certificates.h"
 #include "cli/import_rmd/rmd_directory.h"
 #include "cli/import_rmd/rmd_import.h"
 
@@ -10,6 +11,9 @@ namespace nrd::cli {
 
 // [tls] and its files, all or none; then [roles] and [access]. Fails if a file cannot be read.
 Result<void> move_access(RmdImport& moving, const RmdDirectory& rmd);
+
+// True for the sample certificates shipped with RMD, whose private keys are public.
+bool is_sample_of_rmd(const CertificateFacts& facts);
 
 // Users and roles from the access list's "g, NAME, ROLE" lines, as parts of certificate subjects.
 struct NamedRoles {
