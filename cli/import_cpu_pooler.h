@@ -6,7 +6,7 @@
 
 #include "base/json/value.h"
 #include "cli/answer.h"
-#include "cli/import_rmd/report.h"
+#include "cli/import_report.h"
 
 namespace nrd::cli {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/json/value.h"
-#include "cli/import_rmd/report.h"
+#include "cli/import_report.h"
 #include "cli/new_files.h"
 
 namespace nrd::cli {

@@ -1,4 +1,4 @@
-#include "cli/import_rmd/report.h"
+#include "cli/import_report.h"
 
 #include <algorithm>
 #include <utility>
