@@ -15,6 +15,7 @@
 #include "api/v1/launch.h"
 #include "api/v1/names_json.h"
 #include "api/v1/owner_json.h"
+#include "api/v1/workload_json.h"
 #include "base/json/members.h"
 #include "base/json/writer.h"
 #include "base/number.h"
@@ -34,6 +35,12 @@ constexpr std::string_view kTasksExample = "a list of processes and threads such
 
 // The meaning of null: absent on POST, as in RMD; on PATCH it removes the part.
 enum class Null { IsAbsent, Removes };
+
+// How the members of a body apply.
+struct Mode {
+  Null null;
+  const Spec* before;  // what the answer in the body has, as far as it was not edited; nullptr: the body is no answer
+};
 
 enum class Use {
   Read,
@@ -208,30 +215,50 @@ Result<Change<MbaRequest>> parse_mba(const Value& object, const std::string& at,
                        .subject = unit});
 }
 
-// Each place must say the same; one without a value says nothing.
+// The request of the workload if the body is its present answer, edited or not. One that is older, such as in a
+// repeated request, does not say which of two different parts was edited.
+const Spec* answered_in(const Value& body, const Workload& workload) {
+  const Value* updated = body.find("updated");
+  const std::string* time = updated ? updated->as_string() : nullptr;
+  return time && *time == render(workload.updated) ? &workload.spec : nullptr;
+}
+
+// True if a PATCH with this part alone changes nothing.
+template <typename T>
+bool is_as_before(const std::optional<T>& part, Change<T> SpecPatch::*member, const Spec* before) {
+  SpecPatch patch;
+  (patch.*member).emplace(part);
+  return before && patched(*before, patch) == *before;
+}
+
+// Each place must say the same; one without a value says nothing. A response that is sent back has a part in both
+// shapes, of which clients of RMD edit the one they know: the other one, still as before, says nothing either.
 template <typename T, typename Parse>
-Result<void> parse_part(const std::vector<rmd::Place>& places, Null null, Change<T>& part, Parse parse) {
+Result<void> parse_part(const std::vector<rmd::Place>& places, const Mode& mode, SpecPatch& patch,
+                        Change<T> SpecPatch::*member, Parse parse) {
+  Change<T>& part = patch.*member;
   for (const rmd::Place& place : places) {
-    if (place.value->is_null() && null == Null::IsAbsent) continue;
+    if (place.value->is_null() && mode.null == Null::IsAbsent) continue;
     Change<T> found = std::optional<T>();
     if (!place.value->is_null()) found = TRY(parse(*place.value, place.pointer));
-    if (part && found && *part != *found) {
+    if (!found || part == found || (part && is_as_before(*found, member, mode.before))) continue;
+    if (part && !is_as_before(*part, member, mode.before)) {
       return fail_at(ErrorCode::BadRequest, places.front().pointer, "differs from " + place.pointer,
                      "either one, or both with the same value");
     }
-    if (!part) part = std::move(found);
+    part = std::move(found);
   }
   return {};
 }
 
-Result<void> parse_parts(const Value& body, const NodeState& state, Null null, SpecPatch& patch) {
+Result<void> parse_parts(const Value& body, const NodeState& state, const Mode& mode, SpecPatch& patch) {
   const rmd::Parts parts = TRY(rmd::parts_of(body));
-  TRY(parse_part(parts.cache, null, patch.cache, parse_some<CacheRequest>));
-  TRY(parse_part(parts.pstate, null, patch.frequency, parse_pstate));
-  TRY(parse_part(parts.mba, null, patch.mba,
+  TRY(parse_part(parts.cache, mode, patch, &SpecPatch::cache, parse_some<CacheRequest>));
+  TRY(parse_part(parts.pstate, mode, patch, &SpecPatch::frequency, parse_pstate));
+  TRY(parse_part(parts.mba, mode, patch, &SpecPatch::mba,
                  [&](const Value& mba, const std::string& at) { return parse_mba(mba, at, state); }));
   if (const Value* l2 = body.find("l2")) {
-    TRY(parse_part({{"/l2", l2}}, null, patch.l2, parse_some<L2Request>));
+    TRY(parse_part({{"/l2", l2}}, mode, patch, &SpecPatch::l2, parse_some<L2Request>));
   }
   const Value* cpu = body.find("cpu");
   if (cpu && patch.core_ids && is_granted_cpu(*cpu)) return {};
@@ -239,7 +266,7 @@ Result<void> parse_parts(const Value& body, const NodeState& state, Null null, S
   const std::string at = "/" + member;
   if (cpu) cpu = body.find(member);
   if (cpu && cpu->kind() == Value::Kind::Array) return parse_cpu_list(*cpu, at, patch);
-  if (cpu) TRY(parse_part({{at, cpu}}, null, patch.cpu, parse_cpu));
+  if (cpu) TRY(parse_part({{at, cpu}}, mode, patch, &SpecPatch::cpu, parse_cpu));
   return {};
 }
 
@@ -250,18 +277,18 @@ CpuId last_cpu(const NodeState& state) {
 }
 
 // The members that POST and PATCH have in common.
-Result<WorkloadPatch> parse_common(const Value& body, const NodeState& state, Null null) {
+Result<WorkloadPatch> parse_common(const Value& body, const NodeState& state, const Mode& mode) {
   WorkloadPatch parsed{.id = {}, .patch = {}};
-  parsed.task_ids = TRY(parse_task_ids(body, null));
+  parsed.task_ids = TRY(parse_task_ids(body, mode.null));
   // As in RMD, null means absent: CPUs can be replaced but not removed.
   const Value* core_ids = body.find("core_ids");
-  const bool is_tasks_alone = null == Null::IsAbsent && parsed.task_ids && core_ids && is_absent(*core_ids);
+  const bool is_tasks_alone = mode.null == Null::IsAbsent && parsed.task_ids && core_ids && is_absent(*core_ids);
   if (core_ids && !core_ids->is_null() && !is_tasks_alone) {
     Cores cores = TRY(parse_cores(*core_ids, last_cpu(state)));
     parsed.patch.core_ids = std::move(cores.ids);
     parsed.patch.cpus = std::move(cores.cpus);
   }
-  TRY(parse_parts(body, state, null, parsed.patch));
+  TRY(parse_parts(body, state, mode, parsed.patch));
   parsed.patch.policy = TRY(parse_text(body, kPolicy));
   parsed.patch.name = TRY(parse_name(body));
   parsed.patch.labels = TRY(parse_labels(body));
@@ -285,9 +312,9 @@ Result<void> check_is_whole(const WorkloadPatch& parsed, const Spec& spec, const
 }
 
 // A whole workload; `use`: the keys that it may have.
-Result<NewWorkload> parse_whole(const Value& body, const NodeState& state, Use Key::*use) {
+Result<NewWorkload> parse_whole(const Value& body, const NodeState& state, Use Key::*use, const Spec* before) {
   TRY(check_top_level(body, use));
-  WorkloadPatch parsed = TRY(parse_common(body, state, Null::IsAbsent));
+  WorkloadPatch parsed = TRY(parse_common(body, state, {Null::IsAbsent, before}));
   Spec spec = patched({}, parsed.patch);
   spec.policy = parsed.patch.policy;
   spec.unit = TRY(parse_text(body, kUnit));
@@ -310,12 +337,14 @@ std::string cpu_member_of(const Value& body) {
 }
 
 Result<NewWorkload> parse_workload(const Value& body, const NodeState& state) {
-  return parse_whole(body, state, &Key::on_post);
+  return parse_whole(body, state, &Key::on_post, nullptr);
 }
 
 Result<NewWorkload> parse_replacement(const Value& body, const NodeState& state, const std::string& id) {
   TRY(check_given_id(id));
-  NewWorkload workload = TRY(parse_whole(body, state, &Key::on_patch));
+  const Workload* replaced = workload_with_id(state, id);
+  NewWorkload workload =
+      TRY(parse_whole(body, state, &Key::on_patch, replaced ? answered_in(body, *replaced) : nullptr));
   if (!workload.spec.given_id.empty() && workload.spec.given_id != id) {
     return fail_at(ErrorCode::BadRequest, "/id", "differs from the id of the path", "the same id, or none");
   }
@@ -323,9 +352,9 @@ Result<NewWorkload> parse_replacement(const Value& body, const NodeState& state,
   return workload;
 }
 
-Result<WorkloadPatch> parse_workload_patch(const Value& body, const NodeState& state) {
+Result<WorkloadPatch> parse_workload_patch(const Value& body, const NodeState& state, const Workload& workload) {
   TRY(check_top_level(body, &Key::on_patch));
-  return parse_common(body, state, Null::Removes);
+  return parse_common(body, state, {Null::Removes, answered_in(body, workload)});
 }
 
 }  // namespace nrd::v1

@@ -17,9 +17,11 @@ namespace nrd::v1 {
 Result<NewWorkload> parse_workload(const json::Value& body, const NodeState& state);
 // The body of a PUT of the workload `id`. Ignores members as parse_workload_patch() does.
 Result<NewWorkload> parse_replacement(const json::Value& body, const NodeState& state, const std::string& id);
-// The members that the body has. Ignores members that only nrd sets (id, uuid, status, pool, ...), so that a client can
-// edit a response and send it back.
-Result<WorkloadPatch> parse_workload_patch(const json::Value& body, const NodeState& state);
+// The members that the body has, for a change of `workload`. Ignores members that only nrd sets (id, uuid, status,
+// pool,
+// ...), and in its present answer the one of RMD's two shapes that was not edited, so that a client can edit an answer
+// and send it back.
+Result<WorkloadPatch> parse_workload_patch(const json::Value& body, const NodeState& state, const Workload& workload);
 // Where the body requests CPUs of pools: in "cpu_request" if it is a response sent back, whose `cpu` is the grant.
 std::string cpu_member_of(const json::Value& body);
 

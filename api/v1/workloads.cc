@@ -310,7 +310,7 @@ void patch_workload(const routing::Call& call, http::Reply reply) {
   if (!is_dry) return pending.refuse(is_dry.error());
   const auto body = body_of(call);
   if (!body) return pending.reply.send(body.error());
-  Result<WorkloadPatch> patch = parse_workload_patch(*body, *state);
+  Result<WorkloadPatch> patch = parse_workload_patch(*body, *state, state->workloads.at(target->id));
   if (!patch) return pending.refuse(patch.error());
   patch->id = target->id;
   patch->if_revision = revisions_of(call.request.if_match, target->id);

@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   }
   const auto spec = nrd::v1::parse_workload(*value, {});
   nrd::fuzz::promise(spec || !spec.error().message.empty());
-  const auto patch = nrd::v1::parse_workload_patch(*value, {});
+  const auto patch = nrd::v1::parse_workload_patch(*value, {}, {});
   nrd::fuzz::promise(patch || !patch.error().message.empty());
   return 0;
 }

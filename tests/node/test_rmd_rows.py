@@ -214,6 +214,32 @@ def test_cache_policy_and_plugins_can_be_patched(node):
     assert refusal(node, "PATCH", path, {"policy": "lead"})[0] == 400
 
 
+# Row 21
+def test_an_answer_can_be_edited_in_either_shape_and_sent_back(node):
+    """As scripts do, whose languages keep the keys that they do not know."""
+    pstate = {"ratio": 1.5, "monitoring": "off"}
+    path = "/v1/workloads/" + created(node, ["4-5"], (2, 2), plugins={"pstate": pstate})["id"]
+
+    def edited(edit):
+        workload = node.call("GET", path)
+        edit(workload)
+        return node.call("PATCH", path, workload)
+    newer = edited(lambda workload: workload["rdt"]["cache"].update(max=3, min=3))
+    assert newer["cache"] == newer["rdt"]["cache"] == {"max": 3, "min": 3} and masks(newer) == {"0": "e"}
+    older = edited(lambda workload: workload.update(cache={"max": 4, "min": 4}))
+    assert older["cache"] == older["rdt"]["cache"] == {"max": 4, "min": 4} and masks(older) == {"0": "1e"}
+    assert edited(lambda workload: workload["plugins"]["pstate"].update(ratio=2.5))["pstate"]["ratio"] == 2.5
+    assert edited(lambda workload: workload["pstate"].update(ratio=3.5))["plugins"]["pstate"]["ratio"] == 3.5
+    workload = node.call("GET", path)
+    workload["rdt"]["cache"].update(max=5)
+    assert node.call("PATCH", path, workload)["cache"] == {"max": 5, "min": 4}
+    status, text = refusal(node, "PATCH", path, workload)  # repeated, it must not undo the first
+    assert status == 400 and "/rdt/cache: differs from /cache" in text
+    workload = node.call("GET", path)
+    status, text, _ = node.request("PUT", path, {**workload, "rdt": {"cache": {"max": 1, "min": 1}}, "cache": workload["cache"]})
+    assert status == 200 and masks(json.loads(text)) == {"0": "2"}
+
+
 # Row 22
 def test_cpus_can_be_patched(node):
     workload = created(node, ["4-7"], (2, 2))

@@ -12,8 +12,9 @@ namespace {
 Result<Spec> spec_of(const std::string& body) {
   return v1::parse_workload(*json::parse(body), {}).map([](const NewWorkload& workload) { return workload.spec; });
 }
-Result<SpecPatch> patch_of(const std::string& body) {
-  return v1::parse_workload_patch(*json::parse(body), {}).map([](const WorkloadPatch& patch) { return patch.patch; });
+Result<SpecPatch> patch_of(const std::string& body, const Workload& workload = {}) {
+  const auto patch_in = [](const WorkloadPatch& patch) { return patch.patch; };
+  return v1::parse_workload_patch(*json::parse(body), {}, workload).map(patch_in);
 }
 
 const Spec kTwoWays{
@@ -296,6 +297,22 @@ TEST_CASE("an answer may be sent back as a patch") {
   CHECK(patch->core_ids == workload.spec.core_ids);
   REQUIRE(patch->cache);
   CHECK((**patch->cache).values == CacheRequest{.max = 2, .min = 2});
+}
+
+TEST_CASE("of the two shapes in an answer that is sent back, the edited one counts") {
+  const Workload workload = a_workload(1);  // of 2 ways
+  const auto sent = [&workload](const std::string& nested, const std::string& top, Time updated) {
+    const std::string cache = R"({"rdt": {"cache": )" + nested + R"(}, "cache": )" + top;
+    return patch_of(cache + R"(, "updated": ")" + v1::render(updated) + "\"}", workload);
+  };
+  const std::string before = R"({"max": 2, "min": 2})";
+  const std::string edited = R"({"max": 4, "min": 3})";
+  for (const auto& patch : {sent(edited, before, workload.updated), sent(before, edited, workload.updated)}) {
+    REQUIRE(patch);
+    CHECK(patched(workload.spec, *patch).cache == CacheRequest{.max = 4, .min = 3});
+  }
+  CHECK_FALSE(sent(edited, R"({"max": 5})", workload.updated));
+  CHECK_FALSE(sent(before, edited, Time{}));
 }
 
 TEST_CASE("an answer about CPUs of pools that is sent back asks for what it had asked for") {
