@@ -26,6 +26,7 @@ constexpr std::array kRefused = {
     Refused{"--log-backtrace-at", kJournal},
     Refused{"--vmodule", kJournal},
     Refused{"-v", kJournal},
+    Refused{"--v", kJournal},
 };
 
 // RMD accepted "--log_dir=/x" as well as "--log-dir".
@@ -33,6 +34,12 @@ std::string name_of(const std::string& word) {
   std::string name = word.substr(0, word.find('='));
   std::ranges::replace(name, '_', '-');
   return name;
+}
+
+// Values with which RMD's flags said its defaults.
+void take_defaults_of_rmd(ConfigSource& source) {
+  if (source.address == "localhost") source.address = "127.0.0.1";
+  if (source.unix_socket == "") source.unix_socket.reset();
 }
 
 void declare(CLI::App& app, Options& options, std::optional<std::string>& directory) {
@@ -84,6 +91,7 @@ Result<Options> parse_options(int argc, char** argv, std::optional<int>& exit_co
     exit_code = app.exit(error) == 0 ? 0 : 2;
     return Options{};
   }
+  take_defaults_of_rmd(options.source);
   if (directory) options.source.file = *directory + "/nrd.toml";
   options.source.is_required = app.count("--config") > 0 || directory;
   options.loaded = TRY(load_config(options.source));

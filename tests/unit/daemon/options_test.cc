@@ -79,6 +79,14 @@ TEST_CASE("supported RMD flags are accepted in RMD's spelling") {
   CHECK(all->loaded.config.server == daemon::Config::Server{true, 2001, "127.0.0.2", 2002, socket_at("/flag.sock")});
 }
 
+TEST_CASE("RMD's flags are accepted with the values of its defaults") {
+  const ConfigFile file("");
+  const auto defaults = parsed({"--address", "localhost", "--tlsport", "8443", "--debugport", "8081", "--unixsock", "",
+                                "--config", file.path()});
+  REQUIRE(defaults);
+  CHECK(defaults->loaded.config.server == daemon::Config::Server{});
+}
+
 TEST_CASE("--conf-dir reads the nrd.toml in that directory, which must exist") {
   const auto absent = parsed({"--conf-dir", "/nonexistent"});
   REQUIRE_FALSE(absent);
@@ -101,7 +109,7 @@ TEST_CASE("an unsupported RMD flag is refused with its replacement") {
         "--log_dir=/x is an RMD flag that nrd does not support: nrd logs to the journal (journalctl -u nrd); set the "
         "level with --log-level");
   for (const std::string flag : {"--clientauth", "--log-dir", "--logtostderr=true", "--alsologtostderr",
-                                 "--stderrthreshold", "--log-backtrace-at", "--vmodule", "-v"}) {
+                                 "--stderrthreshold", "--log-backtrace-at", "--vmodule", "-v", "--v=2"}) {
     CAPTURE(flag);
     CHECK(daemon::refused_flag_of_rmd({"--debug", flag}));
     std::optional<int> exit;
