@@ -183,14 +183,23 @@ Result<void> move_pam_stack(RmdImport& moving, const RmdDirectory& rmd) {
   return {};
 }
 
-// Password logins, and the access list that applies to them.
+// Password logins, and the access list that applies to them. Without HTTPS only their files, and the keys to add later.
 Result<void> move_pam(RmdImport& moving, const RmdDirectory& rmd, const std::string& path,
-                      const std::string& access_list) {
-  moving.set("access", "pam", "true");
+                      const std::string& access_list, bool is_served) {
   TRY(move_pam_stack(moving, rmd));
+  const std::string to = moving.path_of("acl.csv");
+  if (!access_list.empty()) moving.add_file("", {"acl.csv", access_list, kPublic});
+  if (!is_served) {
+    const std::string acl = access_list.empty() ? "" : ", access.acl = " + literal_of(to);
+    moving.report().left_out("default.clientauth",
+                             "was \"no\": users log in with passwords, which requires HTTPS; beside [tls] set "
+                             "tls.client_auth = \"optional\", access.pam = true" +
+                                 acl);
+    return {};
+  }
+  moving.set("access", "pam", "true");
   if (access_list.empty()) return {};
-  moving.add_file("", {"acl.csv", access_list, kPublic});
-  moving.take_text(path, "access", "acl", moving.path_of("acl.csv"));
+  moving.take_text(path, "access", "acl", to);
   const NamedRoles named = named_roles_of(access_list);
   if (!named.admins.empty() || !named.users.empty()) return {};
   moving.report().changed(path,
@@ -247,14 +256,12 @@ Result<void> move_access(RmdImport& moving, const RmdDirectory& rmd) {
   const bool is_served = tls && is_usable(moving, *tls);
   if (is_served) take_tls(moving, *tls);
   TRY(move_roles(moving, rmd, access_list.value_or("")));
-  if (!is_served) {
-    if (moving.says("default.clientauth")) moving.report().left_out("default.clientauth", "HTTPS is disabled");
-    if (moving.says("pam.service")) moving.report().left_out("pam.service", "HTTPS is disabled");
-  } else if (moving.text("default.clientauth", "challenge") == "no") {
-    return move_pam(moving, rmd, path, access_list.value_or(""));
-  } else if (moving.says("pam.service")) {
+  if (moving.text("default.clientauth", "challenge") == "no")
+    return move_pam(moving, rmd, path, access_list.value_or(""), is_served);
+  if (!is_served && moving.says("default.clientauth"))
+    moving.report().left_out("default.clientauth", "HTTPS is disabled");
+  if (moving.says("pam.service"))
     moving.report().left_out("pam.service", "not used: clients need certificates (default.clientauth)");
-  }
   if (access_list) moving.report().left_out(path, "applies to PAM logins only; roles apply to certificates");
   return {};
 }

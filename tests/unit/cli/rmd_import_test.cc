@@ -83,6 +83,17 @@ TEST_CASE("PAM users and RMD's access list are imported") {
   CHECK(notes_about(rmd.moved(), Note::Kind::Changed, "policy.csv") == 1);
 }
 
+TEST_CASE("without HTTPS, files of PAM users are imported with the keys to add later") {
+  const Rmd rmd("[default]\nclientauth = \"no\"\ncertpath = \"/nonexistent\"\n");
+  rmd.put("pam/rmd", "auth required pam_unix.so\n");
+  rmd.put("acl/url/policy.csv", "p, user, /workloads, GET\ng, alice, user\n");
+  const RmdImport moving = rmd.moved();
+  CHECK(names_in(moving, "") == std::set<std::string>{"acl.csv", "nrd.toml"});
+  CHECK(names_in(moving, "pam") == std::set<std::string>{"nrd"});
+  CHECK(moving.configuration().find("\n[access]") == std::string::npos);
+  CHECK(moving.configuration().find("access.pam = true, access.acl = \"/etc/nrd/acl.csv\"") != std::string::npos);
+}
+
 TEST_CASE("RMD's PAM stack gets account lines unless it has some") {
   const std::string auth = "# RMD\nauth sufficient pam_unix.so\n-auth\trequisite pam_userdb.so db=/x crypt=crypt";
   CHECK(with_account_lines(auth) ==
