@@ -41,6 +41,8 @@ void add_service(Families& families, const NodeState& state, const routing::Serv
       one(Kind::Gauge, "nrd_writes_frozen", "1 while the outcome of a commit is unknown", state.health.writes_frozen));
   families.push_back(one(Kind::Counter, "nrd_drift_repairs_total", "Hardware settings restored after external changes",
                          state.health.drift_repairs));
+  families.push_back(one(Kind::Counter, "nrd_commits_failed_total", "Commits that failed or whose outcome was unknown",
+                         state.health.failed_commits));
   const int64_t expiry = service.certificate_expiry ? service.certificate_expiry->load() : 0;
   families.push_back(one(Kind::Gauge, "nrd_tls_certificate_expiry_timestamp_seconds",
                          "End of the server certificate's validity in seconds since the epoch",

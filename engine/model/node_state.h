@@ -56,6 +56,7 @@ struct Health {
   bool writes_frozen = false;    // the last commit's outcome is unknown
   std::string hardware_problem;  // why hardware and setting differ; empty: they agree
   uint64_t drift_repairs = 0;    // settings that other software changed and nrd restored, since start
+  uint64_t failed_commits = 0;   // not done, or their outcome was unknown, since start
   friend bool operator==(const Health&, const Health&) = default;
 };
 

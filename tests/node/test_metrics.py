@@ -1,5 +1,6 @@
 """GET /metrics of the real daemon: every number says what was done, and every name is in docs/operations.md."""
 
+import errno
 import json
 import os
 import re
@@ -8,6 +9,7 @@ import time
 import pytest
 import yaml
 from cpu_pools import LARGE
+from faulty_disk import Disk
 from harness import DRIFT, Node, refusal, wait_for
 from shared_node import node  # noqa: F401
 
@@ -277,6 +279,19 @@ def test_foreign_changes_are_counted():
         node.sim.run_inside(["sh", "-c", f"echo 'L3:0=7' > /sys/fs/resctrl/{cos}/schemata"])
         wait_for(lambda: Scrape(node)("nrd_drift_repairs_total") == 1, "the repair")
         assert node.health()["drift_repairs"] == 1
+
+
+def test_changes_that_a_full_disk_refuses_are_counted():
+    """Health is ok meanwhile: what was granted is on disk and on the hardware."""
+    with Node(faulty_disk=True) as node:
+        assert Scrape(node)("nrd_commits_failed_total") == 0
+        node.disk.set(at=1, kind=Disk.FAIL_ON, errno=errno.ENOSPC)
+        assert [refusal(node.create, "4-5", 3, 3).status for _ in range(2)] == [503, 503]
+        scrape = Scrape(node)
+        assert scrape("nrd_commits_failed_total") == 2 and scrape("nrd_ok") == 1
+        node.disk.set()
+        node.create("4-5", 3, 3)
+        assert Scrape(node)("nrd_commits_failed_total") == 2
 
 
 def test_counters_start_at_zero_with_the_daemon(node):
