@@ -43,6 +43,8 @@ void add_service(Families& families, const NodeState& state, const routing::Serv
                          state.health.drift_repairs));
   families.push_back(one(Kind::Counter, "nrd_commits_failed_total", "Commits that failed or whose outcome was unknown",
                          state.health.failed_commits));
+  families.push_back(one(Kind::Gauge, "nrd_declared_problems", "Declared workloads and files that are not applied",
+                         static_cast<uint64_t>(service.declared_problems()->size())));
   const int64_t expiry = service.certificate_expiry ? service.certificate_expiry->load() : 0;
   families.push_back(one(Kind::Gauge, "nrd_tls_certificate_expiry_timestamp_seconds",
                          "End of the server certificate's validity in seconds since the epoch",

@@ -77,7 +77,7 @@ def test_a_refused_document_blocks_no_other_and_is_tried_again():
                    "process.yaml": "core_ids: ['7']\ncache: {max: 1, min: 1}\nowner: {pid: 1}\n"}) as node:
         assert node.ids() == {"big": "FILE"}
         warnings = node.warnings()
-        assert len(warnings) == 3
+        assert len(warnings) == 3 and "nrd_declared_problems 3" in node.request("GET", "/metrics")[1].splitlines()
         assert any("small.toml: workload small: " in line and "Not enough" not in line for line in warnings)
         assert any("typo.toml: workload typo: /cach: " in line and 'did you mean "cache"' in line for line in warnings)
         assert any("process.yaml: workload process: /owner: " in line for line in warnings)
