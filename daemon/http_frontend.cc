@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <ctime>
 #include <filesystem>
 #include <utility>
 
@@ -48,6 +49,9 @@ void announce(const Config& config, const http::Server& server) {
   if (server.tls_port() != 0) {
     log::notice("SERVING", "serving HTTPS",
                 {{"ADDRESS", config.server.address}, {"PORT", std::to_string(server.tls_port())}});
+    if (server.certificate_expiry() < ::time(nullptr)) {
+      log::error("TLS_EXPIRED", "a certificate of [tls] has expired; clients over HTTPS are refused or refuse it");
+    }
   }
   if (server.plain_port() != 0) {
     log::warning("DEBUG_PORT_OPEN", "serving plain HTTP without authentication; every local user has full access",

@@ -4,6 +4,7 @@
 #include <openssl/ssl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstring>
 #include <ctime>
 
@@ -88,10 +89,6 @@ Result<void> use_own(SSL_CTX* context, const TlsFiles& files) {
     return failed("is not a readable key (PEM, without passphrase) that belongs to the certificate", files.key);
   }
   if (::SSL_CTX_check_private_key(context) != 1) return failed("does not belong to the certificate", files.key);
-  const X509* certificate = ::SSL_CTX_get0_certificate(context);
-  if (::X509_cmp_current_time(::X509_get0_notAfter(certificate)) < 0) {
-    return fail(ErrorCode::Internal, "tls: " + files.certificate + " has expired");
-  }
   return {};
 }
 
@@ -134,10 +131,32 @@ Result<Context> load_context(const TlsFiles& files) {
   return context;
 }
 
+int64_t end_of(const X509* certificate) {
+  std::tm end{};
+  return ::ASN1_TIME_to_tm(::X509_get0_notAfter(certificate), &end) == 1 ? ::timegm(&end) : 0;
+}
+
+// Clients refuse the server when one of its chain ends, nrd refuses clients when their CA does.
+int64_t earliest_end(SSL_CTX* context) {
+  int64_t earliest = end_of(::SSL_CTX_get0_certificate(context));
+  const auto include = [&earliest](const STACK_OF(X509) * certificates) {
+    for (int i = 0; i < sk_X509_num(certificates); ++i)
+      earliest = std::min(earliest, end_of(sk_X509_value(certificates, i)));
+  };
+  STACK_OF(X509)* intermediate = nullptr;
+  SSL_CTX_get0_chain_certs(context, &intermediate);
+  include(intermediate);
+  STACK_OF(X509)* authorities = ::X509_STORE_get1_all_certs(::SSL_CTX_get_cert_store(context));
+  include(authorities);
+  sk_X509_pop_free(authorities, ::X509_free);
+  return earliest;
+}
+
 }  // namespace
 
+// Without earlier files to keep, an expired certificate is better than none: the local sockets do not depend on it.
 Result<std::unique_ptr<TlsContext>> TlsContext::load(TlsFiles files) {
-  Prepared prepared = TRY(prepare(std::move(files)));
+  Prepared prepared = TRY(read(std::move(files)));
   std::unique_ptr<TlsContext> context(new TlsContext());
   context->use(std::move(prepared));
   return context;
@@ -151,26 +170,28 @@ Result<void> TlsContext::reload() {
 }
 
 Result<TlsContext::Prepared> TlsContext::prepare(TlsFiles files) {
+  Prepared prepared = TRY(read(std::move(files)));
+  const X509* certificate = ::SSL_CTX_get0_certificate(prepared.context.get());
+  if (::X509_cmp_current_time(::X509_get0_notAfter(certificate)) < 0) {
+    return fail(ErrorCode::Internal, "tls: " + prepared.files.certificate + " has expired");
+  }
+  return prepared;
+}
+
+Result<TlsContext::Prepared> TlsContext::read(TlsFiles files) {
   const Stamp stamp = stamp_of(files);  // before reading, so that a concurrent change is detected later
   const Context context = TRY(load_context(files));
-  return Prepared{.files = std::move(files), .stamp = stamp, .context = context};
+  return Prepared{.files = std::move(files), .stamp = stamp, .context = context, .expiry = earliest_end(context.get())};
 }
 
 void TlsContext::use(Prepared prepared) {
   files_ = std::move(prepared.files);
   loaded_ = prepared.stamp;
+  expiry_ = prepared.expiry;
   context_.set(std::move(prepared.context));
 }
 
 bool TlsContext::have_files_changed() const { return stamp_of(files_) != loaded_; }
-
-int64_t TlsContext::certificate_expiry() const {
-  const auto context = get();
-  std::tm end{};
-  const X509* certificate = ::SSL_CTX_get0_certificate(context.get());
-  if (certificate == nullptr || ::ASN1_TIME_to_tm(::X509_get0_notAfter(certificate), &end) != 1) return 0;
-  return ::timegm(&end);
-}
 
 TlsContext::Stamp TlsContext::stamp_of(const TlsFiles& files) {
   Stamp stamps{};

@@ -32,7 +32,7 @@ struct TlsFiles {
 
 class TlsContext {
  public:
-  // Errors name the file and the reason.
+  // Errors name the file and the reason. An expired certificate is none here, other than for the following.
   static Result<std::unique_ptr<TlsContext>> load(TlsFiles files);
 
   // Any thread, one at a time. Keeps the old context on failure.
@@ -44,8 +44,9 @@ class TlsContext {
   // True if a file changed since the last load or reload, successful or not.
   bool have_files_changed() const;
 
-  // End of the certificate's validity in seconds since the epoch; 0 if unknown.
-  int64_t certificate_expiry() const;
+  // Earliest end of validity of the server's certificates and the CAs, in seconds since the epoch. On the thread of
+  // use() and reload().
+  int64_t certificate_expiry() const { return expiry_; }
 
   // The context for new connections; never null.
   std::shared_ptr<const ssl_ctx_st> get() const { return context_.get(); }
@@ -56,10 +57,12 @@ class TlsContext {
 
   TlsContext() = default;
   static Stamp stamp_of(const TlsFiles& files);
+  static Result<Prepared> read(TlsFiles files);
 
   TlsFiles files_;
   Published<ssl_ctx_st> context_;
   Stamp loaded_{};
+  int64_t expiry_ = 0;
 };
 
 // Checked files and the context that has them.
@@ -67,6 +70,7 @@ struct TlsContext::Prepared {
   TlsFiles files;
   Stamp stamp{};
   std::shared_ptr<const ssl_ctx_st> context;
+  int64_t expiry = 0;
 };
 
 }  // namespace nrd::http

@@ -54,7 +54,7 @@ struct ServiceInfo {
   };  // process that holds the lock of the resctrl tree; empty: none
   Sentences declared_problems = [] { return std::make_shared<const std::vector<std::string>>(); };
   std::shared_ptr<RequestCounters> counters;  // of responses; counted() fills it
-  // End of the server certificate's validity in seconds since the epoch; 0: no TLS.
+  // Earliest end of the validity of a certificate of [tls] in seconds since the epoch; 0: no TLS.
   std::shared_ptr<const std::atomic<int64_t>> certificate_expiry{};
 };
 

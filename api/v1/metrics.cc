@@ -47,7 +47,7 @@ void add_service(Families& families, const NodeState& state, const routing::Serv
                          static_cast<uint64_t>(service.declared_problems()->size())));
   const int64_t expiry = service.certificate_expiry ? service.certificate_expiry->load() : 0;
   families.push_back(one(Kind::Gauge, "nrd_tls_certificate_expiry_timestamp_seconds",
-                         "End of the server certificate's validity in seconds since the epoch",
+                         "Earliest end of the validity of a certificate of [tls] in seconds since the epoch",
                          expiry != 0 ? std::optional(expiry) : std::nullopt));
   const auto shared = std::ranges::count_if(
       state.workloads, [&state](const auto& entry) { return !sharing_groups(state, entry.second).empty(); });

@@ -46,11 +46,11 @@ def name(common_name, unit=None):
 class Authority:
     """A CA, and what it has signed, as PEM files of one folder."""
 
-    def __init__(self, folder, common_name="CA"):
+    def __init__(self, folder, common_name="CA", last=NOW + 30 * DAY):
         self.folder, self.subject = folder, name(common_name)
         self.key = ec.generate_private_key(ec.SECP256R1())
         self.certificate = self._build(self.subject, self.key.public_key(), [
-            (x509.BasicConstraints(ca=True, path_length=0), True)], NOW - DAY, NOW + 30 * DAY)
+            (x509.BasicConstraints(ca=True, path_length=0), True)], NOW - DAY, last)
         self.path = self._write(f"{common_name}.crt", self.certificate.public_bytes(serialization.Encoding.PEM))
 
     def sign(self, file, subject, purpose, first=NOW - DAY, last=NOW + 30 * DAY, hosts=()):

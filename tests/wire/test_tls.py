@@ -13,7 +13,7 @@ import pytest
 
 from harness import NRD, replace, wait_for
 from shared_node import emptied
-from fixtures import CLIENT, DAY, NOW, SERVER, Authority, ask, name
+from fixtures import CLIENT, DAY, NOW, SERVER, Authority, Service, ask, name
 
 
 @pytest.fixture
@@ -254,14 +254,42 @@ def test_a_key_with_a_passphrase_is_refused_and_not_asked_for(service):
     assert refused.returncode == 1 and "is not a readable key" in refused.stdout and "pass phrase" not in refused.stdout
 
 
-def test_an_expired_server_certificate_is_refused(service):
-    old = service.authority.sign("old-server.pem", name("old"), SERVER, NOW - 9 * DAY, NOW - DAY)
-    config = f'[tls]\ncertificate = "{old}"\nkey = "{old}"\nclient_ca = "{service.authority.path}"\n'
-    refused = subprocess.run(another(service, "old", config), capture_output=True, text=True, timeout=60)
-    assert refused.returncode == 1 and "has expired" in refused.stderr
+def test_with_an_expired_server_certificate_the_daemon_serves_local_clients_and_waits_for_another():
+    with Service(start=False) as service:
+        good = read(service.server)
+        service.authority.sign("server.pem", name("old"), SERVER, NOW - 9 * DAY, NOW - DAY, hosts=["127.0.0.1"])
+        checked = service.run_daemon("--check-config")
+        assert checked.returncode == 1 and "has expired" in checked.stderr
+        service.start()
+        assert "TLS_EXPIRED" in service.journal() and ask(service.unix(), "GET", "/v1/health")[0] == 200
+        with pytest.raises(ssl.SSLCertVerificationError, match="expired"):
+            ask(service.tls(service.admin), "GET", "/v1/health")
+        replace(service.server, good)
+        service.sighup("TLS_RELOADED")
+        assert ask(service.tls(service.admin), "GET", "/v1/health")[0] == 200
 
 
-def test_the_metrics_have_the_end_of_the_certificate_in_force(service):
-    text = ask(service.unix(), "GET", "/metrics")[1]
-    expiry = float(re.search(r"^nrd_tls_certificate_expiry_timestamp_seconds (\S+)$", text, re.M)[1])
-    assert abs(expiry - (NOW + 30 * DAY).replace(tzinfo=datetime.timezone.utc).timestamp()) < 2
+def test_no_reload_takes_an_expired_server_certificate(service):
+    replace(service.server, read(service.authority.sign("old.pem", name("old"), SERVER, NOW - 9 * DAY, NOW - DAY)))
+    service.sighup("TLS_NOT_RELOADED", "CONFIG_NOT_RELOADED")
+    assert shown_subject(service) == "CN = server"
+
+
+def test_the_metrics_have_the_earliest_end_of_the_certificates_in_force(service):
+    def expiry():
+        text = ask(service.unix(), "GET", "/metrics")[1]
+        return float(re.search(r"^nrd_tls_certificate_expiry_timestamp_seconds (\S+)$", text, re.M)[1])
+
+    def seconds(days):
+        return pytest.approx((NOW + days * DAY).replace(tzinfo=datetime.timezone.utc).timestamp(), abs=2)
+
+    authority, server = read(service.authority.path), read(service.server)
+    assert expiry() == seconds(30)
+    other = Authority(service.pki, "Other", NOW + 5 * DAY)
+    for file, usual in ((service.authority.path, authority), (service.server, server)):
+        replace(file, usual + read(other.path))  # a CA of clients, and one of the server's chain
+        service.sighup("TLS_RELOADED")
+        assert expiry() == seconds(5)
+        replace(file, usual)
+        service.sighup("TLS_RELOADED")
+        assert expiry() == seconds(30)
