@@ -179,6 +179,8 @@ Result<ListeningSocket> listen_on_tcp(Peer::Transport kind, const std::string& a
   UniqueFd fd(::socket(at->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd.valid()) return cannot_listen(where, errno);
   set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR);
+  // At boot nrd starts before the network: the host may get the address later.
+  set_option(fd.get(), IPPROTO_IP, IP_FREEBIND);
   if (at->storage.ss_family == AF_INET6) set_option(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY);
   if (::bind(fd.get(), at->get(), at->size) != 0 || ::listen(fd.get(), kBacklog) != 0) {
     return cannot_listen(where, errno);

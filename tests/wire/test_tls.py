@@ -1,5 +1,6 @@
 """TLS as independent tools see it, and files that change under it."""
 
+import contextlib
 import datetime
 import os
 import re
@@ -11,9 +12,10 @@ import threading
 
 import pytest
 
-from harness import NRD, replace, wait_for
+from harness import NRD, START, replace, wait_for
 from shared_node import emptied
 from fixtures import CLIENT, DAY, NOW, SERVER, Authority, Service, ask, name
+from unix_clients import UnixConnection
 
 
 @pytest.fixture
@@ -252,6 +254,32 @@ def test_a_key_with_a_passphrase_is_refused_and_not_asked_for(service):
     refused = subprocess.run(["/usr/bin/script", "-qec", " ".join(command), "/dev/null"], stdin=subprocess.DEVNULL,
                              capture_output=True, text=True, timeout=60)
     assert refused.returncode == 1 and "is not a readable key" in refused.stdout and "pass phrase" not in refused.stdout
+
+
+def serves(path):
+    with contextlib.suppress(OSError):
+        return ask(UnixConnection(path), "GET", "/v1/health")[0] == 200
+    return False
+
+
+LOOPBACK_UP = "import fcntl, socket, struct; fcntl.ioctl(socket.socket(), 0x8914, struct.pack('16sh22x', b'lo', 1))"  # SIOCSIFFLAGS, IFF_UP
+
+
+def test_an_address_that_the_host_gets_after_the_start_is_served(service):
+    config = (f'[server]\naddress = "::1"\ntls_port = 8443\n[tls]\ncertificate = "{service.server}"\nkey = "{service.server}"\n'
+              f'client_ca = "{service.authority.path}"\n')
+    command = another(service, "early", config)
+    at = command.index("--") + 1
+    path = os.path.join(service.folder, "early.sock")
+    with subprocess.Popen([*command[:at], "/usr/bin/unshare", "--net", *command[at:]]) as daemon:
+        try:
+            wait_for(lambda: serves(path), "the local socket", START)
+            inside = ["/usr/bin/nsenter", "-t", str(daemon.pid), "-n"]
+            subprocess.run([*inside, "/usr/bin/python3", "-c", LOOPBACK_UP], check=True)
+            curl = [*inside, "/usr/bin/curl", "-s", "--insecure", "--cert", service.admin, "https://[::1]:8443/v1/health"]
+            assert '"status":"ok"' in subprocess.run(curl, capture_output=True, text=True, check=True, timeout=30).stdout
+        finally:
+            daemon.terminate()
 
 
 def test_with_an_expired_server_certificate_the_daemon_serves_local_clients_and_waits_for_another():
