@@ -205,7 +205,8 @@ Result<std::optional<IdempotencyKey>> parse_key(const http::Request& request) {
   if (key.empty()) return std::optional<IdempotencyKey>();
   const bool is_plain = std::ranges::all_of(key, [](char c) { return c > ' ' && c <= '~'; });
   if (is_plain && key.size() <= kLongest) {
-    return std::optional(IdempotencyKey{.key = key, .request_hash = sha256_of(request.body)});
+    return std::optional(
+        IdempotencyKey{.key = key, .request_hash = sha256_of(request.body), .client = request.client.client_key});
   }
   return fail_at(ErrorCode::BadRequest, "Idempotency-Key", "is too long or has invalid characters",
                  "1 to 255 visible ASCII characters");

@@ -1,6 +1,7 @@
 #include "engine/transaction/idempotency.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace nrd {
@@ -13,13 +14,14 @@ bool is_expired(const store::IdempotencyRecord& record, store::Time now) {
 }  // namespace
 
 void Idempotency::load(std::vector<store::IdempotencyRecord> records) {
-  kept_ = std::move(records);
+  kept_.clear();
+  for (store::IdempotencyRecord& record : records) kept_.push_back({.record = std::move(record), .client = {}});
   added_.clear();
 }
 
 Result<std::optional<WorkloadId>> Idempotency::find(const IdempotencyKey& key, store::Time now) const {
   for (const auto* records : {&kept_, &added_}) {
-    for (const store::IdempotencyRecord& record : *records) {
+    for (const auto& [record, client] : *records) {
       if (record.key != key.key || is_expired(record, now)) continue;
       if (record.request_hash == key.request_hash) return std::optional(record.workload);
       return fail_at(ErrorCode::KeyReused, "Idempotency-Key", "the key was already used with a different request",
@@ -30,23 +32,35 @@ Result<std::optional<WorkloadId>> Idempotency::find(const IdempotencyKey& key, s
 }
 
 void Idempotency::add(const IdempotencyKey& key, WorkloadId workload, store::Time now) {
-  added_.push_back({.key = key.key, .request_hash = key.request_hash, .workload = workload, .created = now});
+  added_.push_back({.record = {.key = key.key, .request_hash = key.request_hash, .workload = workload, .created = now},
+                    .client = key.client});
+}
+
+std::string_view Idempotency::client_with_most(size_t first) const {
+  std::map<std::string_view, size_t> counts;  // sorted: equal counts lead to the same client each time
+  for (size_t i = first; i < kept_.size(); ++i) ++counts[kept_[i].client];
+  return std::ranges::max_element(counts, {}, [](const auto& count) { return count.second; })->first;
 }
 
 // All that have expired, wherever they are: the clock may have been set back since a key before them was stored.
 size_t Idempotency::put_leaving_first(store::Time now) {
-  const auto fresh =
-      std::stable_partition(kept_.begin(), kept_.end(), [now](const auto& record) { return is_expired(record, now); });
+  const auto fresh = std::stable_partition(kept_.begin(), kept_.end(),
+                                           [now](const Kept& kept) { return is_expired(kept.record, now); });
+  auto stays = fresh;
   const size_t room = kMostKeys > added_.size() ? kMostKeys - added_.size() : 0;
-  const size_t too_many = kept_.size() > room ? kept_.size() - room : 0;
-  return std::max(too_many, static_cast<size_t>(fresh - kept_.begin()));
+  while (static_cast<size_t>(kept_.end() - stays) > room) {
+    const std::string_view client = client_with_most(static_cast<size_t>(stays - kept_.begin()));
+    const auto oldest = std::ranges::find(stays, kept_.end(), client, &Kept::client);
+    std::rotate(stays++, oldest, oldest + 1);
+  }
+  return static_cast<size_t>(stays - kept_.begin());
 }
 
 void Idempotency::write_to(store::Change& change, store::Time now) {
   if (added_.empty()) return;
   const size_t leaving = put_leaving_first(now);
-  for (size_t i = 0; i < leaving; ++i) change.forgotten_keys.push_back(kept_[i].key);
-  change.keys = added_;
+  for (size_t i = 0; i < leaving; ++i) change.forgotten_keys.push_back(kept_[i].record.key);
+  for (const Kept& added : added_) change.keys.push_back(added.record);
 }
 
 void Idempotency::keep_added(store::Time now) {

@@ -2,12 +2,14 @@
 // of a second one.
 //
 // A key is stored in the same commit as its workload and outlives it: a late retry, after the workload was deleted,
-// creates nothing. Keys are kept for a day, at most kMostKeys of them; the oldest are dropped first. Engine thread.
+// creates nothing. Keys are kept for a day, at most kMostKeys of them; beyond that the client that has most loses its
+// oldest, so that no client makes nrd forget the keys of others. Engine thread.
 #pragma once
 
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -18,6 +20,7 @@ namespace nrd {
 struct IdempotencyKey {
   std::string key;
   std::string request_hash;  // the same key with a different request is a client error
+  std::string client{};      // who sent it, not stored: keys from before a start are of one client
 };
 
 class Idempotency {
@@ -37,11 +40,18 @@ class Idempotency {
   void drop_added() { added_.clear(); }
 
  private:
+  struct Kept {
+    store::IdempotencyRecord record;
+    std::string client;
+  };
+
+  // Of those from the first on that stay.
+  std::string_view client_with_most(size_t first) const;
   // Puts the kept keys that expired or must make room for the added ones before the others; returns how many.
   size_t put_leaving_first(store::Time now);
 
-  std::vector<store::IdempotencyRecord> kept_;  // oldest first
-  std::vector<store::IdempotencyRecord> added_;
+  std::vector<Kept> kept_;  // oldest first
+  std::vector<Kept> added_;
 };
 
 }  // namespace nrd

@@ -13,7 +13,9 @@ namespace {
 
 const store::Time kNoon{std::chrono::milliseconds(1'700'000'000'000)};
 
-IdempotencyKey a_key(const std::string& key, const std::string& request_hash = "f") { return {key, request_hash}; }
+IdempotencyKey a_key(const std::string& key, const std::string& request_hash = "f") {
+  return {.key = key, .request_hash = request_hash};
+}
 
 void add(Idempotency& keys, const std::string& key, uint64_t workload, store::Time at) {
   keys.add(a_key(key), WorkloadId{workload}, at);
@@ -53,6 +55,24 @@ TEST_CASE("keys that are a day old and those beyond the limit are forgotten, the
   CHECK(next_day.forgotten_keys.size() == Idempotency::kMostKeys);
   keys.keep_added(kNoon + 25h);
   CHECK(*keys.find(a_key("one more"), kNoon + 25h) == WorkloadId{3});
+}
+
+TEST_CASE("a client that floods nrd with keys makes it forget its own, not those of others") {
+  Idempotency keys;
+  add(keys, "admin's", 2, kNoon);
+  const auto flood = [&keys](size_t i) {
+    keys.add({.key = std::to_string(i), .request_hash = "f", .client = "uid 1001"}, WorkloadId{3}, kNoon);
+  };
+  for (size_t i = 1; i < Idempotency::kMostKeys; ++i) flood(i);
+  keys.keep_added(kNoon);
+  for (size_t i = 1; i <= 10; ++i) {
+    flood(Idempotency::kMostKeys + i);
+    store::Change change;
+    keys.write_to(change, kNoon);
+    CHECK(change.forgotten_keys == std::vector{std::to_string(i)});
+    keys.keep_added(kNoon);
+  }
+  CHECK(*keys.find(a_key("admin's"), kNoon) == WorkloadId{2});
 }
 
 TEST_CASE("a key that a clock far ahead has stored does not keep later ones from being used again") {
