@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -38,14 +39,21 @@ MemoryWorker::MemoryWorker(ChangeMemory change, std::function<void()> ended) : s
 void MemoryWorker::start(const cpuset::MemoryChange& change) {
   INVARIANT(!is_busy_);
   is_busy_ = true;
-  std::thread([shared = shared_, change] {
-    ::pthread_setname_np(::pthread_self(), "nrd-memory");
-    Result<void> result = shared->change(change);
-    const std::lock_guard hold(shared->lock);
-    shared->result = std::move(result);
-    shared->has_ended.notify_all();
-    if (shared->ended) shared->ended();
-  }).detach();
+  try {
+    std::thread([shared = shared_, change] {
+      ::pthread_setname_np(::pthread_self(), "nrd-memory");
+      shared->end(shared->change(change));
+    }).detach();
+  } catch (const std::system_error& error) {  // the host has no process or memory left for a thread
+    shared_->end(fail(ErrorCode::Busy, "cannot start a thread that moves memory; try again", error.what()));
+  }
+}
+
+void MemoryWorker::Shared::end(Result<void> how) {
+  const std::lock_guard hold(lock);
+  result = std::move(how);
+  has_ended.notify_all();
+  if (ended) ended();
 }
 
 bool MemoryWorker::has_ended() const {

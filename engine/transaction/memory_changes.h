@@ -55,6 +55,7 @@ class MemoryWorker {
     std::condition_variable has_ended;
     std::function<void()> ended;           // guarded by lock
     std::optional<Result<void>> result{};  // guarded by lock
+    void end(Result<void> how);
   };
 
   bool is_busy_ = false;

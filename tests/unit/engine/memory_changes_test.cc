@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
+#include <utility>
 
 #include "engine/model/cpu_memory.h"
 #include "tests/unit/engine/cpu_pool_fixture.h"
+#include "tests/unit/no_threads.h"
 
 namespace nrd::memory_changes_test {
 
@@ -132,6 +135,24 @@ TEST_CASE("memory that does not move leaves the workload as it was") {
     CHECK(fixture.memory().nodes == kBoth);
     CHECK_FALSE(fixture.has_baselines());
   }
+}
+
+TEST_CASE("without room for another thread memory stays where it is, and moves later") {
+  MoveFixture fixture;
+  std::optional<NoThreads> none(std::in_place);
+  const auto made = fixture.request(CreateWorkload{asking("2-3")});
+  fixture.finish_memory_change();
+  CHECK(fixture.move(made).state == State::Failed);
+  CHECK(fixture.move(made).message == "cannot start a thread that moves memory; try again");
+  CHECK(fixture.memory().nodes == kBoth);
+  fixture.finish_memory_change();  // its release, which fails as well
+  none.reset();
+  fixture.writer->repair();
+  fixture.finish_memory_change();
+  CHECK_FALSE(fixture.has_baselines());
+  REQUIRE(fixture.request(PatchWorkload{made->workload.id, near()})->operation);
+  fixture.finish_memory_change();
+  CHECK(fixture.memory().nodes == CpuSet{0});
 }
 
 TEST_CASE("memory that has moved for a change that cannot be applied goes back") {
