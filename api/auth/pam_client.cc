@@ -15,6 +15,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -200,7 +201,8 @@ class Failures {
 
 class PamClientThreads final : public PamClient {
  public:
-  explicit PamClientThreads(std::string program) : program_(std::move(program)), stop_(::eventfd(0, EFD_CLOEXEC)) {
+  explicit PamClientThreads(std::string program) : program_(std::move(program)), stop_(::eventfd(0, EFD_CLOEXEC)) {}
+  void start() {
     for (size_t i = 0; i < kLoginsAtOnce; ++i) threads_.emplace_back([this] { serve(); });
   }
 
@@ -275,7 +277,13 @@ Result<std::unique_ptr<PamClient>> PamClient::start(const std::string& program) 
   if (::access(program.c_str(), X_OK) != 0) {
     return fail(ErrorCode::Internal, program + " is not executable", errno_text());
   }
-  return std::make_unique<PamClientThreads>(program);
+  try {
+    auto client = std::make_unique<PamClientThreads>(program);
+    client->start();
+    return client;
+  } catch (const std::system_error& error) {  // the host has no process or memory left for a thread
+    return fail(ErrorCode::Internal, "cannot start the threads that check passwords", error.what());
+  }
 }
 
 }  // namespace nrd::auth

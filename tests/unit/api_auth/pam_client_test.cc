@@ -1,4 +1,6 @@
 // Basic credentials, login limits, and packets to nrd-pam.
+#include "api/auth/pam_client.h"
+
 #include <doctest/doctest.h>
 
 #include <string>
@@ -6,6 +8,7 @@
 #include "api/auth/basic.h"
 #include "api/auth/login_limits.h"
 #include "api/auth/pam_message.h"
+#include "tests/unit/no_threads.h"
 
 namespace nrd::auth::pam_client_test {
 
@@ -47,6 +50,13 @@ TEST_CASE("user names and passwords have a maximum length") {
   std::string long_password = "Basic YTph";
   for (size_t i = 0; i < kPasswordLimit / 3 + 1; ++i) long_password += "YWFh";
   CHECK(read(long_password) == "none");
+}
+
+TEST_CASE("a host without room for threads cannot switch on passwords, and nrd goes on") {
+  const testing::NoThreads none;
+  const auto started = PamClient::start("/bin/true");
+  REQUIRE_FALSE(started);
+  CHECK(started.error().message == "cannot start the threads that check passwords");
 }
 
 TEST_CASE("repeated failures are refused without asking PAM until tokens refill") {
