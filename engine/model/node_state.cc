@@ -280,13 +280,20 @@ std::string l2_problem(const NodeState& state) {
   return {};
 }
 
+// The problem names one of them.
+std::string all_failed(const NodeState& state) {
+  const auto failed =
+      std::ranges::count_if(state.workloads, [&state](const auto& entry) { return !is_applied(state, entry.second); });
+  return failed > 1 ? "; " + std::to_string(failed) + " workloads are Failed" : "";
+}
+
 }  // namespace
 
 std::string problem_of(const NodeState& state) {
   for (const std::string& problem : {state.health.hardware_problem, ways_problem(state), frequency_problem(state),
                                      bandwidth_problem(state), code_problem(state), l2_problem(state),
                                      cpu_problem(state), memory_problem(state), confinement_problem(state)}) {
-    if (!problem.empty()) return problem;
+    if (!problem.empty()) return problem + all_failed(state);
   }
   return {};
 }

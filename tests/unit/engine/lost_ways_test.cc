@@ -70,6 +70,17 @@ TEST_CASE("after a boot with fewer ways, workloads of each pool get others") {
   CHECK(problem_of(fixture.state()).empty());
 }
 
+TEST_CASE("the problem says how many workloads have failed, besides the first of them") {
+  Fixture fixture;
+  for (const char* cpu : {"1", "2", "3", "4"}) REQUIRE(fixture.create(a_spec(cpu).ways(1, 1)));
+  fixture.hardware.reboot("boot-2");
+  fixture.hardware.facts.rdt.levels.at(3).cat->classes = 3;
+  fixture.start();
+  CHECK(applied(fixture.state()) == "yynn");
+  CHECK(problem_of(fixture.state()).starts_with("workload 3 has no ways"));
+  CHECK(problem_of(fixture.state()).ends_with("; 2 workloads are Failed"));
+}
+
 TEST_CASE("workloads that lack ways wait together for a process that holds a lock") {
   Fixture fixture;
   for (const char* cpu : {"1", "2", "3"}) REQUIRE(fixture.create(a_spec(cpu).ways(0, 0)));
