@@ -211,6 +211,18 @@ def test_reset_gives_everything_back_running_or_stopped():
             assert node.hardware() == tree
 
 
+def test_reset_gives_everything_back_despite_a_bad_configuration():
+    with Node('[cache_pools]\ninfra = 1\n[infra]\ncpus = "2"\n[os]\ncpus = "0"\n') as node:
+        node.create("4", 2, 2)
+        node.terminate()
+        node.configure("nonsense = 1\n")
+        assert node.run_daemon("--reset").returncode == 78
+        node.config = "/dev/null"
+        result = node.run_daemon("--reset")
+        assert result.stdout == "1 workloads deleted; all resources released\n", result
+        assert list(node.hardware()) == ["/"] and node.rows("SELECT id FROM workload") == []
+
+
 def test_reset_removes_no_group_while_nrd_has_another_socket(tmp_path):
     with Node() as node:
         share(node, "theirs", "9")
