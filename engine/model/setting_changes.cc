@@ -158,9 +158,9 @@ void leave_out_same(auto& wanted, const auto& present) {
 
 }  // namespace
 
-Setting changes(Setting setting, const pstate::Setting& before) {
-  leave_out_same(setting.pstate.cpus, before.cpus);
-  leave_out_same(setting.pstate.put_back, before.put_back);
+pstate::Setting changes(pstate::Setting setting, const pstate::Setting& before) {
+  leave_out_same(setting.cpus, before.cpus);
+  leave_out_same(setting.put_back, before.put_back);
   return setting;
 }
 
@@ -202,9 +202,9 @@ cpuset::Setting changed_cpu_sets(const cpuset::Setting& setting, const cpuset::O
   return changed;
 }
 
-Setting only_frequencies(const Setting& setting, const CpuSet& cpus) {
+Setting only_frequencies(const pstate::Setting& setting, const CpuSet& cpus) {
   Setting frequencies;
-  for (const auto& [cpu, knobs] : setting.pstate.cpus) {
+  for (const auto& [cpu, knobs] : setting.cpus) {
     if (cpus.contains(cpu)) frequencies.pstate.cpus.emplace(cpu, knobs);
   }
   return frequencies;

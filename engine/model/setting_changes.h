@@ -10,7 +10,7 @@ namespace nrd {
 
 // `setting` without the frequencies that equal those in `before`, so that one failing CPU does not block unrelated
 // changes.
-Setting changes(Setting setting, const pstate::Setting& before);
+pstate::Setting changes(pstate::Setting setting, const pstate::Setting& before);
 // Without the limits that targets have by `before` as well: the drift check holds these, so that a target in trouble
 // fails no request about others.
 Setting without_same_limits(Setting setting, const cpuset::Setting& before);
@@ -23,7 +23,7 @@ cpuset::Setting changed_cpu_sets(const cpuset::Setting& setting, const cpuset::O
 Setting without_applied(Setting setting, const Observed& observed);
 
 // Only the frequencies of workloads on these CPUs.
-Setting only_frequencies(const Setting& setting, const CpuSet& cpus);
+Setting only_frequencies(const pstate::Setting& setting, const CpuSet& cpus);
 
 // `observed` after converging to `setting`.
 Observed with_applied(Observed observed, const Setting& setting);

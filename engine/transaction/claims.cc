@@ -45,7 +45,7 @@ Result<void> Claims::claim(Proposal& proposal) {
   merge(state_.baselines, added);
   if (!added.cpu_sets.empty()) state_.next_id = std::max(state_.next_id, last_with_scope(proposal.workloads).value + 1);
   TRY(commits_.commit_baselines(std::move(change)));
-  proposal.setting = setting_of(with_workloads(state_, proposal.workloads));
+  proposal = proposal_of(state_, std::move(proposal.workloads));
   return {};
 }
 

@@ -22,7 +22,7 @@ Result<bool> ExternalFrequencies::record(const Setting& wanted, const CpuSet& ex
   if (!sync_.is_in_sync()) return false;
   Frequencies written = written_by_others(state_, wanted.pstate, except);
   if (written.empty()) return false;
-  const Setting ours = only_frequencies(wanted, cpus_of(written));
+  const Setting ours = only_frequencies(wanted.pstate, cpus_of(written));
   log::notice("FREQUENCY_REMEMBERED",
               "other software changed frequencies that workloads use; will restore its values later",
               {{"CPUS", cpus_of(written).to_string()}});
@@ -47,13 +47,12 @@ void ExternalFrequencies::forget_untaken(const Frequencies& before, const Settin
   if (kept != state_.baselines.frequencies_of_others) keep(std::move(kept));
 }
 
-Result<bool> ExternalFrequencies::record_before(const Setting& next, const CpuSet& except) {
+Result<bool> ExternalFrequencies::record_before(const pstate::Setting& next, const pstate::Setting& present,
+                                                const CpuSet& except) {
   if (!sync_.is_in_sync() || commits_.is_unknown() || state_.baselines.frequencies.empty()) return false;
-  Setting now;
-  now.pstate = frequency_setting_of(state_);
-  const pstate::Setting changed = changes(next, now.pstate).pstate;
+  const pstate::Setting changed = changes(next, present);
   const CpuSet touched = cpus_of(changed.cpus) | cpus_of(changed.put_back);
-  Setting ours = only_frequencies(now, touched & cpus_of(state_.baselines.frequencies));
+  Setting ours = only_frequencies(present, touched & cpus_of(state_.baselines.frequencies));
   std::erase_if(ours.pstate.cpus, [this, &except](const auto& entry) {
     const pstate::Cpu* facts = find_in(state_.facts.pstate.cpus, entry.first);
     return facts && facts->domain.intersects(except);

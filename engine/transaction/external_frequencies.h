@@ -20,9 +20,9 @@ class ExternalFrequencies {
   // Stores and overwrites what differs from `wanted` in a fresh observation. The CPUs of `except` were offline at the
   // last one and have values that the kernel gave them. Returns whether there was any.
   Result<bool> record(const Setting& wanted, const CpuSet& except);
-  // The same for frequencies that `next` is about to overwrite; observes them. A limit of the kernel is reported as a
-  // problem and does not block changes to or deletion of a workload.
-  Result<bool> record_before(const Setting& next, const CpuSet& except);
+  // The same for frequencies of the `present` setting that `next` is about to overwrite; observes them. A limit of the
+  // kernel is reported as a problem and does not block changes to or deletion of a workload.
+  Result<bool> record_before(const pstate::Setting& next, const pstate::Setting& present, const CpuSet& except);
 
  private:
   using Frequencies = std::map<CpuId, pstate::FrequencySetting>;

@@ -6,6 +6,7 @@
 #include "base/find_in.h"
 #include "base/log.h"
 #include "engine/model/setting.h"
+#include "engine/model/setting_changes.h"
 
 namespace nrd {
 
@@ -38,9 +39,11 @@ bool FrequencyGovernor::govern() {
   }
   NodeState wanted = state_;
   wanted.governors = governors;
-  const Setting setting = setting_of(wanted);
-  const Result<void> moved = externals_.record_before(setting, {}).and_then([&](bool) {
-    return sync_.converge(setting, HardwareSync::Scope::Changes);
+  Setting setting = setting_of(wanted);
+  const pstate::Setting present = frequency_setting_of(state_);
+  const Result<void> moved = externals_.record_before(setting.pstate, present, {}).and_then([&](bool) {
+    setting.pstate = changes(std::move(setting.pstate), present);
+    return sync_.converge(std::move(setting), HardwareSync::Scope::Changes);
   });
   state_.governors = std::move(governors);
   if (!moved) sync_.rollback();

@@ -9,6 +9,11 @@
 
 namespace nrd {
 
+Proposal proposal_of(const NodeState& state, Workloads workloads) {
+  Setting setting = setting_of(with_workloads(state, workloads));
+  return {std::move(workloads), std::move(setting), frequency_setting_of(state)};
+}
+
 // A best-effort workload that shrinks for a new one counts as changed, as a patched one does.
 Proposal propose(const NodeState& state, Workloads planned) {
   for (const Workload* changed : planned.changed_since(state.workloads)) {
@@ -18,8 +23,7 @@ Proposal propose(const NodeState& state, Workloads planned) {
     next.revision = old->revision + 1;
     planned.put(std::move(next));
   }
-  Setting setting = setting_of(with_workloads(state, planned));
-  return {std::move(planned), std::move(setting)};
+  return proposal_of(state, std::move(planned));
 }
 
 Setting without_present_cpusets(Setting setting, const NodeState& state) {
@@ -33,9 +37,10 @@ Result<void> check_no_memory_moves(const NodeState& state, const Proposal& propo
   return check_no_memory_moves(state, without_present_cpusets(proposal.setting, state));
 }
 
-std::vector<KnobChange> changes_by(const NodeState& state, Setting setting,
+std::vector<KnobChange> changes_by(const NodeState& state, Proposal proposal,
                                    const std::optional<cpuset::MemoryChange>& move) {
-  setting = changes(std::move(setting), frequency_setting_of(state));
+  Setting setting = std::move(proposal.setting);
+  setting.pstate = changes(std::move(setting.pstate), proposal.present);
   // Settings without a workload return to their baselines.
   for (const auto& [cpu, before] : setting.pstate.put_back) setting.pstate.cpus.emplace(cpu, before);
   std::vector<KnobChange> found = knob_changes(setting, state.observed);

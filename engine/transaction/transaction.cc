@@ -297,7 +297,7 @@ Outcome Transaction::dry_run(const Command& command) {
   TRY(check_no_memory_moves(state_, proposal));
   const Workload* found = find_in(proposal.workloads, id);
   Done planned{.workload = found ? *found : state_.workloads.at(id), .is_new = !state_.workloads.contains(id)};
-  planned.changes = changes_by(state_, std::move(proposal.setting), move);
+  planned.changes = changes_by(state_, std::move(proposal), move);
   return planned;
 }
 

@@ -12,9 +12,10 @@ Result<void> WorkloadChanges::carry_out(Proposal proposal, const CpuSet& came) {
   TRY(check_no_memory_moves(state_, proposal));
   // A process that holds a lock blocks every write, so do not begin one.
   TRY(hardware_.await_locks());
-  const bool has_recorded = TRY(externals_.record_before(proposal.setting, came));
-  if (has_recorded) proposal.setting = setting_of(with_workloads(state_, proposal.workloads));
+  const bool has_recorded = TRY(externals_.record_before(proposal.setting.pstate, proposal.present, came));
+  if (has_recorded) proposal = proposal_of(state_, std::move(proposal.workloads));
   TRY(claims_.claim(proposal));
+  proposal.setting.pstate = changes(std::move(proposal.setting.pstate), proposal.present);
   const Result<void> converged = sync_.converge(std::move(proposal.setting), HardwareSync::Scope::Changes);
   if (!converged) {
     log::error("CONVERGE_FAILED", converged.error().message, {{"DETAIL", converged.error().detail}});
