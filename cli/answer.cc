@@ -145,10 +145,10 @@ Stop refusal_of_new(const Answer& answer) {
   return refusal;
 }
 
-Outcome<std::string> body_of(const Result<Answer>& answer) {
+Outcome<std::string> body_of(const Result<Answer>& answer, Stop (*refuse)(const Answer&)) {
   const Answer found = TRY(or_stop(answer, kUnreachable));
-  if (found.status >= kOk && found.status <= kAccepted) return found.body;
-  return tl::unexpected(refusal_of(found));
+  if (found.is_success()) return found.body;
+  return tl::unexpected(refuse(found));
 }
 
 Outcome<json::Value> parsed(const std::string& body) {
@@ -160,9 +160,7 @@ Outcome<json::Value> parsed(const std::string& body) {
 Outcome<json::Value> value_of(const Result<Answer>& answer) { return body_of(answer).and_then(parsed); }
 
 Outcome<json::Value> value_of_document(const Result<Answer>& answer) {
-  const Answer found = TRY(or_stop(answer, kUnreachable));
-  if (found.status >= kOk && found.status <= kAccepted) return parsed(found.body);
-  return tl::unexpected(refusal_of_document(found));
+  return body_of(answer, refusal_of_document).and_then(parsed);
 }
 
 Outcome<json::Value> value_to_draw(const Result<Answer>& answer, Output output) {

@@ -61,8 +61,8 @@ Stop refusal_of_document(const Answer& answer);
 // Likewise of a new workload: what it conflicts with may be gone later.
 Stop refusal_of_new(const Answer& answer);
 
-// The body of a successful response.
-Outcome<std::string> body_of(const Result<Answer>& answer);
+// The body of a successful response. `refuse`: for any other.
+Outcome<std::string> body_of(const Result<Answer>& answer, Stop (*refuse)(const Answer&) = refusal_of);
 Outcome<json::Value> parsed(const std::string& body);
 // body_of() and parsed() combined.
 Outcome<json::Value> value_of(const Result<Answer>& answer);

@@ -32,6 +32,7 @@ inline constexpr long kOk = 200, kCreated = 201, kAccepted = 202, kNotFound = 40
 struct Answer {
   long status = 0;
   std::string body;
+  bool is_success() const { return status >= kOk && status <= kAccepted; }
 };
 
 class Client {

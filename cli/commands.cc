@@ -162,8 +162,7 @@ namespace {
 
 // A refused document, by its members instead of options.
 Outcome<> accepted(const Result<Answer>& answer, const NewWorkload& wanted) {
-  const bool is_refused = answer && (answer->status < kOk || answer->status > kAccepted);
-  if (!is_refused || wanted.file.empty()) return {};
+  if (!answer || answer->is_success() || wanted.file.empty()) return {};
   return tl::unexpected(refusal_of_document(*answer));
 }
 
