@@ -87,10 +87,10 @@ struct Pending {
 };
 
 http::Response with_workload(int status, const NodeState& state, const Workload& workload,
-                             const RenderOptions& options = {}) {
+                             const RenderOptions& options = {}, std::string_view if_none_match = {}) {
   std::string text = render_workload(state, workload, options);
   const std::string etag = etag_of(workload, text);
-  return routing::with_etag(routing::json_answer(status, std::move(text)), etag, state.revision, {});
+  return routing::with_etag(routing::json_answer(status, std::move(text)), etag, state.revision, if_none_match);
 }
 
 // "COS2, CPUs 4-5 of pool fast, cache 0: 600, cache 1: 3, frequency of CPUs 4-5"
@@ -275,10 +275,7 @@ void show_workload(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   const Workload* found = call.workloads.find(*state, requester_of(call.request), call.id);
   if (!found) return reply.send(no_such_workload(call.error_style));
-  std::string text = render_workload(*state, *found);
-  const std::string etag = etag_of(*found, text);
-  reply.send(routing::with_etag(routing::json_answer(kOk, std::move(text)), etag, state->revision,
-                                call.request.if_none_match));
+  reply.send(with_workload(kOk, *state, *found, {}, call.request.if_none_match));
 }
 
 void create_workload(const routing::Call& call, http::Reply reply) {
