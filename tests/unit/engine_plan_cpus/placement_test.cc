@@ -29,7 +29,7 @@ struct Case {
   CpuRequest request;
   std::string expected;  // CPUs or error
   std::string busy{};    // CPUs of others
-  CpuPool pool{};
+  CpuPool pool{};        // without CPUs: of the whole machine, with these threads
   std::string current{};
   std::vector<std::string> near{};                           // CPUs
   std::vector<std::pair<std::string, std::string>> apart{};  // workload and CPUs
@@ -65,28 +65,24 @@ void check(const std::vector<Case>& cases) {
 }  // namespace
 
 TEST_CASE("the smallest zone that fits, and there the CPUs that leave the most whole") {
-  const CpuPool one = a_pool(Threads::One);
   const CpuPool any = a_pool(Threads::Any);
   check({
       {.name = "in an L3 that is partly used",
        .request = {.count = 3},
        .expected = "1-3 idle 17-19",
        .busy = "0",
-       .pool = one,
        .reason = "smallest remainder in an L3",
        .zone = "node 0, l3 0"},
       {.name = "in the node with less left, when L3s are equal",
        .request = {.count = 1},
        .expected = "12 idle 28",
        .busy = "8-11",
-       .pool = one,
        .zone = "node 1, l3 3, core 12"},
       {.name = "more than an L3: a whole one and the rest",
        .request = {.count = 6},
        .expected = "0-5 idle 16-21",
-       .pool = one,
        .zone = "node 0"},
-      {.name = "the rest where it fits best", .request = {.count = 5}, .expected = "0-4 idle 16-20", .pool = one},
+      {.name = "the rest where it fits best", .request = {.count = 5}, .expected = "0-4 idle 16-20"},
       {.name = "a core, and the free thread of another",
        .request = {.count = 3},
        .expected = "1,16-17",
@@ -102,19 +98,16 @@ TEST_CASE("the smallest zone that fits, and there the CPUs that leave the most w
 }
 
 TEST_CASE("threads of a core") {
-  const CpuPool one = a_pool(Threads::One);
   const CpuPool all = a_pool(Threads::All);
   check({
       {.name = "one: a core with a busy thread is not usable",
        .request = {.count = 4},
        .expected = "4-7 idle 20-23",
-       .busy = "16",
-       .pool = one},
+       .busy = "16"},
       {.name = "one: whole cores have no idle siblings",
        .request = {.cores = 2},
        .expected = "2-3,18-19",
-       .busy = "0,17",
-       .pool = one},
+       .busy = "0,17"},
       {.name = "all: whole cores", .request = {.count = 4}, .expected = "1-2,17-18", .busy = "0", .pool = all},
       {.name = "all: not half a core",
        .request = {.count = 3},
@@ -126,21 +119,11 @@ TEST_CASE("threads of a core") {
 }
 
 TEST_CASE("a pool crosses its level only for what fits no zone of it") {
-  const CpuPool one = a_pool(Threads::One);
   const CpuPool never = a_pool(Threads::One, Order::Pack, Level::Node, true);
   const CpuPool l3 = a_pool(Threads::One, Order::Pack, Level::L3, true);
   check({
-      {.name = "crosses",
-       .request = {.count = 9},
-       .expected = "1,8-15 idle 17,24-31",
-       .busy = "0",
-       .pool = one,
-       .zone = "machine"},
-      {.name = "rather crosses an L3",
-       .request = {.count = 5},
-       .expected = "1,4-7 idle 17,20-23",
-       .busy = "0,8",
-       .pool = one},
+      {.name = "crosses", .request = {.count = 9}, .expected = "1,8-15 idle 17,24-31", .busy = "0", .zone = "machine"},
+      {.name = "rather crosses an L3", .request = {.count = 5}, .expected = "1,4-7 idle 17,20-23", .busy = "0,8"},
       {.name = "never, now",
        .request = {.count = 7},
        .expected = "NotEnough /cpu/count: needs 7 CPUs within one node; node 0 has 6 free, all nodes 12 (at most 6)",
@@ -161,61 +144,51 @@ TEST_CASE("a pool crosses its level only for what fits no zone of it") {
       {.name = "less than the pool has",
        .request = {.count = 16},
        .expected = "NotEnough /cpu/count: needs 16 CPUs; pool \"fast\" has 15 free (at most 15)",
-       .busy = "0",
-       .pool = one},
+       .busy = "0"},
       {.name = "cores",
        .request = {.cores = 15},
        .expected = "NotEnough /cpu/cores: needs 15 cores; pool \"fast\" has 12 free (at most 12)",
-       .busy = "0-3",
-       .pool = one},
+       .busy = "0-3"},
   });
 }
 
 TEST_CASE("near devices") {
-  const CpuPool one = a_pool(Threads::One);
   const std::string node1 = "8-15,24-31";
   check({
       {.name = "preferred, then by the list of the pool",
        .request = {.count = 3, .near = {"eth1"}},
        .expected = "9-11 idle 25-27",
        .busy = "0,8",
-       .pool = one,
        .near = {node1},
        .reason = "nearest to eth1; then smallest remainder in an L3"},
       {.name = "the first one most",
        .request = {.count = 1, .near = {"eth0", "eth1"}},
        .expected = "0 idle 16",
-       .pool = one,
        .near = {"0-7,16-23", node1}},
       {.name = "as near as possible",
        .request = {.count = 2, .near = {"cpu:8"}},
        .expected = "12-13 idle 28-29",
        .busy = "8-11",
-       .pool = one,
        .near = {"8-11,24-27"}},
       {.name = "elsewhere when it does not fit",
        .request = {.count = 6, .near = {"eth1"}},
        .expected = "0-5 idle 16-21",
        .busy = "8-11",
-       .pool = one,
        .near = {node1}},
       {.name = "strict",
        .request = {.count = 6, .near = {"node:1"}, .strict = true},
        .expected = "NotEnough /cpu/count: needs 6 CPUs within one node; node 1 has 4 free, all nodes 12; fits with "
                    "\"strict\": false (at most 4)",
        .busy = "8-11",
-       .pool = one,
        .near = {node1}},
       {.name = "strict, of a machine",
        .request = {.count = 16, .near = {"sda"}, .strict = true},
        .expected = "NotEnough /cpu/count: needs 16 CPUs near sda; 11 of 11 free ones are there (at most 11)",
        .busy = "0,8-11",
-       .pool = one,
        .near = {"0-31"}},
       {.name = "strictly near two at once",
        .request = {.count = 1, .near = {"eth0", "eth1"}, .strict = true},
        .expected = "BadRequest /cpu/near: pool \"fast\" has no CPUs near eth0 and eth1",
-       .pool = one,
        .near = {"0-7", node1}},
   });
 }
@@ -272,7 +245,6 @@ TEST_CASE("an order that spreads") {
 
 TEST_CASE("a resized workload keeps what it has") {
   const CpuPool any = a_pool(Threads::Any);
-  const CpuPool one = a_pool(Threads::One);
   const CpuPool never = a_pool(Threads::One, Order::Pack, Level::Node, true);
   check({
       {.name = "adds beside them",
@@ -287,17 +259,12 @@ TEST_CASE("a resized workload keeps what it has") {
        .busy = "0",
        .pool = any,
        .current = "4,5,9,20"},
-      {.name = "the same again", .request = {.count = 2}, .expected = "5,9 idle 21,25", .pool = one, .current = "5,9"},
-      {.name = "keeps a second thread",
-       .request = {.count = 2},
-       .expected = "4,21 idle 5,20",
-       .pool = one,
-       .current = "21"},
+      {.name = "the same again", .request = {.count = 2}, .expected = "5,9 idle 21,25", .current = "5,9"},
+      {.name = "keeps a second thread", .request = {.count = 2}, .expected = "4,21 idle 5,20", .current = "21"},
       {.name = "rather crosses than moves",
        .request = {.count = 5},
        .expected = "3,5-8 idle 19,21-24",
        .busy = "0-2,4",
-       .pool = one,
        .current = "3"},
       {.name = "does not move to another node",
        .request = {.count = 5},
@@ -315,15 +282,13 @@ TEST_CASE("a resized workload keeps what it has") {
 }
 
 TEST_CASE("these CPUs") {
-  CpuPool one = a_pool(Threads::One);
-  CpuPool part = one;
+  CpuPool part = a_pool(Threads::One);
   part.cpus = cpus_of("4-15,20-31");
   const CpuPool all = a_pool(Threads::All);
   check({
       {.name = "exactly",
        .request = {.cpus = {1, 2}},
        .expected = "1-2 idle 17-18",
-       .pool = one,
        .reason = "requested",
        .zone = "node 0, l3 0"},
       {.name = "outside",
@@ -337,13 +302,11 @@ TEST_CASE("these CPUs") {
       {.name = "taken",
        .request = {.cpus = {4, 5}},
        .expected = "CpuTaken /cpu/cpus: CPU 4 belongs to another workload (CPUs of 0-3,5-19,21-31)",
-       .busy = "4",
-       .pool = one},
+       .busy = "4"},
       {.name = "the sibling is taken",
        .request = {.cpus = {1, 2}},
        .expected = "CpuTaken /cpu/cpus: CPU 17, on the same core, belongs to another workload (CPUs of 0,2-16,18-31)",
-       .busy = "17",
-       .pool = one},
+       .busy = "17"},
       {.name = "half a core",
        .request = {.cpus = {1, 2}},
        .expected = "BadRequest /cpu/cpus: pool \"fast\" grants whole cores: these need CPU 17-18 too (1-2,17-18)",
@@ -352,7 +315,6 @@ TEST_CASE("these CPUs") {
 }
 
 TEST_CASE("these CPUs, where the request or the pool forbids their place") {
-  const CpuPool one = a_pool(Threads::One);
   const CpuPool never = a_pool(Threads::Any, Order::Pack, Level::Node, true);
   check({
       {.name = "crossing",
@@ -362,13 +324,11 @@ TEST_CASE("these CPUs, where the request or the pool forbids their place") {
       {.name = "far",
        .request = {.cpus = {1, 9}, .near = {"eth1"}, .strict = true},
        .expected = "BadRequest /cpu/near: CPU 1 is not near eth1 (\"strict\": false, or CPUs near it)",
-       .pool = one,
        .near = {"8-15,24-31"}},
       {.name = "not apart",
        .request = {.cpus = {1, 9}, .apart = {"web"}, .level = Level::L3},
        .expected = "Conflict /cpu/apart: CPU 1 shares an l3 with workload web",
        .busy = "0",
-       .pool = one,
        .apart = {{"web", "0"}}},
   });
 }
