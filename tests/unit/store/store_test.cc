@@ -70,6 +70,13 @@ std::vector<Change> a_day() {
 
 Records loaded(Store& store) { return value_of(store.load()); }
 
+void commit(Store& store, const Change& change) { REQUIRE(store.commit(change).committed == Committed::Done); }
+
+// With a store that holds the first change of a day, and is closed.
+struct FilledFolder : Folder {
+  FilledFolder() { commit(**Store::open(state()), a_day()[0]); }
+};
+
 std::string bytes_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -105,7 +112,7 @@ TEST_CASE("committed state is loaded unchanged") {
   {
     const auto store = *Store::open(folder.state());
     CHECK(loaded(*store) == Records{});
-    for (const Change& change : a_day()) REQUIRE(store->commit(change).committed == Committed::Done);
+    for (const Change& change : a_day()) commit(*store, change);
   }
   const auto store = *Store::open(folder.state());
   const Records records = loaded(*store);
@@ -125,17 +132,17 @@ TEST_CASE("committed state is loaded unchanged") {
 TEST_CASE("baselines of one boot add up and another boot replaces them") {
   const Folder folder;
   const auto store = *Store::open(folder.state());
-  REQUIRE(store->commit(a_day()[0]).committed == Committed::Done);
+  commit(*store, a_day()[0]);
   Change more;
   more.baselines = {.removed = {{"task", "4711"}}, .put = {{{"cpu", "1"}, "0"}, {{"cpu", "4"}, "2"}}};
-  REQUIRE(store->commit(more).committed == Committed::Done);
+  commit(*store, more);
   CHECK(loaded(*store).boot_id == "boot-1");
   CHECK(loaded(*store).baselines ==
         std::vector<Document>{{{"cpu", "1"}, "0"}, {{"cpu", "4"}, "2"}, {{"ways", R"([0,"0"])"}, R"("7ff")"}});
   Change reboot;
   reboot.new_boot_id = "boot-2";
   reboot.baselines.put = {{{"cpu", "5"}, "0"}};
-  REQUIRE(store->commit(reboot).committed == Committed::Done);
+  commit(*store, reboot);
   CHECK(loaded(*store).boot_id == "boot-2");
   CHECK(loaded(*store).baselines == reboot.baselines.put);
 }
@@ -150,7 +157,7 @@ TEST_CASE("members that another version wrote stay when a document is rewritten"
     change.next_id = 2;
     change.put = {workload};
     change.operations.put = {{{"operation", "1"}, json}};
-    REQUIRE(store->commit(change).committed == Committed::Done);
+    commit(*store, change);
     const Records records = loaded(*store);
     CHECK(records.operations.front().json == records.workloads.front().document);
     return records.workloads.front().document;
@@ -168,9 +175,9 @@ TEST_CASE("a uuid may move between workloads in one commit") {
   Change change;
   change.next_id = 3;
   change.put = {a_workload(1, "a"), a_workload(2, "b")};
-  REQUIRE(store->commit(change).committed == Committed::Done);
+  commit(*store, change);
   std::swap(change.put[0].uuid, change.put[1].uuid);
-  REQUIRE(store->commit(change).committed == Committed::Done);
+  commit(*store, change);
   CHECK(loaded(*store).workloads == change.put);
 }
 
@@ -192,8 +199,7 @@ TEST_CASE("a second daemon is refused while the first runs") {
 }
 
 TEST_CASE("a foreign or damaged file is refused and not modified") {
-  const Folder folder;
-  { REQUIRE((*Store::open(folder.state()))->commit(a_day()[0]).committed == Committed::Done); }
+  const FilledFolder folder;
   const std::string good = bytes_of(folder.database());
   REQUIRE(good.size() > 8192);
   std::string torn = good;
@@ -228,16 +234,14 @@ TEST_CASE("a symbolic link in place of the database is refused") {
 }
 
 TEST_CASE("a state directory may be a symbolic link") {
-  const Folder folder;
-  { REQUIRE((*Store::open(folder.state()))->commit(a_day()[0]).committed == Committed::Done); }
+  const FilledFolder folder;
   std::filesystem::create_directory_symlink(folder.state(), folder.other());
   const auto store = value_of(Store::open(folder.other()));
   CHECK(loaded(*store).revision == 1);
 }
 
 TEST_CASE("a refused database keeps its log") {
-  const Folder folder;
-  { REQUIRE((*Store::open(folder.state()))->commit(a_day()[0]).committed == Committed::Done); }
+  const FilledFolder folder;
   edit(folder.database(), "UPDATE node SET boot_id = 'of a newer nrd'; PRAGMA user_version = 99");
   const std::string database = bytes_of(folder.database());
   const std::string log = bytes_of(folder.database() + "-wal");
@@ -248,16 +252,14 @@ TEST_CASE("a refused database keeps its log") {
 }
 
 TEST_CASE("an unknown schema version is refused") {
-  const Folder folder;
-  { REQUIRE((*Store::open(folder.state()))->commit(a_day()[0]).committed == Committed::Done); }
+  const FilledFolder folder;
   edit(folder.database(), "PRAGMA user_version = -1");
   CHECK_FALSE(Store::open(folder.state()));
 }
 
 TEST_CASE("a database from before the first release is refused with what to do") {
   for (const int version : {1, 15}) {
-    const Folder folder;
-    { REQUIRE((*Store::open(folder.state()))->commit(a_day()[0]).committed == Committed::Done); }
+    const FilledFolder folder;
     edit(folder.database(), ("PRAGMA user_version = " + std::to_string(version)).c_str());
     const std::string bytes = bytes_of(folder.database());
     CHECK(error_of(Store::open(folder.state())).message ==
@@ -271,8 +273,7 @@ TEST_CASE("a database from before the first release is refused with what to do")
 TEST_CASE("an invalid row is reported") {
   for (const char* sql : {"UPDATE node SET next_id = 1", "DELETE FROM node", "DROP TABLE baseline"}) {
     CAPTURE(sql);
-    const Folder folder;
-    { REQUIRE((*Store::open(folder.state()))->commit(a_day()[0]).committed == Committed::Done); }
+    const FilledFolder folder;
     edit(folder.database(), sql);
     const auto store = Store::open(folder.state());
     CHECK(error_of(store ? (*store)->load() : Result<Records>(Failure(store.error()))).code == ErrorCode::Store);
@@ -282,7 +283,7 @@ TEST_CASE("an invalid row is reported") {
 TEST_CASE("a workload that could not be loaded is not stored") {
   const Folder folder;
   const auto store = *Store::open(folder.state());
-  REQUIRE(store->commit(a_day()[0]).committed == Committed::Done);
+  commit(*store, a_day()[0]);
   const Records before = loaded(*store);
   WorkloadRow torn = a_workload(3);
   torn.document.pop_back();
@@ -299,8 +300,8 @@ TEST_CASE("a workload that could not be loaded is not stored") {
 TEST_CASE("the next id never goes back") {
   const Folder folder;
   const auto store = *Store::open(folder.state());
-  REQUIRE(store->commit(a_day()[0]).committed == Committed::Done);
-  REQUIRE(store->commit(Change{}).committed == Committed::Done);
+  commit(*store, a_day()[0]);
+  commit(*store, Change{});
   CHECK(loaded(*store).next_id == 3);
 }
 
@@ -310,7 +311,7 @@ TEST_CASE("reopening does not recreate a vanished database") {
     const Folder folder;
     FailingVfs disk;
     const auto store = *Store::open(folder.state());
-    REQUIRE(store->commit(a_day()[0]).committed == Committed::Done);
+    commit(*store, a_day()[0]);
     disk.fail_at = disk.calls + 1;
     disk.error = SQLITE_IOERR_WRITE;
     REQUIRE(store->commit(a_day()[1]).committed == Committed::Unknown);
@@ -363,6 +364,10 @@ constexpr Fault kFaults[] = {{SQLITE_IOERR_WRITE, false, false}, {SQLITE_IOERR_W
                              {SQLITE_FULL, false, false},        {SQLITE_FULL, false, true},
                              {SQLITE_FULL, true, false},         {SQLITE_FULL, true, true}};
 
+std::string text_of(const Fault& fault) {
+  return std::to_string(fault.error) + (fault.for_good ? ", for good" : "") + (fault.apply ? ", with its effect" : "");
+}
+
 uint64_t turn_of(const Fault& fault) { return static_cast<uint64_t>(&fault - std::begin(kFaults)); }
 
 void break_at(FailingVfs& disk, uint64_t nth, const Fault& fault) {
@@ -380,7 +385,7 @@ std::string kinds_of_a_day() {
   FailingVfs disk;
   const auto store = *Store::open(folder.state());
   disk.kinds.clear();
-  for (const Change& change : a_day()) REQUIRE(store->commit(change).committed == Committed::Done);
+  for (const Change& change : a_day()) commit(*store, change);
   return disk.kinds;
 }
 
@@ -401,9 +406,7 @@ TEST_CASE("the commit outcome is correct for every disk failure") {
   for (const Fault& fault : kFaults) {
     for (uint64_t nth = 1;; ++nth) {
       if (!is_struck(nth, kinds, turn_of(fault))) continue;
-      CAPTURE(fault.error);
-      CAPTURE(fault.for_good);
-      CAPTURE(fault.apply);
+      CAPTURE(text_of(fault));
       CAPTURE(nth);
       const Folder folder;
       FailingVfs disk;
@@ -457,7 +460,7 @@ TEST_CASE("a failed checkpoint does not affect the outcome of a commit") {
   change.put = {a_workload(1, "a")};
   const auto prepared = [&](const Folder& folder) {
     auto store = *Store::open(folder.state());
-    for (unsigned i = 0; i < kCommitsBeforeFolding; ++i) REQUIRE(store->commit(change).committed == Committed::Done);
+    for (unsigned i = 0; i < kCommitsBeforeFolding; ++i) commit(*store, change);
     return store;
   };
   uint64_t folding = 0;
@@ -466,10 +469,10 @@ TEST_CASE("a failed checkpoint does not affect the outcome of a commit") {
     FailingVfs disk;
     const auto store = prepared(folder);
     disk.calls = 0;
-    REQUIRE(store->commit(change).committed == Committed::Done);
+    commit(*store, change);
     const uint64_t both = disk.calls;
     disk.calls = 0;
-    REQUIRE(store->commit(change).committed == Committed::Done);
+    commit(*store, change);
     // The first commit to an emptied log writes and syncs its header too.
     folding = both - disk.calls - 2;
   }
@@ -498,9 +501,7 @@ TEST_CASE("a directory can be opened after a first opening failed at any point")
   for (const Fault& fault : kFaults) {
     for (uint64_t nth = 1;; ++nth) {
       if (!is_struck(nth, kinds, turn_of(fault))) continue;
-      CAPTURE(fault.error);
-      CAPTURE(fault.for_good);
-      CAPTURE(fault.apply);
+      CAPTURE(text_of(fault));
       CAPTURE(nth);
       const Folder folder;
       FailingVfs disk;
