@@ -83,6 +83,15 @@ struct Fixture {
   Result<void> refresh() {
     return ask<void>([&](auto done) { controller->refresh(std::move(done)); });
   }
+  Result<void> freeze(Freeze wanted) {
+    return ask<void>([&](auto done) { controller->set_freeze(std::move(wanted), std::move(done)); });
+  }
+  Result<Accepted> drain(const Drain& how = {}) {
+    return ask<Accepted>([&](auto done) { controller->drain(how, std::move(done)); });
+  }
+  Result<Accepted> cancel(uint64_t id) {
+    return ask<Accepted>([&](auto done) { controller->cancel(id, std::move(done)); });
+  }
   // Until no operation is under plan and its thread waits.
   std::shared_ptr<const Status> settled() {
     (void)refresh();  // no task is served before what the start begins is begun
@@ -174,7 +183,7 @@ TEST_CASE("with the policy fail, users cause a conflict before anything changes"
 
 TEST_CASE("a frozen node accepts no spec until it is thawed, also after a restart") {
   StartedFixture fixture;
-  REQUIRE(fixture.ask<void>([&](auto done) { fixture.controller->set_freeze({true, "trading"}, std::move(done)); }));
+  REQUIRE(fixture.freeze({true, "trading"}));
   for (int life = 0; life < 2; ++life) {
     const Error refused = error_of(fixture.apply(a_spec("8.1")));
     CHECK(refused.code == ErrorCode::Locked);
@@ -182,7 +191,7 @@ TEST_CASE("a frozen node accepts no spec until it is thawed, also after a restar
     fixture.controller.reset();
     fixture.start();
   }
-  REQUIRE(fixture.ask<void>([&](auto done) { fixture.controller->set_freeze({}, std::move(done)); }));
+  REQUIRE(fixture.freeze({}));
   fixture.load("8.1");
 }
 
@@ -349,9 +358,7 @@ TEST_CASE("after a boot the last verified generation is loaded, unless the node 
     for (const bool frozen : {true, false}) {
       CAPTURE(applies);
       CAPTURE(frozen);
-      Fixture fixture;
-      fixture.start();
-      fixture.load("8.1");
+      LoadedFixture fixture;
       fixture.power_off();
       fixture.options.at_start = applies ? AtStart::Apply : AtStart::Observe;
       REQUIRE(fixture.commit.store({.freeze = Freeze{.frozen = frozen, .reason = {}}}));
@@ -537,9 +544,8 @@ TEST_CASE("a verification reports faults and changes nothing") {
 
 TEST_CASE("a drained node stays drained over restarts and a boot until it is undrained") {
   LoadedFixture fixture;
-  const auto drained = fixture.ask<Accepted>([&](auto done) { fixture.controller->drain({}, std::move(done)); });
-  REQUIRE(drained);
-  REQUIRE(drained->operation);
+  const auto drained = value_of(fixture.drain());
+  REQUIRE(drained.operation);
   for (int life = 0; life < 3; ++life) {
     const auto status = fixture.settled();
     CHECK(status->drained);
@@ -561,9 +567,7 @@ TEST_CASE("a drained node stays drained over restarts and a boot until it is und
 TEST_CASE("after a power cut during a drain the modules are loaded again, for no users") {
   LoadedFixture fixture;
   fixture.node.users = {User{.process = {4711, 99}, .comm = "feed"}};
-  REQUIRE(fixture.ask<Accepted>([&](auto done) {
-    fixture.controller->drain({UsersPolicy::Wait, std::chrono::hours(1)}, std::move(done));
-  }));
+  REQUIRE(fixture.drain({UsersPolicy::Wait, std::chrono::hours(1)}));
   fixture.power_off();
   fixture.node.users.clear();
   fixture.start();
@@ -579,9 +583,7 @@ TEST_CASE("another configured owner or mode of the device nodes holds from nrd's
   for (const Life life : {Life::Open, Life::Drained, Life::Frozen, Life::Unloaded}) {
     CAPTURE(static_cast<int>(life));
     LoadedFixture fixture;
-    if (life == Life::Drained) {
-      REQUIRE(fixture.ask<Accepted>([&](auto done) { fixture.controller->drain({}, std::move(done)); }));
-    }
+    if (life == Life::Drained) REQUIRE(fixture.drain());
     if (life == Life::Unloaded) REQUIRE(fixture.apply({.state = State::Unloaded}));
     (void)fixture.settled();
     fixture.controller.reset();
@@ -602,9 +604,7 @@ TEST_CASE("another configured owner or mode of the device nodes holds from nrd's
 TEST_CASE("a drain whose users stay reopens device access") {
   LoadedFixture fixture;
   fixture.node.users = {User{.process = {4711, 99}, .comm = "feed"}};
-  REQUIRE(fixture.ask<Accepted>([&](auto done) {
-    fixture.controller->drain({UsersPolicy::Fail, {}}, std::move(done));
-  }));
+  REQUIRE(fixture.drain({UsersPolicy::Fail, {}}));
   const auto status = fixture.settled();
   CHECK(status->operations.back().outcome == Outcome::RolledBack);
   CHECK(status->device_access_open);
@@ -614,23 +614,20 @@ TEST_CASE("a drain whose users stay reopens device access") {
 TEST_CASE("an operation that waits for users can be cancelled, an ended one cannot") {
   LoadedFixture fixture;
   const Accepted accepted = fixture.wait_for_users();
-  const auto cancel = [&](uint64_t id) {
-    return fixture.ask<Accepted>([&](auto done) { fixture.controller->cancel(id, std::move(done)); });
-  };
-  REQUIRE(cancel(*accepted.operation));
+  REQUIRE(fixture.cancel(*accepted.operation));
   const auto status = fixture.settled();
   CHECK(status->operations.back().outcome == Outcome::RolledBack);
   CHECK(status->operations.back().cause == kCancelled);
   CHECK(status->device_access_open);
   CHECK(fixture.node.is(a_release("8.1")));
-  CHECK(cancel(*accepted.operation).error().code == ErrorCode::Conflict);
-  CHECK(cancel(77).error().code == ErrorCode::NotFound);
+  CHECK(fixture.cancel(*accepted.operation).error().code == ErrorCode::Conflict);
+  CHECK(fixture.cancel(77).error().code == ErrorCode::NotFound);
 }
 
 TEST_CASE("a cancelled operation rolls back although nrd stops before its next step") {
   LoadedFixture fixture;
   const Accepted accepted = fixture.wait_for_users();
-  REQUIRE(fixture.ask<Accepted>([&](auto done) { fixture.controller->cancel(*accepted.operation, std::move(done)); }));
+  REQUIRE(fixture.cancel(*accepted.operation));
   fixture.controller.reset();
   fixture.node.users.clear();
   fixture.start();
@@ -641,7 +638,7 @@ TEST_CASE("a cancelled operation rolls back although nrd stops before its next s
 TEST_CASE("after a power cut, a cancelled operation that had changed nothing leaves the modules loaded") {
   LoadedFixture fixture;
   const Accepted accepted = fixture.wait_for_users();
-  REQUIRE(fixture.ask<Accepted>([&](auto done) { fixture.controller->cancel(*accepted.operation, std::move(done)); }));
+  REQUIRE(fixture.cancel(*accepted.operation));
   fixture.power_off();
   fixture.node.users.clear();
   fixture.start();
@@ -831,44 +828,46 @@ Result<Interface> turn(Fixture& fixture, const std::string& name, InterfaceSwitc
   return fixture.ask<Interface>([&](auto done) { fixture.controller->set_interface(name, what, to, std::move(done)); });
 }
 
+// With a port, and acceleration off on it if `what` was turned.
+struct PortFixture : Fixture {
+  explicit PortFixture(Interface port = a_port("eth0")) {
+    node.observed.interfaces = {std::move(port)};
+    start();
+    load("8.1");
+  }
+  void turn_off() { REQUIRE(turn(*this, "eth0", InterfaceSwitch::Acceleration, SwitchState::Off)); }
+  Interface& port() { return node.observed.interfaces.front(); }
+};
+
 }  // namespace
 
 TEST_CASE("interface settings are stored and applied after each load") {
-  Fixture fixture;
-  fixture.node.observed.interfaces = {a_port("eth0")};
-  fixture.start();
-  fixture.load("8.1");
+  PortFixture fixture;
   const auto set = value_of(turn(fixture, "eth0", InterfaceSwitch::Acceleration, SwitchState::Off));
   CHECK(set.accelerated == false);
   CHECK(fixture.commit.stored().interfaces ==
         std::vector<InterfaceSpec>{{"0000:03:00.0", "00:0f:53:00:00:01", false, {}}});
   fixture.load("9.0");
-  CHECK(fixture.node.observed.interfaces.front().accelerated == false);
+  CHECK(fixture.port().accelerated == false);
   CHECK(fixture.settled()->drift.empty());
 }
 
 TEST_CASE("interface settings are applied at nrd's start, and later changes by others are drift") {
-  Fixture fixture;
-  fixture.node.observed.interfaces = {a_port("eth0")};
-  fixture.start();
-  fixture.load("8.1");
-  REQUIRE(turn(fixture, "eth0", InterfaceSwitch::Acceleration, SwitchState::Off));
+  PortFixture fixture;
+  fixture.turn_off();
   fixture.controller.reset();
   fixture.node.observed.interfaces = {a_port("eth5")};
   fixture.start();
   (void)fixture.settled();
-  CHECK(fixture.node.observed.interfaces.front().accelerated == false);
-  fixture.node.observed.interfaces.front().accelerated = true;
+  CHECK(fixture.port().accelerated == false);
+  fixture.port().accelerated = true;
   (void)fixture.refresh();
   CHECK(fixture.settled()->drift == "needs configure eth5.acceleration");
 }
 
 TEST_CASE("an interface that appears after the load gets its settings, once") {
-  Fixture fixture;
-  fixture.node.observed.interfaces = {a_port("eth0")};
-  fixture.start();
-  fixture.load("8.1");
-  REQUIRE(turn(fixture, "eth0", InterfaceSwitch::Acceleration, SwitchState::Off));
+  PortFixture fixture;
+  fixture.turn_off();
   const auto appear = [&fixture](Interface port) {
     fixture.node.observed.interfaces = {std::move(port)};
     (void)fixture.refresh();
@@ -879,12 +878,12 @@ TEST_CASE("an interface that appears after the load gets its settings, once") {
   fixture.start();
   CHECK(fixture.settled()->device_access_open);
   CHECK(appear(a_port("eth0"))->device_access_open);
-  CHECK(fixture.node.observed.interfaces.front().accelerated == false);
+  CHECK(fixture.port().accelerated == false);
 
   Interface reloaded = a_port("eth0");
   reloaded.index = 7;
   CHECK(appear(reloaded)->drift.empty());
-  CHECK(fixture.node.observed.interfaces.front().accelerated == false);
+  CHECK(fixture.port().accelerated == false);
 
   CHECK(appear(reloaded)->drift == "needs configure eth0.acceleration");
   fixture.node.refuses_interfaces = true;
@@ -893,23 +892,17 @@ TEST_CASE("an interface that appears after the load gets its settings, once") {
 }
 
 TEST_CASE("a frozen node gives an interface that appears its settings after the thaw") {
-  Fixture fixture;
-  fixture.node.observed.interfaces = {a_port("eth0")};
-  fixture.start();
-  fixture.load("8.1");
-  REQUIRE(turn(fixture, "eth0", InterfaceSwitch::Acceleration, SwitchState::Off));
-  const auto freeze = [&](bool frozen) {
-    return fixture.ask<void>([&](auto done) { fixture.controller->set_freeze({.frozen = frozen}, std::move(done)); });
-  };
-  REQUIRE(freeze(true));
+  PortFixture fixture;
+  fixture.turn_off();
+  REQUIRE(fixture.freeze({.frozen = true}));
   Interface reloaded = a_port("eth0");
   reloaded.index = 7;
   fixture.node.observed.interfaces = {reloaded};
   (void)fixture.refresh();
-  CHECK(fixture.node.observed.interfaces.front().accelerated == true);
-  REQUIRE(freeze(false));
+  CHECK(fixture.port().accelerated == true);
+  REQUIRE(fixture.freeze({}));
   (void)fixture.refresh();
-  CHECK(fixture.node.observed.interfaces.front().accelerated == false);
+  CHECK(fixture.port().accelerated == false);
 }
 
 TEST_CASE("while Onload is not loaded interface settings are only stored") {
@@ -923,26 +916,20 @@ TEST_CASE("while Onload is not loaded interface settings are only stored") {
 }
 
 TEST_CASE("an interface that the module keeps is a conflict, and is not registered at the next load") {
-  Fixture fixture;
-  fixture.node.observed.interfaces = {{.name = "ens4", .pci = "0000:00:04.0", .mac = "02:00:00:00:00:04"}};
-  fixture.start();
-  fixture.load("8.1");
+  PortFixture fixture({.name = "ens4", .pci = "0000:00:04.0", .mac = "02:00:00:00:00:04"});
   REQUIRE(turn(fixture, "ens4", InterfaceSwitch::Afxdp, SwitchState::On));
   const Error kept = error_of(turn(fixture, "ens4", InterfaceSwitch::Afxdp, SwitchState::Off));
   CHECK(kept.code == ErrorCode::Conflict);
   CHECK(kept.message.find("reloaded") != std::string::npos);
   CHECK(fixture.settled()->drift.empty());
   fixture.load("9.0");
-  CHECK_FALSE(fixture.node.observed.interfaces.front().afxdp);
+  CHECK_FALSE(fixture.port().afxdp);
 }
 
 TEST_CASE("an impossible interface setting changes nothing") {
-  Fixture fixture;
   Interface plain = a_port("eth0");
   plain.accelerated = std::nullopt;
-  fixture.node.observed.interfaces = {plain};
-  fixture.start();
-  fixture.load("8.1");
+  PortFixture fixture(plain);
   CHECK(turn(fixture, "eth1", InterfaceSwitch::Afxdp, SwitchState::On).error().code == ErrorCode::NotFound);
   CHECK(turn(fixture, "eth0", InterfaceSwitch::Acceleration, SwitchState::Off).error().code == ErrorCode::Conflict);
   fixture.node.refuses_interfaces = true;
@@ -951,13 +938,10 @@ TEST_CASE("an impossible interface setting changes nothing") {
 }
 
 TEST_CASE("an interface setting that cannot be stored is reverted") {
-  Fixture fixture;
-  fixture.node.observed.interfaces = {a_port("eth0")};
-  fixture.start();
-  fixture.load("8.1");
+  PortFixture fixture;
   fixture.commit.broken = true;
   CHECK_FALSE(turn(fixture, "eth0", InterfaceSwitch::Acceleration, SwitchState::Off));
-  CHECK(fixture.node.observed.interfaces.front().accelerated == true);
+  CHECK(fixture.port().accelerated == true);
   CHECK(fixture.settled()->interfaces.empty());
 }
 
