@@ -18,8 +18,12 @@
 
 #include "base/unique_fd.h"
 #include "hw/rdt/rdt.h"
+#include "tests/unit/results.h"
 
 namespace nrd::rdt {
+
+using namespace nrd::testing;
+
 namespace {
 
 // libpqos takes the socket for the id of an L3 cache on Intel's CPUs: other ids than 0 and 1 would leave it out there.
@@ -58,13 +62,17 @@ struct Booted {
     control.ask("wipe");
   }
   Rdt& start() {
-    rdt = *Rdt::start();
-    REQUIRE(rdt->discover()->main().cat.has_value());
+    started = *Rdt::start();
+    REQUIRE(started->discover()->main().cat.has_value());
     control.ask("reset");
-    return *rdt;
+    return *started;
   }
   Control control;
-  std::unique_ptr<Rdt> rdt;
+  std::unique_ptr<Rdt> started;
+};
+
+struct Started : Booted {
+  Rdt& rdt = start();
 };
 
 std::string content(const std::string& file) {
@@ -115,158 +123,140 @@ TEST_SUITE_BEGIN("present");
 
 TEST_CASE("discovery names caches by the kernel's ids and tells which classes there are") {
   Booted node;
-  const Result<Node> found = node.start().discover();
-  REQUIRE(found.has_value());
-  CHECK(found->possible == CpuSet::first(16));
-  CHECK(found->online == CpuSet::first(16));
-  CHECK(found->main().caches ==
+  const Node found = value_of(node.start().discover());
+  CHECK(found.possible == CpuSet::first(16));
+  CHECK(found.online == CpuSet::first(16));
+  CHECK(found.main().caches ==
         std::map<CacheId, CpuSet>{{kFirst, CpuSet::first(8)}, {kSecond, CpuSet::first(16) - CpuSet::first(8)}});
-  CHECK(found->sockets == std::map<CacheId, int>{{kFirst, 0}, {kSecond, 1}});
-  REQUIRE(found->main().cat.has_value());
-  CHECK(found->main().cat->classes == 16);
-  CHECK(found->main().cat->ways == 11);
-  CHECK(found->missing.empty());
+  CHECK(found.sockets == std::map<CacheId, int>{{kFirst, 0}, {kSecond, 1}});
+  REQUIRE(found.main().cat.has_value());
+  CHECK(found.main().cat->classes == 16);
+  CHECK(found.main().cat->ways == 11);
+  CHECK(found.missing.empty());
 }
 
 TEST_CASE("the kernel shows the converged setting") {
-  Booted node;
-  Rdt& rdt = node.start();
-  REQUIRE(rdt.converge(one_workload()).has_value());
+  Started node;
+  REQUIRE(node.rdt.converge(one_workload()).has_value());
   CHECK(content("COS3/cpus_list") == "2-5\n");
-  const Observed observed = *rdt.observe();
+  const Observed observed = *node.rdt.observe();
   CHECK(observed.classes.at(ClosId{3}).ways ==
         std::map<CacheId, WayMask>{{kFirst, WayMask(0x780)}, {kSecond, WayMask(0x7ff)}});
-  CHECK(holds(*rdt.observe(), one_workload()));
+  CHECK(holds(*node.rdt.observe(), one_workload()));
 }
 
 TEST_CASE("a converge writes each knob that differs once and the rest not at all") {
-  Booted node;
-  Rdt& rdt = node.start();
-  REQUIRE(rdt.converge(one_workload()).has_value());
+  Started node;
+  REQUIRE(node.rdt.converge(one_workload()).has_value());
   CHECK(node.control.ask("count") == "ok writes=" + std::to_string(kWritesOfOneWorkload));
   node.control.ask("reset");
-  REQUIRE(rdt.converge(one_workload()).has_value());
+  REQUIRE(node.rdt.converge(one_workload()).has_value());
   CHECK(node.control.ask("count") == "ok writes=0");
 }
 
 TEST_CASE("a write that the kernel swallowed is never taken for done") {
-  Booted node;
-  Rdt& rdt = node.start();
+  Started node;
   for (int write = 1; write <= kWritesOfOneWorkload; ++write) {
     INFO("write " << write);
     node.control.ask("fault write " + std::to_string(write) + " lie");
-    const Result<void> refused = rdt.converge(one_workload());
-    REQUIRE_FALSE(refused.has_value());
-    CHECK(refused.error().code == ErrorCode::Hardware);
-    const bool names_knob = refused.error().message.find(" did not take ways 0x") != std::string::npos ||
-                            refused.error().message.find(" did not move to class COS3") != std::string::npos;
+    const Error refused = error_of(node.rdt.converge(one_workload()));
+    CHECK(refused.code == ErrorCode::Hardware);
+    const bool names_knob = refused.message.find(" did not take ways 0x") != std::string::npos ||
+                            refused.message.find(" did not move to class COS3") != std::string::npos;
     CHECK(names_knob);
-    REQUIRE(rdt.converge(nothing_granted()).has_value());
-    CHECK(holds(*rdt.observe(), nothing_granted()));
+    REQUIRE(node.rdt.converge(nothing_granted()).has_value());
+    CHECK(holds(*node.rdt.observe(), nothing_granted()));
   }
 }
 
 TEST_CASE("a mask that reads back differently is refused with what was found") {
-  Booted node;
-  Rdt& rdt = node.start();
+  Started node;
   Setting wanted;
   wanted.made = {ClosId{3}};
   wanted.ways[ClosId{3}][kFirst] = WayMask(0x00f);
   node.control.ask("fault write 2 lie");
-  CHECK(rdt.converge(wanted).error().message == "class COS3 on cache 1 did not take ways 0x00f (found 0x7ff)");
+  CHECK(node.rdt.converge(wanted).error().message == "class COS3 on cache 1 did not take ways 0x00f (found 0x7ff)");
 }
 
 TEST_CASE("a write that fails is refused and the setting before can be restored") {
-  Booted node;
-  Rdt& rdt = node.start();
+  Started node;
   for (const char* error : {"EIO", "EPERM"}) {
     for (int write = 1; write <= kWritesOfOneWorkload; ++write) {
       INFO(error << " at write " << write);
       node.control.ask("fault write " + std::to_string(write) + " errno " + error);
-      const Result<void> refused = rdt.converge(one_workload());
-      REQUIRE_FALSE(refused.has_value());
-      CHECK(refused.error().code == ErrorCode::Hardware);
-      const std::string& detail = refused.error().detail;
+      const Error refused = error_of(node.rdt.converge(one_workload()));
+      CHECK(refused.code == ErrorCode::Hardware);
+      const std::string& detail = refused.detail;
       const bool names_call = detail.find("libpqos") != std::string::npos ||
                               detail.find("cpus_list") != std::string::npos ||
                               detail.find("COS3: ") != std::string::npos;
       CHECK(names_call);
-      REQUIRE(rdt.converge(nothing_granted()).has_value());
-      CHECK(holds(*rdt.observe(), nothing_granted()));
+      REQUIRE(node.rdt.converge(nothing_granted()).has_value());
+      CHECK(holds(*node.rdt.observe(), nothing_granted()));
     }
   }
 }
 
 TEST_CASE("a wiped tree is served again without a restart") {
-  Booted node;
-  Rdt& rdt = node.start();
-  REQUIRE(rdt.converge(one_workload()).has_value());
+  Started node;
+  REQUIRE(node.rdt.converge(one_workload()).has_value());
   node.control.ask("wipe");
-  const Result<Observed> observed = rdt.observe();
-  REQUIRE(observed.has_value());
-  CHECK(observed->classes.size() == 1);
-  REQUIRE(rdt.converge(one_workload()).has_value());
-  CHECK(holds(*rdt.observe(), one_workload()));
+  const Observed observed = value_of(node.rdt.observe());
+  CHECK(observed.classes.size() == 1);
+  REQUIRE(node.rdt.converge(one_workload()).has_value());
+  CHECK(holds(*node.rdt.observe(), one_workload()));
 }
 
 TEST_CASE("a converge finds out by itself that the tree was wiped") {
-  Booted node;
-  Rdt& rdt = node.start();
-  REQUIRE(rdt.converge(nothing_granted()).has_value());
+  Started node;
+  REQUIRE(node.rdt.converge(nothing_granted()).has_value());
   node.control.ask("wipe");
-  REQUIRE(rdt.converge(one_workload()).has_value());
-  CHECK(holds(*rdt.observe(), one_workload()));
+  REQUIRE(node.rdt.converge(one_workload()).has_value());
+  CHECK(holds(*node.rdt.observe(), one_workload()));
 }
 
 TEST_CASE("a group that others removed is made again") {
-  Booted node;
-  Rdt& rdt = node.start();
-  REQUIRE(rdt.converge(one_workload()).has_value());
+  Started node;
+  REQUIRE(node.rdt.converge(one_workload()).has_value());
   node.control.ask("vanish COS3");
   Setting other = one_workload();
   other.ways[ClosId{3}][kFirst] = WayMask(0x700);
-  REQUIRE(rdt.converge(other).has_value());
-  CHECK(holds(*rdt.observe(), other));
+  REQUIRE(node.rdt.converge(other).has_value());
+  CHECK(holds(*node.rdt.observe(), other));
 }
 
 TEST_CASE("while the RMIDs of removed groups are busy a new group is waited for") {
-  Booted node;
-  Rdt& rdt = node.start();
+  Started node;
   node.control.ask("fault write 1 errno EBUSY");
-  CHECK(rdt.converge(one_workload()).has_value());
+  CHECK(node.rdt.converge(one_workload()).has_value());
 }
 
 TEST_CASE("after the start no group exists, and groups are made and removed as they are needed") {
-  Booted node;
-  Rdt& rdt = node.start();
-  CHECK(rdt.discover()->writer->reason == "it sees the caches and classes that resctrl has");
-  CHECK(rdt.group_names()->empty());
-  REQUIRE(rdt.converge(one_workload()).has_value());
-  CHECK(*rdt.group_names() == std::set<std::string>{"COS3"});
-  REQUIRE(rdt.converge(nothing_granted()).has_value());
-  CHECK(rdt.group_names()->empty());
+  Started node;
+  CHECK(node.rdt.discover()->writer->reason == "it sees the caches and classes that resctrl has");
+  CHECK(node.rdt.group_names()->empty());
+  REQUIRE(node.rdt.converge(one_workload()).has_value());
+  CHECK(*node.rdt.group_names() == std::set<std::string>{"COS3"});
+  REQUIRE(node.rdt.converge(nothing_granted()).has_value());
+  CHECK(node.rdt.group_names()->empty());
   CHECK(content("cpus_list") == "0-15\n");
 }
 
 TEST_CASE("a group beyond the last class is refused with the kernel's words") {
-  Booted node;
-  Rdt& rdt = node.start();
+  Started node;
   for (int group = 1; group < 16; ++group) REQUIRE(::mkdir((kTree + "g" + std::to_string(group)).c_str(), 0755) == 0);
-  const Result<void> refused = rdt.converge(one_workload());
-  REQUIRE_FALSE(refused.has_value());
-  CHECK(refused.error().code == ErrorCode::NoClass);
+  const Error refused = error_of(node.rdt.converge(one_workload()));
+  CHECK(refused.code == ErrorCode::NoClass);
   REQUIRE(::rmdir((kTree + "g7").c_str()) == 0);
-  CHECK(rdt.converge(one_workload()).has_value());
+  CHECK(node.rdt.converge(one_workload()).has_value());
 }
 
 TEST_CASE("a group that others made under a name of ours is not taken over unseen") {
-  Booted node;
-  Rdt& rdt = node.start();
-  REQUIRE(rdt.observe().has_value());
+  Started node;
+  REQUIRE(node.rdt.observe().has_value());
   REQUIRE(::mkdir((kTree + "COS3").c_str(), 0755) == 0);
-  const Result<void> refused = rdt.converge(one_workload());
-  REQUIRE_FALSE(refused.has_value());
-  CHECK(refused.error().message == "cannot create the resctrl group of a class of service");
+  const Error refused = error_of(node.rdt.converge(one_workload()));
+  CHECK(refused.message == "cannot create the resctrl group of a class of service");
 }
 
 TEST_CASE("beside a foreign group masks are written to resctrl, and the group is seen") {
@@ -299,43 +289,39 @@ TEST_CASE("a CPU that came online after the start can be moved") {
 }
 
 TEST_CASE("a permanently locked tree is a failure after a moment and not a hang") {
-  Booted node;
-  Rdt& rdt = node.start();
+  Started node;
   {
     const UniqueFd tree(::open(kTree.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     REQUIRE(::flock(tree.get(), LOCK_EX) == 0);
     const auto begun = std::chrono::steady_clock::now();
-    const Result<void> refused = rdt.converge(one_workload());
+    const Result<void> refused = node.rdt.converge(one_workload());
     CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(5));
     REQUIRE_FALSE(refused.has_value());
     CHECK(refused.error().detail.find("timeout") != std::string::npos);
     Setting cpus_alone;
     cpus_alone.made = {ClosId{3}};
     cpus_alone.cpus = {{CpuId{2}, ClosId{3}}, {CpuId{3}, ClosId{3}}};
-    const Result<void> unmoved = rdt.converge(cpus_alone);
-    REQUIRE_FALSE(unmoved.has_value());
-    CHECK(unmoved.error().message == "CPUs 2-3 did not move to class COS3");
-    CHECK(unmoved.error().detail.find("the resctrl tree is locked by ") != std::string::npos);
-    const Result<void> free = rdt.await_locks();
-    REQUIRE_FALSE(free.has_value());
-    CHECK(free.error().code == ErrorCode::Busy);
+    const Error unmoved = error_of(node.rdt.converge(cpus_alone));
+    CHECK(unmoved.message == "CPUs 2-3 did not move to class COS3");
+    CHECK(unmoved.detail.find("the resctrl tree is locked by ") != std::string::npos);
+    const Error free = error_of(node.rdt.await_locks());
+    CHECK(free.code == ErrorCode::Busy);
   }
-  CHECK(rdt.await_locks().has_value());
-  CHECK(rdt.converge(one_workload()).has_value());
+  CHECK(node.rdt.await_locks().has_value());
+  CHECK(node.rdt.converge(one_workload()).has_value());
 }
 
 TEST_CASE("the tree is locked while CPUs are read and written") {
   using Clock = std::chrono::steady_clock;
   constexpr auto kShort = std::chrono::milliseconds(100);
-  Booted node;
-  Rdt& rdt = node.start();
+  Started node;
   Setting wanted;
   wanted.made = {ClosId{3}};
-  REQUIRE(rdt.converge(wanted).has_value());
+  REQUIRE(node.rdt.converge(wanted).has_value());
   wanted.cpus[CpuId{2}] = ClosId{3};
   const UniqueFd tree(::open(kTree.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   node.control.ask("fault write 1 delay 300");
-  std::future<Result<void>> converged = std::async(std::launch::async, [&] { return rdt.converge(wanted); });
+  std::future<Result<void>> converged = std::async(std::launch::async, [&] { return node.rdt.converge(wanted); });
   Clock::time_point last_free = Clock::now();
   Clock::duration longest{};
   while (converged.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready) {
@@ -353,21 +339,18 @@ TEST_SUITE_END();
 TEST_SUITE_BEGIN("absent");
 
 TEST_CASE("a node without RDT starts and says what is missing") {
-  const Result<std::unique_ptr<Rdt>> rdt = Rdt::start();
-  REQUIRE(rdt.has_value());
-  const Result<Node> found = (*rdt)->discover();
-  REQUIRE(found.has_value());
-  CHECK_FALSE(found->main().cat.has_value());
-  CHECK(found->online == CpuSet::first(16));
-  CHECK(found->main().caches.size() == 2);
-  REQUIRE(found->missing.size() == 1);
-  CHECK(found->missing.front().starts_with("L3 CAT: the kernel has no resctrl file system"));
-  CHECK(*(*rdt)->observe() == Observed{});
-  CHECK((*rdt)->converge({}).has_value());
-  const Result<void> refused = (*rdt)->converge(one_workload());
-  REQUIRE_FALSE(refused.has_value());
-  CHECK(refused.error().code == ErrorCode::Unsupported);
-  CHECK(refused.error().message == found->missing.front());
+  const std::unique_ptr<Rdt> rdt = value_of(Rdt::start());
+  const Node found = value_of(rdt->discover());
+  CHECK_FALSE(found.main().cat.has_value());
+  CHECK(found.online == CpuSet::first(16));
+  CHECK(found.main().caches.size() == 2);
+  REQUIRE(found.missing.size() == 1);
+  CHECK(found.missing.front().starts_with("L3 CAT: the kernel has no resctrl file system"));
+  CHECK(*rdt->observe() == Observed{});
+  CHECK(rdt->converge({}).has_value());
+  const Error refused = error_of(rdt->converge(one_workload()));
+  CHECK(refused.code == ErrorCode::Unsupported);
+  CHECK(refused.message == found.missing.front());
 }
 
 TEST_SUITE_END();
