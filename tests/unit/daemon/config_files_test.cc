@@ -12,8 +12,11 @@
 #include "base/file.h"
 #include "daemon/config_keys.h"
 #include "tests/support/temporary_tree.h"
+#include "tests/unit/results.h"
 
 namespace nrd::config_files_test {
+
+using namespace nrd::testing;
 
 using daemon::ConfigSource;
 using daemon::load_config;
@@ -44,26 +47,24 @@ TEST_CASE("files of the folder are read in the order of their names and replace 
   Files::write(files.below("10-a.toml"), "[drift]\ninterval_seconds = 8\n[tasks]\ninterval_seconds = 1\n");
   Files::write(files.below("README"), "not TOML");
   Files::write(files.below(".30.toml"), "not TOML");
-  const auto loaded = files.load();
-  REQUIRE(loaded);
-  CHECK(loaded->files == std::vector<std::string>{files.main(), files.below("10-a.toml"), files.below("20-b.toml")});
-  CHECK(loaded->config.drift_interval.count() == 9);
-  CHECK(loaded->config.tasks_interval.count() == 1);
-  CHECK(loaded->config.log_level == log::Priority::Debug);
-  CHECK(loaded->origins == std::map<std::string, Origin>{{"log.level", at(files.main(), 2)},
-                                                         {"drift.interval_seconds", at(files.below("20-b.toml"), 3)},
-                                                         {"tasks.interval_seconds", at(files.below("10-a.toml"), 4)}});
+  const auto loaded = value_of(files.load());
+  CHECK(loaded.files == std::vector<std::string>{files.main(), files.below("10-a.toml"), files.below("20-b.toml")});
+  CHECK(loaded.config.drift_interval.count() == 9);
+  CHECK(loaded.config.tasks_interval.count() == 1);
+  CHECK(loaded.config.log_level == log::Priority::Debug);
+  CHECK(loaded.origins == std::map<std::string, Origin>{{"log.level", at(files.main(), 2)},
+                                                        {"drift.interval_seconds", at(files.below("20-b.toml"), 3)},
+                                                        {"tasks.interval_seconds", at(files.below("10-a.toml"), 4)}});
 }
 
 TEST_CASE("a list of a later file replaces the whole list") {
   const Files files;
   Files::write(files.main(), "[[server.sockets]]\npath = \"/a\"\n[[server.sockets]]\npath = \"/b\"\n");
   Files::write(files.below("1.toml"), "[[server.sockets]]\npath = \"/c\"\n[roles]\nadmin = []\n");
-  const auto loaded = files.load();
-  REQUIRE(loaded);
-  REQUIRE(loaded->config.server.sockets.size() == 1);
-  CHECK(loaded->config.server.sockets.front().path == "/c");
-  CHECK(loaded->config.admins.empty());
+  const auto loaded = value_of(files.load());
+  REQUIRE(loaded.config.server.sockets.size() == 1);
+  CHECK(loaded.config.server.sockets.front().path == "/c");
+  CHECK(loaded.config.admins.empty());
 }
 
 TEST_CASE("a key of [tls] in a later file leaves the others") {
@@ -79,9 +80,8 @@ TEST_CASE("errors name the file in the folder and the line") {
   const Files files;
   Files::write(files.main(), "");
   Files::write(files.below("1.toml"), "\n[drift]\ninterval_seconds = -1\n");
-  const auto loaded = files.load();
-  REQUIRE_FALSE(loaded);
-  CHECK(loaded.error().message.starts_with(files.below("1.toml") + ":3: drift.interval_seconds: expected"));
+  const Error loaded = error_of(files.load());
+  CHECK(loaded.message.starts_with(files.below("1.toml") + ":3: drift.interval_seconds: expected"));
 }
 
 TEST_CASE("errors between keys name the file and line of one of them") {
@@ -119,10 +119,9 @@ TEST_CASE("a pipe in the folder is refused and does not block") {
 TEST_CASE("an absent default file does not hide its folder") {
   const Files files;
   Files::write(files.below("1.toml"), "[drift]\ninterval_seconds = 3\n");
-  const auto loaded = load_config({.file = files.main()});
-  REQUIRE(loaded);
-  CHECK(loaded->config.drift_interval.count() == 3);
-  CHECK(loaded->files == std::vector<std::string>{files.below("1.toml")});
+  const auto loaded = value_of(load_config({.file = files.main()}));
+  CHECK(loaded.config.drift_interval.count() == 3);
+  CHECK(loaded.files == std::vector<std::string>{files.below("1.toml")});
   CHECK_FALSE(load_config({.file = files.main(), .is_required = true}));
 }
 
@@ -132,12 +131,11 @@ TEST_CASE("flags override the files and say so") {
   ConfigSource source{.file = files.main(), .is_required = true};
   source.debug_port = 2;
   source.log_level = "error";
-  const auto loaded = load_config(source);
-  REQUIRE(loaded);
-  CHECK(loaded->config.server.debug_port == 2);
-  CHECK(loaded->config.log_level == log::Priority::Error);
-  CHECK(loaded->origins.at("server.debug_port").source == Origin::Source::CommandLine);
-  CHECK(loaded->origins.at("log.level").source == Origin::Source::CommandLine);
+  const auto loaded = value_of(load_config(source));
+  CHECK(loaded.config.server.debug_port == 2);
+  CHECK(loaded.config.log_level == log::Priority::Error);
+  CHECK(loaded.origins.at("server.debug_port").source == Origin::Source::CommandLine);
+  CHECK(loaded.origins.at("log.level").source == Origin::Source::CommandLine);
 }
 
 TEST_CASE("every key is listed once, with its default") {
@@ -146,12 +144,10 @@ TEST_CASE("every key is listed once, with its default") {
     CHECK(names.insert(key.name).second);
     CHECK(daemon::find_key(key.name) == &key);
   }
-  const auto manual = read_file(NRD_SOURCE_DIR "/docs/configuration.md");
-  REQUIRE(manual);
+  const auto manual = value_of(read_file(NRD_SOURCE_DIR "/docs/configuration.md"));
   const std::regex row("\n\\| `([a-z_]+\\.[a-z0-9_]+)` \\|");
   std::set<std::string> documented;
-  for (std::sregex_iterator it((*manual)->begin(), (*manual)->end(), row), end; it != end; ++it)
-    documented.insert((*it)[1]);
+  for (std::sregex_iterator it(manual->begin(), manual->end(), row), end; it != end; ++it) documented.insert((*it)[1]);
   CHECK(names == documented);
 }
 

@@ -9,8 +9,11 @@
 #include "base/file.h"
 #include "daemon/config_files.h"
 #include "tests/unit/daemon/parse_config.h"
+#include "tests/unit/results.h"
 
 namespace nrd::config_test {
+
+using namespace nrd::testing;
 
 using daemon::Config;
 using daemon::parse_config;
@@ -18,10 +21,9 @@ using daemon::parse_config;
 namespace {
 
 std::string shipped() {
-  const auto text = read_file(NRD_SOURCE_DIR "/etc/nrd.toml");
+  const auto text = value_of(read_file(NRD_SOURCE_DIR "/etc/nrd.toml"));
   REQUIRE(text);
-  REQUIRE(*text);
-  return **text;
+  return *text;
 }
 
 }  // namespace
@@ -53,34 +55,31 @@ TEST_CASE("the shipped file contains every key with its default") {
 }
 
 TEST_CASE("configured values are read") {
-  const auto config = parse_config(
-      "[server]\ndebug = true\n[cache_pools]\nshrink = true\nguarantee = 7\n"
-      "[drift]\ninterval_seconds = 0\n[log]\nlevel = \"debug\"\n",
-      "x");
-  REQUIRE(config);
-  CHECK(config->server.debug);
-  CHECK(config->node.shrink);
-  CHECK(config->node.pools.guarantee == 7U);
-  CHECK(config->drift_interval.count() == 0);
-  CHECK(config->log_level == log::Priority::Debug);
+  const auto config =
+      value_of(parse_config("[server]\ndebug = true\n[cache_pools]\nshrink = true\nguarantee = 7\n"
+                            "[drift]\ninterval_seconds = 0\n[log]\nlevel = \"debug\"\n",
+                            "x"));
+  CHECK(config.server.debug);
+  CHECK(config.node.shrink);
+  CHECK(config.node.pools.guarantee == 7U);
+  CHECK(config.drift_interval.count() == 0);
+  CHECK(config.log_level == log::Priority::Debug);
 }
 
 TEST_CASE("CPU groups are parsed as CPU lists") {
-  const auto config = parse_config(
-      "[cache_pools]\nmax_allowed_shared = 3\n[os]\ncpus = \"0-1,8\"\n[infra]\ncpus = \"2\"\n"
-      "processes = [\"ovs*\", \"*/dpdk *\"]\n",
-      "x");
-  REQUIRE(config);
-  CHECK(config->node.max_shared == 3U);
-  CHECK(config->node.groups == ReservedCpus{.os = {0, 1, 8}, .infra = {2}, .infra_processes = {"ovs*", "*/dpdk *"}});
-  CHECK(config->infra_users == std::vector<std::string>{"root"});
+  const auto config =
+      value_of(parse_config("[cache_pools]\nmax_allowed_shared = 3\n[os]\ncpus = \"0-1,8\"\n[infra]\ncpus = \"2\"\n"
+                            "processes = [\"ovs*\", \"*/dpdk *\"]\n",
+                            "x"));
+  CHECK(config.node.max_shared == 3U);
+  CHECK(config.node.groups == ReservedCpus{.os = {0, 1, 8}, .infra = {2}, .infra_processes = {"ovs*", "*/dpdk *"}});
+  CHECK(config.infra_users == std::vector<std::string>{"root"});
   CHECK(parse_config("[infra]\nusers = [\"openvswitch\"]\n", "x")->infra_users ==
         std::vector<std::string>{"openvswitch"});
   for (const char* wrong : {"0", "\"0-\"", "\"all\"", "[0]"}) {
     CAPTURE(wrong);
-    const auto refused = parse_config(std::string("[os]\ncpus = ") + wrong + "\n", "x");
-    REQUIRE_FALSE(refused);
-    CHECK(refused.error().message == "x:2: os.cpus: expected a list of CPUs in quotes, such as \"0-1,8\"");
+    const Error refused = error_of(parse_config(std::string("[os]\ncpus = ") + wrong + "\n", "x"));
+    CHECK(refused.message == "x:2: os.cpus: expected a list of CPUs in quotes, such as \"0-1,8\"");
   }
   for (const std::string wrong : {"\"ovs*\"", "[\"\"]", "[1]"}) {
     CAPTURE(wrong);
@@ -89,21 +88,20 @@ TEST_CASE("CPU groups are parsed as CPU lists") {
 }
 
 TEST_CASE("the onload section is read") {
-  const auto config = parse_config(
-      "[onload]\nversions = \"/a\"\nimports = \"/b\"\nusers_policy = \"kill\"\nlook_interval_seconds = 1\n"
-      "at_start = \"observe\"\ndevice_user = \"u\"\ndevice_group = \"g\"\ndevice_mode = \"0660\"\n"
-      "protect_default_route = false\n",
-      "x");
-  REQUIRE(config);
-  CHECK(config->launch == daemon::LaunchConfig{.versions = "/a",
-                                               .imports = "/b",
-                                               .users_policy = onload::UsersPolicy::Kill,
-                                               .refresh_interval = std::chrono::seconds(1),
-                                               .at_start = onload::AtStart::Observe,
-                                               .device_user = "u",
-                                               .device_group = "g",
-                                               .device_mode = 0660,
-                                               .protect_default_route = false});
+  const auto config = value_of(
+      parse_config("[onload]\nversions = \"/a\"\nimports = \"/b\"\nusers_policy = \"kill\"\nlook_interval_seconds = 1\n"
+                   "at_start = \"observe\"\ndevice_user = \"u\"\ndevice_group = \"g\"\ndevice_mode = \"0660\"\n"
+                   "protect_default_route = false\n",
+                   "x"));
+  CHECK(config.launch == daemon::LaunchConfig{.versions = "/a",
+                                              .imports = "/b",
+                                              .users_policy = onload::UsersPolicy::Kill,
+                                              .refresh_interval = std::chrono::seconds(1),
+                                              .at_start = onload::AtStart::Observe,
+                                              .device_user = "u",
+                                              .device_group = "g",
+                                              .device_mode = 0660,
+                                              .protect_default_route = false});
 }
 
 TEST_CASE("wrong keys, types and values are refused with file and line") {
@@ -148,10 +146,9 @@ TEST_CASE("wrong keys, types and values are refused with file and line") {
         Row{"[server]\ndebug = true\ndebug = true\n", "f:3:"},
         Row{"[server\n", "f:1:"}}) {
     CAPTURE(row.text);
-    const auto config = parse_config(row.text, "f");
-    REQUIRE_FALSE(config);
-    CHECK(config.error().message.find(row.says) != std::string::npos);
-    CAPTURE(config.error().message);
+    const Error config = error_of(parse_config(row.text, "f"));
+    CHECK(config.message.find(row.says) != std::string::npos);
+    CAPTURE(config.message);
   }
 }
 
@@ -160,19 +157,17 @@ TEST_CASE("a socket path has at most the bytes that the kernel takes") {
     return parse_config("[[server.sockets]]\npath = \"/" + std::string(bytes - 1, 'a') + "\"\n", "f");
   };
   CHECK(with_path(107));
-  const auto longer = with_path(108);
-  REQUIRE_FALSE(longer);
-  CHECK(longer.error().code == ErrorCode::BadRequest);
-  CHECK(longer.error().message.starts_with("f:1: server.sockets: path: expected at most 107 bytes"));
+  const Error longer = error_of(with_path(108));
+  CHECK(longer.code == ErrorCode::BadRequest);
+  CHECK(longer.message.starts_with("f:1: server.sockets: path: expected at most 107 bytes"));
 
   Config of_flag;
   of_flag.server.sockets.front().path = "/" + std::string(106, 'a');
   CHECK(check(of_flag));
   of_flag.server.sockets.front().path += 'a';
-  const auto refused = check(of_flag);
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::BadRequest);
-  CHECK(refused.error().message.ends_with("expected at most 107 bytes, the kernel's limit"));
+  const Error refused = error_of(check(of_flag));
+  CHECK(refused.code == ErrorCode::BadRequest);
+  CHECK(refused.message.ends_with("expected at most 107 bytes, the kernel's limit"));
 }
 
 TEST_CASE("the debug port is limited to loopback addresses") {
@@ -239,26 +234,23 @@ TEST_CASE("every key refuses a wrong type and reports its line") {
                                                                       {"log", "level", "\"INFO\""}}) {
     const std::string text = "# one\n# two\n[" + std::string(section) + "]\n# four\n" + key + " = " + wrong + "\n";
     CAPTURE(text);
-    const auto config = parse_config(text, "/etc/name.toml");
-    REQUIRE_FALSE(config);
-    CAPTURE(config.error().message);
-    CHECK(config.error().message.starts_with("/etc/name.toml:5: " + std::string(section) + "." + key + ": expected "));
-    CHECK(config.error().message.find('\n') == std::string::npos);
+    const Error config = error_of(parse_config(text, "/etc/name.toml"));
+    CAPTURE(config.message);
+    CHECK(config.message.starts_with("/etc/name.toml:5: " + std::string(section) + "." + key + ": expected "));
+    CHECK(config.message.find('\n') == std::string::npos);
   }
 }
 
 TEST_CASE("range limits are inclusive") {
   const auto least =
-      parse_config("[server]\ndebug_port = 1\n[cache_pools]\nos = 0\n[drift]\ninterval_seconds = 0\n", "x");
-  REQUIRE(least);
-  CHECK(least->server.debug_port == 1);
-  CHECK(least->node.pools.os == 0U);
-  const auto most =
-      parse_config("[server]\ndebug_port = 65535\n[cache_pools]\nos = 32\n[drift]\ninterval_seconds = 86400\n", "x");
-  REQUIRE(most);
-  CHECK(most->server.debug_port == 65535);
-  CHECK(most->node.pools.os == 32U);
-  CHECK(most->drift_interval.count() == 86400);
+      value_of(parse_config("[server]\ndebug_port = 1\n[cache_pools]\nos = 0\n[drift]\ninterval_seconds = 0\n", "x"));
+  CHECK(least.server.debug_port == 1);
+  CHECK(least.node.pools.os == 0U);
+  const auto most = value_of(
+      parse_config("[server]\ndebug_port = 65535\n[cache_pools]\nos = 32\n[drift]\ninterval_seconds = 86400\n", "x"));
+  CHECK(most.server.debug_port == 65535);
+  CHECK(most.node.pools.os == 32U);
+  CHECK(most.drift_interval.count() == 86400);
 }
 
 TEST_CASE("invalid TOML is refused with its line") {
@@ -269,19 +261,17 @@ TEST_CASE("invalid TOML is refused with its line") {
                                                                            {"\xff\n", 1},
                                                                            {std::string("[log]\n\0", 7), 2}}) {
     CAPTURE(text);
-    const auto config = parse_config(text, "f");
-    REQUIRE_FALSE(config);
-    CAPTURE(config.error().message);
-    CHECK(config.error().message.starts_with("f:" + std::to_string(line) + ": "));
+    const Error config = error_of(parse_config(text, "f"));
+    CAPTURE(config.message);
+    CHECK(config.message.starts_with("f:" + std::to_string(line) + ": "));
   }
 }
 
 TEST_CASE("a line too long to be read is refused") {
   std::string dots = "a";
   for (int i = 0; i < 100'000; ++i) dots += ".a";
-  const auto config = parse_config("[log]\n" + dots + " = 1\n", "f");
-  REQUIRE_FALSE(config);
-  CHECK(config.error().message == "f:2: more than 4096 bytes");
+  const Error config = error_of(parse_config("[log]\n" + dots + " = 1\n", "f"));
+  CHECK(config.message == "f:2: more than 4096 bytes");
 }
 
 TEST_CASE("HTTPS requires all of its files") {
@@ -294,20 +284,17 @@ TEST_CASE("HTTPS requires all of its files") {
                                                         {key + authority, "tls.certificate"},
                                                         {"client_auth = \"optional\"\n", "tls.certificate"}}) {
     CAPTURE(text);
-    const auto config = parse_config("[tls]\n" + text, "x");
-    REQUIRE(config);
-    const auto checked = daemon::check(*config);
-    REQUIRE_FALSE(checked);
-    CHECK(checked.error().message.starts_with(missing + " is missing"));
+    const auto config = value_of(parse_config("[tls]\n" + text, "x"));
+    const Error checked = error_of(daemon::check(config));
+    CHECK(checked.message.starts_with(missing + " is missing"));
   }
   CHECK(daemon::check(*parse_config("[tls]\n" + certificate + key + authority, "x")));
 }
 
 TEST_CASE("roles may be empty") {
-  const auto config = parse_config("[roles]\nadmin = []\nuser = [\"CN=a=b\"]\n", "x");
-  REQUIRE(config);
-  CHECK(config->admins.empty());
-  CHECK(config->users == std::vector<std::string>{"CN=a=b"});
+  const auto config = value_of(parse_config("[roles]\nadmin = []\nuser = [\"CN=a=b\"]\n", "x"));
+  CHECK(config.admins.empty());
+  CHECK(config.users == std::vector<std::string>{"CN=a=b"});
 }
 
 TEST_CASE("without debug any address is allowed") {
@@ -352,34 +339,32 @@ TEST_CASE("keys that contradict each other on every node are refused without a n
 }
 
 TEST_CASE("a path has no slash at its end and none twice, as the kernel names the files below it") {
-  const auto config = parse_config(
-      "[onload]\nversions = \"/opt//nrd/onload/\"\nimports = \"/opt/nrd/import//\"\n[state]\ndirectory = \"/\"\n", "f");
-  REQUIRE(config);
-  CHECK(config->launch.versions == "/opt/nrd/onload");
-  CHECK(config->launch.imports == "/opt/nrd/import");
-  CHECK(config->state_directory == "/");
+  const auto config = value_of(parse_config(
+      "[onload]\nversions = \"/opt//nrd/onload/\"\nimports = \"/opt/nrd/import//\"\n[state]\ndirectory = \"/\"\n",
+      "f"));
+  CHECK(config.launch.versions == "/opt/nrd/onload");
+  CHECK(config.launch.imports == "/opt/nrd/import");
+  CHECK(config.state_directory == "/");
 }
 
 TEST_CASE("profile folders are absolute paths, in order") {
-  const auto config = parse_config("[onload]\nprofiles = [\"/a\", \"/b\"]\nmax_allocations = 7\n", "nrd.toml");
-  REQUIRE(config);
-  CHECK(config->launch.profiles == std::vector<std::string>{"/a", "/b"});
-  CHECK(config->launch.max_allocations == 7);
+  const auto config =
+      value_of(parse_config("[onload]\nprofiles = [\"/a\", \"/b\"]\nmax_allocations = 7\n", "nrd.toml"));
+  CHECK(config.launch.profiles == std::vector<std::string>{"/a", "/b"});
+  CHECK(config.launch.max_allocations == 7);
   CHECK(parse_config("[onload]\nprofiles = []\n", "nrd.toml")->launch.profiles.empty());
   for (const char* value : {"\"/a\"", "[\"a\"]", "[1]", "[\"\"]"}) {
     CAPTURE(value);
-    const auto refused = parse_config("[onload]\nprofiles = " + std::string(value) + "\n", "nrd.toml");
-    REQUIRE_FALSE(refused);
-    CHECK(refused.error().message == "nrd.toml:2: onload.profiles: expected a list of absolute paths in quotes");
+    const Error refused = error_of(parse_config("[onload]\nprofiles = " + std::string(value) + "\n", "nrd.toml"));
+    CHECK(refused.message == "nrd.toml:2: onload.profiles: expected a list of absolute paths in quotes");
   }
 }
 
 TEST_CASE("PAM settings without effect are refused") {
   const std::string tls = "[tls]\ncertificate = \"/c\"\nkey = \"/k\"\nclient_ca = \"/a\"\nclient_auth = \"optional\"\n";
   const auto checked = [](const std::string& text) {
-    const auto config = parse_config(text, "x");
-    REQUIRE(config);
-    const auto result = daemon::check(*config);
+    const auto config = value_of(parse_config(text, "x"));
+    const auto result = daemon::check(config);
     return result ? "" : result.error().message;
   };
   CHECK(checked(tls + "[access]\npam = true\n[roles]\npam_admin = [\"alice\"]\n").empty());

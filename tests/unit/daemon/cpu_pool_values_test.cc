@@ -9,16 +9,14 @@
 #include "tests/unit/daemon/parse_config.h"
 
 namespace nrd::cpu_pool_values_test {
+
+using daemon::problem_of;
+
 namespace {
 
 constexpr const char* kFast = "[[cpu.pools]]\nname = \"fast\"\ncpus = \"4-7\"\nkind = \"exclusive\"\n";
 
 const std::string kRest = "[[cpu.pools]]\nname = \"others\"\ncpus = \"rest\"\nkind = \"shared\"\n";
-
-std::string problem_of(const std::string& text) {
-  const auto config = daemon::parse_config(text, "nrd.toml");
-  return config ? "" : config.error().message;
-}
 
 bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 

@@ -7,8 +7,11 @@
 
 #include "tests/support/temporary_tree.h"
 #include "tests/unit/daemon/parse_config.h"
+#include "tests/unit/results.h"
 
 namespace nrd::options_test {
+
+using namespace nrd::testing;
 
 using daemon::Options;
 
@@ -49,34 +52,31 @@ std::vector<daemon::LocalSocket> socket_at(const char* path) {
 
 TEST_CASE("without flags the configuration file applies") {
   const ConfigFile file(kText);
-  const auto options = parsed({"--config", file.path()});
-  REQUIRE(options);
-  CHECK(options->loaded.config == *daemon::parse_config(kText, "x"));
-  CHECK(options->loaded.files == std::vector{file.path()});
-  CHECK_FALSE(options->check_only);
+  const auto options = value_of(parsed({"--config", file.path()}));
+  CHECK(options.loaded.config == *daemon::parse_config(kText, "x"));
+  CHECK(options.loaded.files == std::vector{file.path()});
+  CHECK_FALSE(options.check_only);
 }
 
 TEST_CASE("a flag overrides the file and leaves other keys unchanged") {
   const ConfigFile file(kText);
-  const auto all = parsed({"--debug", "--debug-port", "2001", "--tls-port=2002", "--address", "::1", "--unix-socket",
-                           "/flag.sock", "--state-dir", "/flag", "--check-config", "--config", file.path()});
-  REQUIRE(all);
-  CHECK(all->check_only);
-  CHECK(all->loaded.config.server == daemon::Config::Server{true, 2001, "::1", 2002, socket_at("/flag.sock")});
-  CHECK(all->loaded.config.state_directory == "/flag");
-  CHECK(all->loaded.config.drift_interval.count() == 7);
+  const auto all =
+      value_of(parsed({"--debug", "--debug-port", "2001", "--tls-port=2002", "--address", "::1", "--unix-socket",
+                       "/flag.sock", "--state-dir", "/flag", "--check-config", "--config", file.path()}));
+  CHECK(all.check_only);
+  CHECK(all.loaded.config.server == daemon::Config::Server{true, 2001, "::1", 2002, socket_at("/flag.sock")});
+  CHECK(all.loaded.config.state_directory == "/flag");
+  CHECK(all.loaded.config.drift_interval.count() == 7);
 
-  const auto one = parsed({"--config", file.path(), "--debug-port", "2001"});
-  REQUIRE(one);
-  CHECK(one->loaded.config.server == daemon::Config::Server{false, 2001, "127.0.0.2", 1002, socket_at("/file.sock")});
+  const auto one = value_of(parsed({"--config", file.path(), "--debug-port", "2001"}));
+  CHECK(one.loaded.config.server == daemon::Config::Server{false, 2001, "127.0.0.2", 1002, socket_at("/file.sock")});
 }
 
 TEST_CASE("supported RMD flags are accepted in RMD's spelling") {
   const ConfigFile file(kText);
-  const auto all =
-      parsed({"-d", "--debugport", "2001", "--tlsport=2002", "--unixsock", "/flag.sock", "--config", file.path()});
-  REQUIRE(all);
-  CHECK(all->loaded.config.server == daemon::Config::Server{true, 2001, "127.0.0.2", 2002, socket_at("/flag.sock")});
+  const auto all = value_of(
+      parsed({"-d", "--debugport", "2001", "--tlsport=2002", "--unixsock", "/flag.sock", "--config", file.path()}));
+  CHECK(all.loaded.config.server == daemon::Config::Server{true, 2001, "127.0.0.2", 2002, socket_at("/flag.sock")});
 }
 
 TEST_CASE("RMD's flags are accepted with the values of its defaults") {
@@ -88,19 +88,16 @@ TEST_CASE("RMD's flags are accepted with the values of its defaults") {
 }
 
 TEST_CASE("--conf-dir reads the nrd.toml in that directory, which must exist") {
-  const auto absent = parsed({"--conf-dir", "/nonexistent"});
-  REQUIRE_FALSE(absent);
-  CHECK(absent.error().message.find("/nonexistent/nrd.toml") != std::string::npos);
-  const auto options = parsed({"--conf-dir", ConfigFile(kText).root()});
-  REQUIRE(options);
-  CHECK(options->loaded.config.server.tls_port == 1002);
+  const Error absent = error_of(parsed({"--conf-dir", "/nonexistent"}));
+  CHECK(absent.message.find("/nonexistent/nrd.toml") != std::string::npos);
+  const auto options = value_of(parsed({"--conf-dir", ConfigFile(kText).root()}));
+  CHECK(options.loaded.config.server.tls_port == 1002);
 }
 
 TEST_CASE("a flag sets the log level") {
   const ConfigFile file("[log]\nlevel = \"error\"\n");
-  const auto options = parsed({"--config", file.path(), "--log-level", "debug"});
-  REQUIRE(options);
-  CHECK(options->loaded.config.log_level == log::Priority::Debug);
+  const auto options = value_of(parsed({"--config", file.path(), "--log-level", "debug"}));
+  CHECK(options.loaded.config.log_level == log::Priority::Debug);
   CHECK(parsed({"--config", file.path()})->loaded.config.log_level == log::Priority::Error);
 }
 
@@ -122,9 +119,8 @@ TEST_CASE("an unsupported RMD flag is refused with its replacement") {
 
 TEST_CASE("an absent flag does not disable debug that the file enables") {
   const ConfigFile file("[server]\ndebug = true\n");
-  const auto options = parsed({"--config", file.path()});
-  REQUIRE(options);
-  CHECK(options->loaded.config.server.debug);
+  const auto options = value_of(parsed({"--config", file.path()}));
+  CHECK(options.loaded.config.server.debug);
 }
 
 TEST_CASE("a usage error exits with 2") {
@@ -162,16 +158,14 @@ TEST_CASE("--help and --version exit with 0") {
 }
 
 TEST_CASE("a missing configuration file is an error with its path") {
-  const auto options = parsed({"--config", "/nonexistent/nrd.toml"});
-  REQUIRE_FALSE(options);
-  CHECK(options.error().message.find("/nonexistent/nrd.toml") != std::string::npos);
+  const Error options = error_of(parsed({"--config", "/nonexistent/nrd.toml"}));
+  CHECK(options.message.find("/nonexistent/nrd.toml") != std::string::npos);
 }
 
 TEST_CASE("an error in the file is reported with path and line") {
   const ConfigFile file("[server]\n\ndebug_port = 0\n");
-  const auto options = parsed({"--config", file.path()});
-  REQUIRE_FALSE(options);
-  CHECK(options.error().message.starts_with(file.path() + ":3: "));
+  const Error options = error_of(parsed({"--config", file.path()}));
+  CHECK(options.message.starts_with(file.path() + ":3: "));
 }
 
 TEST_CASE("flags and file together cannot expose the debug port to a network") {
