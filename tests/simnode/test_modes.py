@@ -6,7 +6,7 @@ import os
 import pytest
 
 from harness import wait_for
-from resctrl import at, last_status, mkdir, read, refused, rmdir, ways, write
+from resctrl import at, last_status, mkdir, read, refused, rmdir, write
 
 
 @pytest.fixture
@@ -233,21 +233,3 @@ while entry := libc.readdir(folder):
     if name not in (b".", b".."):
         print(name, "DT_UNKNOWN" if kind == 0 else kind)
 """
-
-
-def test_an_exclusive_group_keeps_others_off_its_ways(node):
-    write(node, "schemata", "L3:0=7f0;1=7f0\n")
-    mkdir(node, "A")
-    write(node, "A/schemata", "L3:0=f;1=f\n")
-    write(node, "A/mode", "exclusive\n")
-    assert refused(write, node, "schemata", "L3:0=7f8\n") == errno.EINVAL
-    assert last_status(node) == "Overlaps with exclusive group\n"
-    mkdir(node, "B")
-    assert ways(node, "B") == {"0": "7f0", "1": "7f0"}
-    assert read(node, "info/L3/bit_usage") == "0=SSSSSSSEEEE;1=SSSSSSSEEEE\n"
-
-
-def test_a_group_that_shares_a_way_cannot_become_exclusive(node):
-    mkdir(node, "A")
-    assert refused(write, node, "A/mode", "exclusive\n") == errno.EINVAL
-    assert read(node, "A/mode") == "shareable\n"

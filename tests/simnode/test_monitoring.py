@@ -50,12 +50,6 @@ def test_an_immovable_counter_is_an_error(node, wrong):
         node.use(*wrong)
 
 
-def test_counters_can_only_be_read(node):
-    assert refused(write, node, "mon_data/mon_L3_00/llc_occupancy", "1\n") == errno.EACCES
-    assert refused(mkdir, node, "mon_data/x") == errno.EPERM
-    assert refused(rmdir, node, "mon_groups") == errno.EPERM
-
-
 def test_a_group_below_mon_groups_is_part_of_its_class(node):
     mkdir(node, "A")
     mkdir(node, "A/mon_groups/x")
@@ -80,17 +74,6 @@ def test_its_cpus_are_its_classes_and_leave_with_it(node):
     assert read(node, "A/cpus_list") == "4-7\n"
     write(node, "A/cpus_list", "5-7\n")  # all of them are the class's own again
     assert read(node, "A/mon_groups/x/cpus_list") == read(node, "A/mon_groups/y/cpus_list") == "\n"
-
-
-def test_its_tasks_are_its_classes(node):
-    mkdir(node, "A")
-    mkdir(node, "A/mon_groups/x")
-    assert refused(write, node, "A/mon_groups/x/tasks", f"{node.pid}\n") == errno.EINVAL
-    write(node, "A/tasks", f"{node.pid}\n")
-    write(node, "A/mon_groups/x/tasks", f"{node.pid}\n")
-    assert read(node, "A/mon_groups/x/tasks") == read(node, "A/tasks") == f"{node.pid}\n"
-    write(node, "tasks", f"{node.pid}\n")
-    assert read(node, "A/mon_groups/x/tasks") == ""
 
 
 def test_groups_end_with_their_class_and_a_new_one_counts_from_nothing(node):
