@@ -281,6 +281,8 @@ def test_the_role_run_changes_own_workloads_and_none_of_another_process(roles, g
     with Client(roles.path, group=RUNNERS, groups=groups) as another, Client(roles.path, group=RUNNERS, groups=groups) as caller:
         theirs = another.request("POST", "/v1/workloads", {**asked, "core_ids": ["4"]})[1]["id"]
         own = caller.request("POST", "/v1/workloads", {**asked, "core_ids": ["8"]})[1]["id"]
+        assert caller.request("PATCH", f"/v1/workloads/{own}", {"task_ids": [str(another.pid)]})[0] == 403
+        assert caller.request("POST", "/v1/workloads", {**asked, "core_ids": ["9"], "owner": {"pid": another.pid}})[0] == 403
         reads = 404 if listed == 403 else 200
         expected = {
             own: {"GET": 200, "monitoring": listed, "PATCH": 200, "DELETE": 200},
