@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 
-from harness import process
+from harness import NRDCTL, process
 from masks import cpus_of
 from nrdctl import nrdctl, run_nrdctl
 from shared_node import node, shared  # noqa: F401
@@ -38,23 +38,21 @@ def test_irqbalance_is_kept_off_the_cpus_of_all_workloads(node):
     assert numbers(sourced.stdout) == numbers(line)
 
 
-def test_tuned_spares_the_processes_of_owners(node):
+def test_tuned_spares_the_processes_of_owners(node, tmp_path):
     assert "[scheduler]" not in nrdctl(node, "export", "tuned")
+    # For programs on the node, the owner is in a cgroup, whichever one this test runs in.
+    (tmp_path / "cgroup").write_text("0::/feed.slice/feed@1.service\n")
     with process() as owner:
+        node.sim.run_inside(["mount", "--bind", str(tmp_path / "cgroup"), f"/proc/{owner.pid}/cgroup"])
         node.create("4-5", 1, 1, owner={"pid": owner.pid})
         node.create("9", 1, 1, name="feed")
-        text = nrdctl(node, "export", "tuned")
-        with open(f"/proc/{owner.pid}/cgroup") as file:
-            hierarchies = ",".join(file.read().splitlines())
+        text = node.sim.run_inside([NRDCTL, "--socket", node.socket, "export", "tuned"]).stdout
     assert "\n[scheduler]\nisolated_cores=4-5,9\n" in text
     assert re.search(r"^# workload \d+ \(feed\): processes unknown", text, re.M)
-    blacklist = re.search(r"^cgroup_ps_blacklist=(.*)$", text, re.M)
-    if blacklist:  # as tuned applies it; without it the test runs in the root cgroup
-        expressions = re.split(r"(?<!\\);", blacklist[1])
-        assert any(re.search(each, hierarchies) for each in expressions)
-        assert not any(re.search(each, "0::/other.slice/other.service") for each in expressions)
-    else:
-        assert all(line.endswith(":/") for line in hierarchies.split(",") if line.startswith(("0:", "1:name=systemd")))
+    blacklist = re.search(r"^cgroup_ps_blacklist=(.*)$", text, re.M)[1]
+    spares = {cgroup: bool(re.search(blacklist, f"11:pids:/x,0::{cgroup}")) for cgroup in (  # as tuned applies it
+        "/feed.slice/feed@1.service", "/feed.slice/feed@1.service/below", "/feed.slice/feed@1.service2", "/other.slice/other.service")}
+    assert list(spares.values()) == [True, True, False, False], (blacklist, spares)
 
 
 def test_a_service_owns_a_workload(node, tmp_path):
