@@ -104,21 +104,14 @@ def test_exec_last_replaces_nrdctl_by_the_last_process(listed, tmp_path):
     wait_for((tmp_path / "first").exists, "the first process to run")
 
 
-def test_a_program_that_does_not_exist_is_named_and_the_others_end(listed, tmp_path):
-    file = tmp_path / "procs.json"
-    file.write_text(json.dumps([{"container": "main", "processes": [
-        {"process": "sleep", "args": ["1000"], "pool": "fast", "cpus": 1}, {"process": "/no/such", "pool": "shared", "cpus": 1}]}]))
-    status, error = ended(start(None, str(file), **IN_POD))
-    assert status == 127 and "/no/such" in error
-
-
-@pytest.mark.parametrize("place", [1, 2])
-def test_a_missing_program_ends_the_others_before_one_takes_the_place_of_nrdctl(tmp_path, place):
+@pytest.mark.parametrize("more, place", [([], 1), (["--exec-last"], 1), (["--exec-last"], 2)])
+def test_a_missing_program_is_named_and_ends_the_others(tmp_path, more, place):
+    """Before one takes the place of nrdctl, too."""
     programs = [{"process": "sleep", "args": ["1000"], "pool": "shared", "cpus": 1} for _ in range(2)]
     programs.insert(place, {"process": "/no/such", "pool": "shared", "cpus": 1})
     file = tmp_path / "procs.json"
     file.write_text(json.dumps([{"container": "main", "processes": programs}]))
-    process = start(None, str(file), "--exec-last", **IN_POD)
+    process = start(None, str(file), *more, **IN_POD)
     status, error = ended(process)
     assert status == 127 and "/no/such" in error
     left = subprocess.run(["pgrep", "-s", str(process.pid)], capture_output=True, text=True)
