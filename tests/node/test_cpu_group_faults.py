@@ -194,7 +194,9 @@ def test_a_write_that_fails_takes_all_of_the_request_back(host, request_, fault)
 def test_a_write_that_fails_in_a_deletion_leaves_no_trace_in_the_end(host, request_, fault):
     host.node.delete(post(host.node, request_)["id"])
     before = host.traces()
-    for nth in range(1, writes_of(host, request_)[1] + 1):
+    _, writes = writes_of(host, request_)
+    assert writes > 0
+    for nth in range(1, writes + 1):
         created = post(host.node, request_)
         host.sim.control("reset")
         host.sim.control(f"fault write {nth} {fault}")
