@@ -63,18 +63,6 @@ def test_a_dry_run_has_a_choice_among_cpus_and_a_request_has_not(large):
     assert large.list() == []
 
 
-@pytest.mark.parametrize("within, threads", [("node", "any"), ("!node", "any"), ("!node", "one"), ("node", "all")])
-def test_the_largest_request_of_each_level_is_granted(within, threads):
-    with Node(LARGE.replace('kind = "exclusive"', f'kind = "exclusive"\nwithin = "{within}"\nthreads = "{threads}"', 1)) as node:
-        post(node, fast(2, near=["node:0"]))
-        largest = node.call("GET", "/v1/cpus/pools/fast")["largest"]
-        assert largest and ("machine" in largest) == (within == "node"), largest
-        for level, count in largest.items():
-            made = post(node, fast(count))
-            assert len(cpus_of(made["cpu"]["exclusive"])) == count, level
-            node.delete(made["id"])
-
-
 def test_a_patch_of_the_pool_moves_a_unit_to_cpus_of_another(host):
     before = host.traces()
     workload = post(host.node, ask("unit"))

@@ -181,15 +181,6 @@ def test_near_a_node_and_a_workload(large):
     assert int(third["cpu"]["exclusive"]) in range(2, 8)
 
 
-def test_a_patch_resizes_and_a_response_can_be_sent_back(large):
-    workload = post(large, {"cpu": {"pool": "fast", "count": 1}})
-    grown = patch(large, workload["id"], {"cpu": {"count": 2}})
-    assert cpus_of(workload["cpu"]["exclusive"]) < cpus_of(grown["cpu"]["exclusive"])
-    again = patch(large, workload["id"], grown)
-    assert again["cpu"]["exclusive"] == grown["cpu"]["exclusive"]
-    assert refusal(patch, large, workload["id"], {"cpu": None})  # nothing would be left
-
-
 def test_a_refusal_of_a_response_sent_back_names_its_request(large):
     made = post(large, {"cpu": {"pool": "fast", "count": 1}})
     made["cpu_request"]["count"] = 99
