@@ -285,20 +285,8 @@ def test_the_configuration_is_shown_and_reloaded(node):
         nrdctl(node, "reload")
 
 
-def complete(node, line, **environment):
-    script = f'PATH={os.path.dirname(NRDCTL)}:$PATH; . {ROOT}/etc/completion/nrdctl.bash; _nrdctl; printf "%s\\n" "${{COMPREPLY[@]}}"'
-    environment = {**CLEAN, "NRD_SOCKET": node.socket, "COMP_LINE": f"nrdctl {line}", "COMP_POINT": str(len(f"nrdctl {line}")), **environment}
-    return subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True).stdout.split()
-
-
-def test_bash_completes_commands_options_and_names(node):
-    create(node)
-    assert complete(node, "work") == ["workload"]
-    assert {"create", "list", "wait"} <= set(complete(node, "workload "))
-    assert "--mba-percentage" in complete(node, "workload create --m")
-    assert complete(node, "workload show fe") == ["feed"]
-    assert complete(node, "workload create --policy g") == ["gold"]
-    assert "__complete" not in complete(node, "")
+def test_policies_complete_where_a_policy_is_named(node):
+    assert "gold" in nrdctl(node, "__complete", "--", "workload", "create", "--policy", "").split()
 
 
 def test_every_option_and_command_is_in_the_manual(node):

@@ -145,7 +145,7 @@ def test_each_shell_completes_what_the_typed_line_reaches(node, tmp_path, shell)
     def candidates(line):
         return {word.split("\t")[0] for word in shell(line, {**environment, "LINE": line})} - {""}
 
-    assert candidates("nrdctl workl") == {"workload"}
+    assert candidates("nrdctl workl") == {"workload"} and "__complete" not in candidates("nrdctl ")
     assert {"create", "list", "wait"} <= candidates("nrdctl workload ")
     assert "--mba-percentage" in candidates("nrdctl workload create --mba-p")
     assert "feed" not in candidates("nrdctl workload show fe")
