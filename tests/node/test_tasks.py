@@ -11,6 +11,7 @@ import pytest
 from fault_scenarios import assert_one_line, refusals_of_each_write
 from harness import Node, refusal, wait_for
 from nrdctl import nrdctl
+from shared_node import node  # noqa: F401
 
 CONFIG = "[drift]\ninterval_seconds = 0\n[tasks]\ninterval_seconds = {tasks}\n"
 SMALL = {"closids": 4, "sockets": 1, "cpus": 8}
@@ -63,6 +64,12 @@ def tasked(tasks=0, **more):
     return Node(CONFIG.format(tasks=tasks), **{**SMALL, **more})
 
 
+@pytest.fixture(scope="module")
+def shared():
+    with tasked() as node:
+        yield node
+
+
 def create(node, *ids, most=2, least=2, **more):
     return node.call("POST", "/v1/workloads",
                      {"task_ids": [str(id) for id in ids], "cache": {"max": most, "min": least}, **more})
@@ -82,37 +89,37 @@ def refused(call, *arguments, **named):
     return error.status, error.text
 
 
-def test_a_process_gets_ways_for_all_its_threads_and_returns_them():
-    with tasked() as node, Program(threads=3) as program, Program() as other:
+def test_a_process_gets_ways_for_all_its_threads_and_returns_them(node):
+    with Program(threads=3) as program, Program() as other:
         before = image(node)
         workload = create(node, program.id)
         assert workload["task_ids"] == [program.id] and "core_ids" not in workload
         assert (workload["status"], workload["pool"], workload["cos_name"]) == ("Successful", "guarantee", "COS2")
         assert members(node) == program.threads and not members(node, "COS3")
-        assert node.call("GET", "/v1/workloads/1") == workload
+        assert node.call("GET", f"/v1/workloads/{workload['id']}") == workload
         second = create(node, other.id, most=1, least=1)
         assert members(node, second["cos_name"]) == {other.process.pid}
-        node.delete("2")
-        node.delete("1")
+        node.delete(second["id"])
+        node.delete(workload["id"])
         assert image(node) == before and node.list() == []
 
 
-def test_a_thread_id_selects_that_thread_only():
-    with tasked() as node, Program(threads=2) as program:
+def test_a_thread_id_selects_that_thread_only(node):
+    with Program(threads=2) as program:
         thread = max(program.threads - {program.process.pid})
         create(node, thread)
         assert members(node) == {thread}
 
 
-def test_tasks_go_beside_cpus_and_a_cpu_of_one_may_run_tasks_of_another():
-    with tasked() as node, Program() as program:
+def test_tasks_go_beside_cpus_and_a_cpu_of_one_may_run_tasks_of_another(node):
+    with Program() as program:
         node.create("0-1", 1, 1)
         workload = node.call("POST", "/v1/workloads",
                              {"core_ids": ["4"], "task_ids": [program.id], "rdt": {"cache": {"max": 2, "min": 2}}})
         assert (workload["core_ids"], workload["task_ids"]) == (["4"], [program.id])
         group = node.hardware()[workload["cos_name"]]
         assert group["cpus"] == "4" and group["tasks"] == [program.process.pid]
-        gone = node.call("PATCH", "/v1/workloads/2", {"task_ids": None})
+        gone = node.call("PATCH", f"/v1/workloads/{workload['id']}", {"task_ids": None})
         assert "task_ids" not in gone and not members(node, workload["cos_name"])
 
 
@@ -143,23 +150,23 @@ def test_invalid_tasks_are_refused_with_the_reason_and_nothing_changes():
         node.sim.run_inside(["rmdir", "/sys/fs/resctrl/COS3"])
 
 
-def test_a_dry_run_moves_nothing():
-    with tasked() as node, Program() as program:
+def test_a_dry_run_moves_nothing(node):
+    with Program() as program:
         before = image(node)
         planned = node.call("POST", "/v1/workloads?dry_run=true", {"task_ids": [program.id], "cache": {"max": 2, "min": 2}})
         assert {"knob": f"class of process {program.id}", "from": "COS0", "to": "COS2"} in planned["changes"]
         assert image(node) == before
 
 
-def test_a_patch_replaces_tasks():
-    with tasked() as node, Program(threads=1) as program, Program() as other:
-        create(node, program.id)
+def test_a_patch_replaces_tasks(node):
+    with Program(threads=1) as program, Program() as other:
+        path = "/v1/workloads/" + create(node, program.id)["id"]
         revision = node.health()["revision"]
-        node.call("PATCH", "/v1/workloads/1", {"task_ids": [program.id]})
+        node.call("PATCH", path, {"task_ids": [program.id]})
         assert node.health()["revision"] == revision
-        node.call("PATCH", "/v1/workloads/1", {"task_ids": [other.id]})
+        node.call("PATCH", path, {"task_ids": [other.id]})
         assert members(node) == {other.process.pid}
-        node.call("PATCH", "/v1/workloads/1", {"cache": {"max": 0, "min": 0}})
+        node.call("PATCH", path, {"cache": {"max": 0, "min": 0}})
         assert members(node, node.list()[0]["cos_name"]) == {other.process.pid}
 
 
@@ -309,8 +316,8 @@ def test_killed_at_each_write_nrd_ends_before_or_after():
                 assert image(node) == (after if node.list() else before), nth
 
 
-def test_nrdctl_names_tasks():
-    with tasked() as node, Program() as program:
+def test_nrdctl_names_tasks(node):
+    with Program() as program:
         assert f"tasks {program.id}" in nrdctl(node, "workload", "create", "--task-ids", program.id, "--ways", "2")
         assert "--task-ids" in nrdctl(node, "workload", "create", "--ways", "2", exit=2)
         assert json.loads(nrdctl(node, "--json", "workload", "list"))[0]["task_ids"] == [program.id]
