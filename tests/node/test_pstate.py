@@ -205,12 +205,6 @@ def test_a_node_without_frequency_control_reports_it():
         assert node.call("GET", "/v1/pstate")["cpus"] == [] and len(node.call("GET", "/v1/pstate")["missing"]) == 1
 
 
-def test_a_patch_cannot_leave_an_empty_workload(intel):
-    id = post(intel, WINDOW)["id"]
-    status, text, _ = intel.request("PATCH", f"/v1/workloads/{id}", {"pstate": None})
-    assert status == 400 and "would request no resources" in text
-
-
 def test_turbo_true_takes_turbo_false_back(intel):
     made = intel.call("POST", "/v1/workloads", {**BOTH, "pstate": {"turbo": False}})
     assert window(intel, 4)["max"] == 2_200_000

@@ -103,15 +103,6 @@ def test_a_minimum_above_the_maximum_is_refused(start, name, value):
     assert limits(node) == (2000000, 2000000)
 
 
-def test_a_minimum_above_the_maximum_can_be_a_request_that_waits(start):
-    node = start(cpufreq="intel_pstate", min_over_max="clamp")
-    write(node, "scaling_max_freq", 2000000)
-    write(node, "scaling_min_freq", 2500000)
-    assert limits(node) == (2000000, 2000000)
-    write(node, "scaling_max_freq", 3000000)
-    assert limits(node) == (2500000, 3000000)
-
-
 @pytest.mark.parametrize("name", ["scaling_min_freq", "scaling_max_freq"])
 @pytest.mark.parametrize("text", ["fast\n", "-1\n", "\n", "1000000 kHz\n", "1e6\n"])
 def test_values_that_are_no_numbers_are_refused(start, name, text):
@@ -194,12 +185,6 @@ def test_a_passive_driver_leaves_epp_alone(start):
     write(node, "scaling_governor", "performance")
     write(node, "energy_performance_preference", "power")
     assert read(node, "energy_performance_preference") == "power"
-
-
-@pytest.mark.parametrize("name", ["cpuinfo_max_freq", "scaling_cur_freq", "related_cpus", "scaling_driver"])
-def test_read_only_entries_cannot_be_written(start, name):
-    node = start(cpufreq="intel_pstate")
-    assert refused(node.write, file(name), "1\n") == errno.EACCES
 
 
 @pytest.mark.parametrize("domain, together", [("cpu", "5"), ("core", "4 5"), ("socket", "4 5 6 7")])

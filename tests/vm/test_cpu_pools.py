@@ -35,7 +35,7 @@ def test_a_command_has_cpus_ways_and_frequency_and_all_is_free_after_it(node):
     tree, masks = node.tree(), node.masks()
     process, workload = node.launch("--pool", "fast", "--count", "2", "--near", "cpu:4", "--ways", "2", "--min-ratio", "10", "--max-ratio", "20")
     assert workload["cpu"]["exclusive"] == "4,6" and workload["cpu"]["idle_siblings"] == "5,7", workload
-    assert workload["cpu"]["zone"] == "node 1, l3 1" or "l3 1" in workload["cpu"]["zone"], workload
+    assert "l3 1" in workload["cpu"]["zone"], workload
     assert node.mask_of(process.pid) == {4, 6}
     assert list(workload["granted_ways"]) == ["1"]
     node.assert_agree()  # registers: class and masks of CPUs 4 and 6, and their windows
