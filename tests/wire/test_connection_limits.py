@@ -13,6 +13,7 @@ from many_clients import (ENDPOINTS, LIST, Endpoint, allow_many_files, assert_at
                            readers_that_never_read, reset)
 from harness import wait_for
 from fixtures import Service
+from renegotiation import sealed_client_hellos
 
 KEY_UPDATES = os.environ.get("NRD_KEY_UPDATES", "build/dev/tests/wire/nrd-key-updates")
 
@@ -242,29 +243,15 @@ def test_a_client_that_only_changes_its_keys_is_cut_off(service):
 
 
 def test_a_client_that_only_asks_to_renegotiate_is_cut_off(service):
-    renegotiations = Renegotiations(service, 100_000)
-    renegotiations.send()
-    assert_honest_clients_are_served(service)
-    assert renegotiations.is_cut_off()
-    assert_at_rest(service)
-
-
-class Renegotiations:
-    """TLS 1.2 records of a ClientHello each, sealed with the keys of a handshake that went well."""
-
-    def __init__(self, service, count):
-        from renegotiation import sealed_client_hellos
-        self.socket = socket.create_connection(("127.0.0.1", service.tls_port), 30)
-        self.records = sealed_client_hellos(self.socket, service, count)
-
-    def send(self):
-        self.socket.settimeout(0.5)
+    """By TLS 1.2 records of a ClientHello each, sealed with the keys of a handshake that went well."""
+    with socket.create_connection(("127.0.0.1", service.tls_port), 30) as client:
+        records = sealed_client_hellos(client, service, 100_000)
+        client.settimeout(0.5)
         with contextlib.suppress(OSError):
-            self.socket.sendall(self.records)
-
-    def is_cut_off(self):
-        self.socket.settimeout(10)
+            client.sendall(records)
+        assert_honest_clients_are_served(service)
+        client.settimeout(10)
         with contextlib.suppress(ConnectionError):
-            while self.socket.recv(1 << 16):
+            while client.recv(1 << 16):
                 pass
-        return True
+    assert_at_rest(service)
