@@ -78,8 +78,8 @@ def node():
         yield node
 
 
-def tasks_of(node, name="COS2"):
-    return set(node.hardware().get(name, {"tasks": []})["tasks"])
+def tasks_of(node):
+    return set(node.hardware().get("COS2", {"tasks": []})["tasks"])
 
 
 def asked(cgroup, seconds=300, **more):

@@ -14,8 +14,8 @@ def host(tmp_path):
         yield host
 
 
-def everything(target="unit", count=2, ways=2, **pstate):
-    return {"cpu": {"pool": "fast", "count": count}, "cache": {"max": ways, "min": ways}, "pstate": {**WINDOW, **pstate}, **TARGETS[target]}
+def everything(target="unit", **pstate):
+    return {"cpu": {"pool": "fast", "count": 2}, "cache": {"max": 2, "min": 2}, "pstate": {**WINDOW, **pstate}, **TARGETS[target]}
 
 
 def image(host):

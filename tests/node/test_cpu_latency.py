@@ -30,8 +30,8 @@ def limits(node):
 
 
 @contextlib.contextmanager
-def a_node(latency=0, drift=0, **options):
-    with Node(config=POOLS.format(latency=latency, drift=drift), start=False, **options) as node:
+def a_node(drift=0, **options):
+    with Node(config=POOLS.format(latency=0, drift=drift), start=False, **options) as node:
         if options.get("power", True):
             node.sim.write(file_of(3), "70\n")  # by other software
         node.sim.control("reset")

@@ -43,9 +43,9 @@ def socket_in_namespace_of(pid):
 
 
 class HotplugNode(Node):
-    def __init__(self, config=NEVER, **shape):
+    def __init__(self):
         self.events = None
-        super().__init__(config, cpufreq="intel_pstate", min_over_max="clamp", **shape)
+        super().__init__(NEVER, cpufreq="intel_pstate", min_over_max="clamp")
 
     def command(self, *flags):
         return ["unshare", "--net", "--", *super().command(*flags)]

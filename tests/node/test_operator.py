@@ -90,20 +90,18 @@ def assert_decodes(workload):
         assert isinstance(pstate.get("monitoring", ""), str)
 
 
-def body_of(shape, cores, ways=(0, 0), pstate=None, uuid="rmdworkload-x", policy=""):
+def body_of(shape, cores, ways=(0, 0), pstate=None, uuid="rmdworkload-x"):
     """The order of keys is that of its structures; what it leaves out when empty is left out."""
     cores = f'"core_ids":{json.dumps(cores)},' if cores else ""
-    policy = f'"policy":"{policy}",' if policy else ""
     cache = f'{{"max":{ways[0]},"min":{ways[1]}}}'
     if shape == "older":
-        return (f'{{{cores}{policy}"status":"","cos_name":"","cache":{cache},"pstate":{pstate or "{}"},'
+        return (f'{{{cores}"status":"","cos_name":"","cache":{cache},"pstate":{pstate or "{}"},'
                 f'"uuid":"{uuid}","origin":""}}')
     plugins = f'"plugins":{{"pstate":{pstate}}},' if pstate else ""
-    return (f'{{{cores}{policy}"status":"","cos_name":"","rdt":{{"cache":{cache},"mba":{{}}}},{plugins}'
+    return (f'{{{cores}"status":"","cos_name":"","rdt":{{"cache":{cache},"mba":{{}}}},{plugins}'
             f'"uuid":"{uuid}","origin":""}}')
 
 
-PSTATE = '{"ratio":3,"monitoring":"on"}'
 SHAPES = pytest.mark.parametrize("shape", ["older", "newer"])
 
 

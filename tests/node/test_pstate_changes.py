@@ -118,11 +118,11 @@ def test_cpus_that_go_and_come_back(offline):
 
 # The world changes around it
 
-def after_a_look(node, cpu=15):
+def after_a_look(node):
     """Writes to CPU 15, which has no workload, and waits for the next observation."""
-    wanted = 2_000_000 if node.call("GET", f"/v1/pstate/{cpu}")["set"]["max_khz"] != 2_000_000 else 2_100_000
-    node.sim.write(f"/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_max_freq", f"{wanted}\n")
-    wait_for(lambda: node.call("GET", f"/v1/pstate/{cpu}")["set"]["max_khz"] == wanted, "a look")
+    wanted = 2_000_000 if node.call("GET", "/v1/pstate/15")["set"]["max_khz"] != 2_000_000 else 2_100_000
+    node.sim.write("/sys/devices/system/cpu/cpu15/cpufreq/scaling_max_freq", f"{wanted}\n")
+    wait_for(lambda: node.call("GET", "/v1/pstate/15")["set"]["max_khz"] == wanted, "a look")
 
 
 def test_a_cpu_that_cannot_be_restored_blocks_no_other_request():

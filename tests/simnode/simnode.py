@@ -26,8 +26,7 @@ class SimNodeError(Exception):
 
 
 class SimNode:
-    def __init__(self, binary=None):
-        self.binary = binary or os.environ["NRD_SIMNODE"]
+    def __init__(self):
         self.process = None
         self.pid = None  # of the command
         self._folder = None
@@ -37,7 +36,7 @@ class SimNode:
     def start(self, command, stdout=None, env=None, **options):
         self._folder = tempfile.mkdtemp(prefix="simnode-")
         self._stderr = open(os.path.join(self._folder, "stderr"), "w+")
-        argv = [self.binary, "--control", self.socket_path] + _flags(options) + ["--"] + list(command)
+        argv = [os.environ["NRD_SIMNODE"], "--control", self.socket_path] + _flags(options) + ["--"] + list(command)
         self.process = subprocess.Popen(argv, stdout=stdout, stderr=self._stderr, env=env)
         try:
             self._connect()

@@ -132,8 +132,8 @@ class Cluster:
         with open(self.audit) as file:
             return [json.loads(line) for line in file]
 
-    def kubectl(self, *words, check=True):
-        return subprocess.run([program("kubectl"), "--kubeconfig", self.kubeconfig, *words], capture_output=True, text=True, check=check)
+    def kubectl(self, *words):
+        return subprocess.run([program("kubectl"), "--kubeconfig", self.kubeconfig, *words], capture_output=True, text=True, check=True)
 
     def deploy(self, *kept):
         """Applies deploy/, without those of daemonset, deployment and webhook that a test does not need or runs itself."""

@@ -31,8 +31,8 @@ def wait_for(condition, what, deadline=DEADLINE, pause=PAUSE):
 class Process:
     """One program that a test starts, kills and starts again. Its output goes to one log."""
 
-    def __init__(self, log, command, env=None, cwd=None, nice=0):
-        self.log, self.env, self.cwd = log, env, cwd
+    def __init__(self, log, command, env=None, nice=0):
+        self.log, self.env = log, env
         self.command = ["nice", "-n", str(nice), *command] if nice else list(command)
         self.process = None
         self.earlier_length = 0  # characters of the log from before the last start
@@ -41,7 +41,7 @@ class Process:
         assert not self.runs(), f"{self.command[0]} runs already"
         self.earlier_length = len(self.text())
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.env, cwd=self.cwd)
+            self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.env)
         return self
 
     @property
@@ -81,8 +81,8 @@ class Process:
     def text_since_start(self):
         return self.text()[self.earlier_length:]
 
-    def tail(self, lines=15):
-        return "\n".join(self.text().splitlines()[-lines:])
+    def tail(self):
+        return "\n".join(self.text().splitlines()[-15:])
 
     def await_start(self, condition, what, deadline=DEADLINE):
         """Waits for condition, and fails at once with the log if the process ends."""

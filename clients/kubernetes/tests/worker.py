@@ -215,16 +215,16 @@ state = "{self.folder}/run"
     def capacity(self, resource):
         return amount(self.cluster.api.get("Node", self.name)["status"]["capacity"].get(resource, "0"))
 
-    def serves(self, slug="l3_cache_ways"):
-        """Whether kubelet has the plugin now. What the API server says may be from before a restart."""
-        if not self.place.listens(f"{self.folder}/kubelet/device-plugins/nrd-{slug}.*.sock"):
+    def serves(self):
+        """Whether kubelet has the plugin of ways now. What the API server says may be from before a restart."""
+        if not self.place.listens(f"{self.folder}/kubelet/device-plugins/nrd-l3_cache_ways.*.sock"):
             return False
-        lines = [line for line in self.client.text_since_start().splitlines() if "kubelet" in line and slug in line]
+        lines = [line for line in self.client.text_since_start().splitlines() if "kubelet" in line and "l3_cache_ways" in line]
         return lines and "registered with kubelet" in lines[-1]
 
-    def await_devices(self, resource="intel.com/l3_cache_ways", count=5):
+    def await_devices(self):
         wait_for(self.serves, f"the plugin on {self.name}")
-        self.await_allocatable(resource, count)
+        self.await_allocatable("intel.com/l3_cache_ways", 5)
 
     def await_allocatable(self, resource, count):
         wait_for(lambda: self.allocatable(resource) == count, f"{count} {resource} on {self.name}")
