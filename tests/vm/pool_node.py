@@ -15,6 +15,15 @@ ATTEMPTS = 20
 LONG = pytest.mark.skipif(not os.environ.get("NRD_VM_LONG"), reason="takes long: tests/vm/cpus runs it")
 
 
+def pooled(os_cpus, fast, confine=None, **intervals):
+    """A configuration with the exclusive pool fast, and seconds between what nrd does again and again."""
+    sections = [f"[{name}]\ninterval_seconds = {seconds}\n" for name, seconds in intervals.items()]
+    sections.append(f'[os]\ncpus = "{os_cpus}"\n')
+    if confine:
+        sections.append(f'[cpu]\nconfine = "{confine}"\n')
+    return "\n" + "".join(sections) + f'[[cpu.pools]]\nname = "fast"\ncpus = "{fast}"\nkind = "exclusive"\n'
+
+
 class PoolNode(RdtNode):
     def launch(self, *options, prefix=()):
         """`nrdctl run` of a command that waits, once it has its CPUs."""

@@ -11,27 +11,14 @@ import pytest
 
 from daemon_node import SOCKET, STATE, DaemonNode
 from machine import MachineError
-from pool_node import ATTEMPTS, CGROUPS, LONG, NRDCTL, SystemdNode
+from pool_node import ATTEMPTS, CGROUPS, LONG, NRDCTL, SystemdNode, pooled
 from rdt_node import started
 from masks import cpus_of
 from shape import Shape
 
 pytestmark = LONG
 # What happens by itself is an hour away: writes are those of the request.
-CONFIG = """
-[drift]
-interval_seconds = 3600
-[tasks]
-interval_seconds = 3600
-[os]
-cpus = "0"
-[cpu]
-confine = "none"
-[[cpu.pools]]
-name = "fast"
-cpus = "1-3"
-kind = "exclusive"
-"""
+CONFIG = pooled("0", "1-3", "none", drift=3600, tasks=3600)
 PARTITION = CONFIG.replace('"none"', '"partition"')
 OFTEN = ("interval_seconds = 3600", "interval_seconds = 1")  # what a busy systemd did not answer is done with the next check
 ALL, POOL = set(range(4)), {1, 2, 3}

@@ -4,24 +4,13 @@ CPUs once the cpuset controller is enabled, unless the slices are limited to the
 
 import pytest
 
-from pool_node import LONG, SystemdNode
+from pool_node import LONG, SystemdNode, pooled
 from rdt_node import KERNEL, started
 from masks import cpus_of
 from shape import Shape
 
 pytestmark = LONG
-CONFIG = """
-[drift]
-interval_seconds = 1
-[os]
-cpus = "0"
-[cpu]
-confine = "none"
-[[cpu.pools]]
-name = "fast"
-cpus = "isolated"
-kind = "exclusive"
-"""
+CONFIG = pooled("0", "isolated", "none", drift=1)
 OTHERS, ISOLATED = {0, 1}, {2, 3}
 
 

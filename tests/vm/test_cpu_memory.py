@@ -4,23 +4,14 @@ import re
 
 import pytest
 
-from pool_node import CGROUPS, LONG, NRDCTL, SystemdNode
+from pool_node import CGROUPS, LONG, NRDCTL, SystemdNode, pooled
 from rdt_node import started
 from daemon_node import SOCKET
 from shape import Shape
 
 pytestmark = LONG
 SHAPE = Shape(threads=1, numa=True)  # CPUs 0-1 and 2-3
-CONFIG = """
-[tasks]
-interval_seconds = 1
-[os]
-cpus = "0"
-[[cpu.pools]]
-name = "fast"
-cpus = "1-3"
-kind = "exclusive"
-"""
+CONFIG = pooled("0", "1-3", tasks=1)
 MEGABYTES = 64
 # Takes its memory from the node of the CPU that it starts on, and then runs anywhere it may.
 PROGRAM = f"""

@@ -2,23 +2,14 @@
 
 import pytest
 
-from pool_node import LONG, PoolNode
+from pool_node import LONG, PoolNode, pooled
 from rdt_node import started
 from masks import cpus_of
 from shape import Shape
 
 pytestmark = LONG
 
-CONFIG = """
-[drift]
-interval_seconds = 1
-[os]
-cpus = "0-1"
-[[cpu.pools]]
-name = "fast"
-cpus = "2-7"
-kind = "exclusive"
-"""
+CONFIG = pooled("0-1", "2-7", drift=1)
 QUIET = CONFIG + "low_noise = true\nlatency_us = 0\n"
 OS, POOL, ALL = {0, 1}, set(range(2, 8)), set(range(8))
 WATCHDOG = "/proc/sys/kernel/watchdog_cpumask"

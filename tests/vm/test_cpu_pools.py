@@ -5,24 +5,13 @@ import time
 
 import pytest
 
-from pool_node import PoolNode
+from pool_node import PoolNode, pooled
 from rdt_node import started
 from masks import cpus_of
 from shape import Shape
 
 # 2 sockets of 2 cores with 2 threads: 0-3 and 4-7; the threads of a core are neighbours.
-CONFIG = """
-[drift]
-interval_seconds = 1
-[tasks]
-interval_seconds = 1
-[os]
-cpus = "0-1"
-[[cpu.pools]]
-name = "fast"
-cpus = "2-7"
-kind = "exclusive"
-"""
+CONFIG = pooled("0-1", "2-7", drift=1, tasks=1)
 
 
 @pytest.fixture(scope="module")

@@ -6,27 +6,14 @@ import errno
 import pytest
 
 from daemon_node import SOCKET
-from pool_node import CGROUPS, LONG, SystemdNode
+from pool_node import CGROUPS, LONG, SystemdNode, pooled
 from rdt_node import KERNEL, started
 from masks import cpus_of
 from shape import Shape
 
 pytestmark = LONG
 SHAPE = Shape(sockets=1, cores=6, threads=1)  # each CPU is emulated, and takes time of the others
-CONFIG = """
-[drift]
-interval_seconds = 1
-[tasks]
-interval_seconds = 1
-[os]
-cpus = "0"
-[cpu]
-confine = "none"
-[[cpu.pools]]
-name = "fast"
-cpus = "1-5"
-kind = "exclusive"
-"""
+CONFIG = pooled("0", "1-5", "none", drift=1, tasks=1)
 ALL, OS, POOL = set(range(6)), {0}, set(range(1, 6))
 # A thread for each list of CPUs in its arguments, pinned to these, beside the first.
 PINNED = """

@@ -3,24 +3,13 @@
 
 import pytest
 
-from pool_node import CGROUPS, SystemdNode
+from pool_node import CGROUPS, SystemdNode, pooled
 from rdt_node import started
 from masks import cpus_of
 from shape import Shape
 
 SHAPE = Shape(threads=1)  # 2 sockets of 2 CPUs: each is emulated, and takes time of the others
-CONFIG = """
-[drift]
-interval_seconds = 1
-[tasks]
-interval_seconds = 1
-[os]
-cpus = "0"
-[[cpu.pools]]
-name = "fast"
-cpus = "1-3"
-kind = "exclusive"
-"""
+CONFIG = pooled("0", "1-3", drift=1, tasks=1)
 ALL = set(range(4))
 
 
