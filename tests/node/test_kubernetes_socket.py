@@ -8,20 +8,11 @@ import time
 
 import pytest
 
-from harness import DEADLINE, Node, Refused, wait_for
+from cpu_pools import LARGE
+from harness import DEADLINE, DRIFT, Node, Refused, wait_for
 from shared_node import node  # noqa: F401
 
-CONFIG = """
-[drift]
-interval_seconds = 1
-[[cpu.pools]]
-name = "fast"
-cpus = "2-7,10-15"
-kind = "exclusive"
-[[cpu.pools]]
-name = "common"
-cpus = "8-9"
-kind = "shared"
+CONFIG = DRIFT + LARGE + """
 [reserve.kubernetes]
 ways = 3
 onload = 50
