@@ -11,7 +11,6 @@ MOST_LINES, MOST_LINES_OF_FUNCTION = 400, 50
 # path: reason. An entry whose file has become short enough fails.
 LONG_FILES = {
     "tests/node/test_onload_import.py": "one attack after the other on one fixture",
-    "tests/unit/api_http/server_test.cc": "one server with its fixture",
     "tests/unit/engine/transaction_test.cc": "one class with its fixture",
     "tests/unit/engine_onload/controller_test.cc": "one class with its fixture",
     "tests/unit/engine_onload/operation_runner_test.cc": "one class with its fixture",

@@ -21,10 +21,10 @@ using Query = std::map<std::string, std::string>;
 }  // namespace
 
 TEST_CASE("path and parameters are decoded once") {
-  const auto request = read("/v1/workloads/a%2Fb%2541?uuid=x%26y%3Dz&wait=1=2&since");
+  const auto request = read("/v1/work%6Coads/a%2Fb%2541?uuid=x%26y%3Dz&wait=1=2&since&a%3D=b%20c");
   REQUIRE(request);
   CHECK(request->path == "/v1/workloads/a/b%41");
-  CHECK(request->query == Query{{"uuid", "x&y=z"}, {"wait", "1=2"}, {"since", ""}});
+  CHECK(request->query == Query{{"uuid", "x&y=z"}, {"wait", "1=2"}, {"since", ""}, {"a=", "b c"}});
 }
 
 TEST_CASE("an empty query has no parameters") {
@@ -42,7 +42,7 @@ TEST_CASE("a parameter that occurs twice is refused") {
 }
 
 TEST_CASE("an invalid percent-encoding is refused wherever it is") {
-  for (const char* target : {"/%", "/%0a", "/a?%zz=1", "/a?b=%4", "/a?b=%00"}) {
+  for (const char* target : {"/%", "/%4", "/%zz", "/%0a", "/a%00b", "/a?%zz=1", "/a?b=%4", "/a?b=%00", "/a?b=%ff%"}) {
     const auto refused = read(target);
     REQUIRE_FALSE(refused);
     CHECK(refused.error().status == 400);
