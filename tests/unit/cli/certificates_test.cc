@@ -21,6 +21,12 @@ cli::Pki a_pki(std::chrono::days lifetime = std::chrono::days(30)) {
   return cli::make_pki({.node = "node17", .hosts = kHosts, .lifetime = lifetime}).value();
 }
 
+// For all that only look at one: its RSA keys take most of the time of these tests.
+const cli::Pki& the_pki() {
+  static const cli::Pki pki = a_pki();
+  return pki;
+}
+
 Bio bio_of(const std::string& text) {
   return {::BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), ::BIO_vfree};
 }
@@ -67,21 +73,21 @@ int days_left(const cli::KeyPair& pair) {
 }  // namespace
 
 TEST_CASE("the CA signs one server certificate and two client certificates") {
-  const cli::Pki pki = a_pki();
+  const cli::Pki& pki = the_pki();
   CHECK(verdict(pki.server, pki.ca, X509_PURPOSE_SSL_SERVER) == "ok");
   CHECK(verdict(pki.admin, pki.ca, X509_PURPOSE_SSL_CLIENT) == "ok");
   CHECK(verdict(pki.user, pki.ca, X509_PURPOSE_SSL_CLIENT) == "ok");
 }
 
 TEST_CASE("no certificate is valid for the other purpose or with another CA") {
-  const cli::Pki pki = a_pki();
+  const cli::Pki& pki = the_pki();
   CHECK(verdict(pki.server, pki.ca, X509_PURPOSE_SSL_CLIENT) != "ok");
   CHECK(verdict(pki.admin, pki.ca, X509_PURPOSE_SSL_SERVER) != "ok");
   CHECK(verdict(pki.admin, a_pki().ca, X509_PURPOSE_SSL_CLIENT) != "ok");
 }
 
 TEST_CASE("every key matches its certificate and is of its kind") {
-  const cli::Pki pki = a_pki();
+  const cli::Pki& pki = the_pki();
   for (const cli::KeyPair* pair : {&pki.ca, &pki.server, &pki.admin, &pki.user}) {
     const Key key = key_of(*pair);
     CHECK(::X509_check_private_key(certificate_of(*pair).get(), key.get()) == 1);
@@ -93,7 +99,7 @@ TEST_CASE("every key matches its certificate and is of its kind") {
 }
 
 TEST_CASE("the subject holds name and role of a client") {
-  const cli::Pki pki = a_pki();
+  const cli::Pki& pki = the_pki();
   CHECK(subject_of(pki.ca) == "CN=nrd CA of node17");
   CHECK(subject_of(pki.server) == "CN=rmd-nameserver");
   CHECK(subject_of(pki.admin) == "OU=Admin,CN=admin");
@@ -101,7 +107,7 @@ TEST_CASE("the subject holds name and role of a client") {
 }
 
 TEST_CASE("the server certificate covers exactly the requested names and addresses") {
-  const Certificate server = certificate_of(a_pki().server);
+  const Certificate server = certificate_of(the_pki().server);
   const auto has_name = [&server](const char* name) {
     return ::X509_check_host(server.get(), name, 0, 0, nullptr) == 1;
   };
@@ -123,7 +129,7 @@ TEST_CASE("all certificates expire on the requested day, also beyond the year 20
 }
 
 TEST_CASE("serial numbers are positive, long and different") {
-  const cli::Pki pki = a_pki();
+  const cli::Pki& pki = the_pki();
   const auto serial_of = [](const cli::KeyPair& pair) {
     const Certificate certificate = certificate_of(pair);
     const std::unique_ptr<BIGNUM, void (*)(BIGNUM*)> number(
