@@ -305,3 +305,12 @@ def anchors(document):
     """Anchors of the headings, as Markdown renderers make them."""
     headings = re.findall(r"^#+ (.*)$", read(document), re.M)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def test_excerpts_of_the_hacking_page_are_in_the_files():
+    file = None
+    for line in re.search(r"^```diff\n(.*?)^```$", read("docs/hacking.md"), re.M | re.S)[1].splitlines():
+        if line.startswith("--- "):
+            file = read(line[4:])
+        elif not line.startswith(("-", "@@")):
+            assert line[1:] in file, line
