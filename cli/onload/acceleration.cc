@@ -105,7 +105,7 @@ class OnloadCommands {
     CLI::App* set = plane->add_subcommand("set", "ARGS...: set the arguments of the control plane servers");
     // These arguments belong to the control plane server, so declare no options here, not even -h.
     set->set_help_flag("--help", "Print this help message and exit");
-    set->allow_extras();
+    set->allow_extras()->fallthrough(false);
     set->callback([&all = all_, &a = a_, set, execute = execution_of(set_control_plane)] {
       if (set->remaining().empty()) throw CLI::RequiredError("ARGS");
       a.control_plane = joined(set->remaining(), " ");

@@ -99,7 +99,7 @@ def sent(tmp_path_factory):
 
     def run(*words):
         bodies.clear()
-        done = run_nrdctl("--socket", path, "workload", *words)
+        done = run_nrdctl("--socket", path, *words)
         assert done.returncode == 0, (words, done.stderr)
         return bodies[-1]
 
@@ -145,12 +145,12 @@ def test_an_option_of_create_sends_its_member(sent, place):
     base = [] if place == "/core_ids" or place.startswith("/cpu/") else ["--cpus", "4"]
     if not place.startswith(("/cache/", "/l2/", "/policy")):
         base += ["--ways", "1"]
-    assert has(sent("create", *base, *options), place)
+    assert has(sent("workload", "create", *base, *options), place)
 
 
 @pytest.mark.parametrize("place", OPTIONS)
 def test_an_option_of_update_sends_its_member(sent, place):
-    body = sent("update", "1", *OPTIONS[place])
+    body = sent("workload", "update", "1", *OPTIONS[place])
     assert has(body, place) and set(body) == {place.split("/")[1]}
 
 
@@ -165,4 +165,9 @@ def test_each_part_that_a_patch_removes_has_an_option_or_a_reason():
 
 @pytest.mark.parametrize("place", REMOVALS)
 def test_an_option_of_update_removes_a_part(sent, place):
-    assert at(sent("update", "1", REMOVALS[place]), as_sent(place)) is None
+    assert at(sent("workload", "update", "1", REMOVALS[place]), as_sent(place)) is None
+
+
+@pytest.mark.parametrize("words", [["-K"], ["-K", "--time-to-live=7", "-h", "8"], ["-K -t 5"]])
+def test_arguments_of_control_plane_servers_are_sent_as_they_are(sent, words):
+    assert sent("onload", "controlplane", "set", *words) == {"parameters": " ".join(words).split()}
