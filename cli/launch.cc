@@ -9,6 +9,7 @@
 
 #include "base/cpu_set.h"
 #include "base/errno_text.h"
+#include "base/task.h"
 #include "cli/environment.h"
 #include "cli/granted_cpus.h"
 #include "cli/owner.h"
@@ -100,8 +101,16 @@ class Launcher {
     if (wanted_.workload.cpus.empty()) return {};
     const Result<CpuSet> cpus = CpuSet::parse(wanted_.workload.cpus);
     if (!cpus) return stop(kUsage, "--cpus: " + cpus.error().message);
-    if (set_affinity(*cpus) == 0) return {};
-    return stop(kRefused, "the command cannot run on CPU " + wanted_.workload.cpus + ": " + errno_text());
+    if (set_affinity(*cpus) != 0 && errno != EINVAL)
+      return stop(kRefused, "--cpus: cannot set the CPU affinity: " + errno_text());
+    // The kernel leaves out CPUs without an error as long as one is left, and changes nothing otherwise (EINVAL).
+    const CpuSet missing = *cpus - affinity_of(0).value_or(*cpus);
+    if (missing.empty()) return {};
+    run_anywhere_within();
+    return stop(kRefused,
+                "--cpus: CPU " + missing.to_string() +
+                    " does not exist, is offline, or is outside the cpuset of this process; allowed: CPUs of " +
+                    affinity_of(0).value_or(CpuSet()).to_string());
   }
 
   Outcome<> execute() {

@@ -115,6 +115,14 @@ def test_exit_codes_name_the_error_and_nothing_is_left(node, arguments, code, sa
     wait_until_free(node)
 
 
+def test_cpus_that_the_command_cannot_have_are_refused(node):
+    """The kernel would run it on those that are left."""
+    for cpus, missing in (("0,8000-8001", "8000-8001"), ("8000", "8000")):
+        done = run(node, "--cpus", cpus, "--", "echo", "started")
+        assert done.returncode == 1 and f"--cpus: CPU {missing} does not exist" in done.stderr and not done.stdout, done
+        assert "allowed: CPUs of 0" in done.stderr
+
+
 def test_variables_are_the_commands(node):
     done = run(node, "-e", "EF_A=a=b", "-e", "EF_B=", "--", "/usr/bin/env")
     assert done.returncode == 0 and {"EF_A=a=b", "EF_B="} <= set(done.stdout.splitlines())
