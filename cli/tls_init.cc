@@ -53,10 +53,13 @@ void print_what_next(const std::string& directory, const std::vector<std::string
   print_format("  server.crt  server.key  for nrd, valid for %s\n", joined(hosts, ", ").c_str());
   print_format("  admin.crt   admin.key   for clients with full access (OU=Admin)\n");
   print_format("  user.crt    user.key    for clients with read-only access (OU=User)\n\n");
-  print_format("Add this to /etc/nrd/nrd.toml and restart nrd:\n\n");
+  print_format("Save this as /etc/nrd/nrd.toml.d/tls.toml and restart nrd:\n\n");
   print_format("[tls]\ncertificate = \"%s/server.crt\"\nkey = \"%s/server.key\"\nclient_ca = \"%s/ca.crt\"\n", dir, dir,
                dir);
-  print_format("client_auth = \"require\"\n\nThen test it with:\n\n");
+  print_format("client_auth = \"require\"\n\n");
+  print_format("For clients on other hosts add these lines; nrd listens on 127.0.0.1 only by default:\n\n");
+  print_format("[server]\naddress = \"0.0.0.0\"\n\n");
+  print_format("Then test it with:\n\n");
   print_format("curl --cacert %s/ca.crt --cert %s/admin.crt --key %s/admin.key https://localhost:8443/v1/node\n\n", dir,
                dir, dir);
   print_format("Move %s/ca.key off this host: it can issue administrator certificates, and nrd does not need it.\n",

@@ -19,11 +19,12 @@ import tempfile
 import tomllib
 
 import pytest
-from harness import NRDCTL
+from harness import NRD, NRDCTL
 from nrdctl import CLEAN, run_nrdctl
 from servers import Handler, UnixServer, serving
 
 NOBODY = 65534
+ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
 FILES = {f"{name}.{kind}" for name in ("ca", "server", "admin", "user") for kind in ("crt", "key")}
 
 
@@ -144,13 +145,21 @@ def test_keys_are_for_their_owner_only(pki):
             assert stat.S_IMODE(os.stat(f"{pki}/{name}").st_mode) == 0o600, name
 
 
-def test_the_printed_section_is_valid_configuration(folder):
+def test_the_printed_sections_are_valid_configuration_beside_the_installed_file(folder):
+    """Appended to the installed file, which has each section, they would not be."""
     directory = os.path.join(folder, "printed")
     text = init(directory)
-    section = re.search(r"^\[tls\]\n(?:\w+ = .*\n)+", text, re.M)[0]
-    assert tomllib.loads(section)["tls"] == {
+    sections = "".join(re.findall(r"^\[\w+\]\n(?:\w+ = .*\n)+", text, re.M))
+    assert tomllib.loads(sections) == {"tls": {
         "certificate": f"{directory}/server.crt", "key": f"{directory}/server.key", "client_ca": f"{directory}/ca.crt",
-        "client_auth": "require"}
+        "client_auth": "require"}, "server": {"address": "0.0.0.0"}}
+    assert "/etc/nrd/nrd.toml.d/tls.toml" in text
+    installed = shutil.copy(os.path.join(ROOT, "etc/nrd.toml"), folder)
+    os.mkdir(f"{installed}.d")
+    with open(f"{installed}.d/tls.toml", "w") as file:
+        file.write(sections)
+    checked = subprocess.run([NRD, "--config", installed, "--check-config"], capture_output=True, text=True, timeout=60)
+    assert checked.returncode == 0, checked.stderr
     assert f"{directory}/ca.key off this host" in text
 
 
