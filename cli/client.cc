@@ -1,6 +1,7 @@
 #include "cli/client.h"
 
 #include <curl/curl.h>
+#include <grp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -70,6 +71,14 @@ void set_endpoint(CURL* curl, const Endpoint& to, const std::string& path) {
   ::curl_easy_setopt(curl, CURLOPT_PROXY, "");  // the environment's proxy does not apply to a local socket
 }
 
+// Which clients the mode of the socket admits.
+std::string who_may_connect(const std::string& socket) {
+  struct stat what = {};
+  const bool is_for_group = ::stat(socket.c_str(), &what) == 0 && (what.st_mode & S_IWGRP) != 0;
+  const group* found = is_for_group ? ::getgrgid(what.st_gid) : nullptr;
+  return std::string("run as root") + (found == nullptr ? "" : std::string(" or join the group ") + found->gr_name);
+}
+
 Failure socket_trouble(CURL* curl, CURLcode code, const Endpoint& to, const std::string& text) {
   const std::string where = "cannot reach nrd on the socket " + to.socket + ": ";
   long number = 0;
@@ -78,7 +87,7 @@ Failure socket_trouble(CURL* curl, CURLcode code, const Endpoint& to, const std:
   if (code != CURLE_COULDNT_CONNECT || number == 0) return fail(ErrorCode::Busy, where + text);
   const std::string reason = errno_text(static_cast<int>(number));
   if (number == EACCES || number == EPERM)
-    return fail(ErrorCode::Busy, where + reason + "; run as root or join the group nrd");
+    return fail(ErrorCode::Busy, where + reason + "; " + who_may_connect(to.socket));
   const bool is_served = number != ENOENT && number != ECONNREFUSED;
   return fail(is_served ? ErrorCode::Busy : ErrorCode::NotFound,
               where + reason + "; check that nrd is running (systemctl status nrd)");

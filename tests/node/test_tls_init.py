@@ -225,9 +225,10 @@ def test_a_denied_user_learns_which_group_is_required():
         program = shutil.copy(NRDCTL, open_folder)
         with unix_server(os.path.join(open_folder, "nrd.sock")) as path:
             os.chmod(path, 0o660)
+            shutil.chown(path, group="daemon")
             ran = subprocess.run([program, "--socket", path, "node"], capture_output=True, text=True, timeout=30, env=CLEAN,
                                  user=NOBODY, group=NOBODY, extra_groups=[])
-    assert ran.returncode == 3 and "Permission denied; run as root or join the group nrd" in ran.stderr
+    assert ran.returncode == 3 and "Permission denied; run as root or join the group daemon\n" in ran.stderr
 
 
 @pytest.mark.parametrize("wrong", [
