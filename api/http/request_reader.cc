@@ -34,8 +34,8 @@ tl::expected<std::map<std::string, std::string>, RefusedRequest> parse_query(std
     auto name = percent_decoded(take_until(value, '='));
     auto decoded = percent_decoded(value);
     if (!name || !decoded) return refused_encoding();
-    const bool is_first = parameters.try_emplace(*std::move(name), *std::move(decoded)).second;
-    if (!is_first) return refused("A query parameter must occur only once.");
+    const bool is_first = parameters.try_emplace(*name, *std::move(decoded)).second;
+    if (!is_first) return refused("The query parameter " + without_controls(*name) + " must occur only once.");
   }
   return parameters;
 }

@@ -37,7 +37,7 @@ TEST_CASE("a parameter that occurs twice is refused") {
   for (const char* target : {"/?a=1&a=2", "/?a=1&b=2&%61=1", "/?a&a"}) {
     const auto refused = read(target);
     REQUIRE_FALSE(refused);
-    CHECK(refused.error().line == "A query parameter must occur only once.");
+    CHECK(refused.error().line == "The query parameter a must occur only once.");
   }
 }
 
