@@ -11,6 +11,7 @@
 #include "base/json/fields.h"
 #include "base/json/reader.h"
 #include "cli/documents.h"
+#include "base/origin.h"
 #include "cli/find_workload.h"
 #include "cli/new_files.h"
 
@@ -168,13 +169,18 @@ Outcome<> show_differences(const Client& client, const Apply& wanted) {
 
 namespace {
 
-// Workloads of tasks alone end with their processes: nothing of them can be created again.
+// Workloads of tasks alone end with their processes: nothing of them can be created again. Those of another origin come
+// back from their source (a file, another client), which could not change them any more if apply had created them.
 Outcome<std::vector<json::Value>> exported(const Client& client) {
   std::vector<json::Value> workloads;
   for (const auto& [id, workload] : TRY(known_workloads(client))) {
     const bool has_cpus = !part(workload, "core_ids").items().empty() || workload.find("cpu_request") ||
                           workload.find("unit") || workload.find("cgroup");
     if (!has_cpus || (workload.find("cpu_request") && !part(workload, "task_ids").items().empty())) {
+    if (const std::string origin = text_of(workload, "origin"); origin != kOriginRest) {
+      print_error("workload " + id + " left out: only its origin, " + origin + ", may create and change it");
+      continue;
+    }
       print_error("workload " + id + " left out: it has tasks and no CPUs");
       continue;
     }

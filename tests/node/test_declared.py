@@ -10,7 +10,7 @@ import time
 import pytest
 
 from harness import Node, wait_for
-from nrdctl import nrdctl
+from nrdctl import nrdctl, run_nrdctl
 
 
 class Declared(Node):
@@ -118,6 +118,20 @@ def test_a_declared_workload_that_cannot_be_pruned_is_named_and_blocks_no_docume
         assert sorted(said.splitlines()) == [
             "nrdctl: workload kept: the workload has origin FILE; this client changes only workloads of origin REST",
             "workload a deleted", "workload b created"]
+
+
+def test_a_backup_leaves_declared_workloads_to_their_files(tmp_path):
+    """Restored, they would have origin REST, and their files could not change them."""
+    (folder := tmp_path / "kept").mkdir(mode=0o700)
+    with Declared({"feed.toml": FEED}) as node:
+        node.create("8", 1, 1, id="own")
+        done = run_nrdctl("--socket", node.socket, "backup", str(folder / "all.yaml"))
+        assert done.returncode == 0 and "1 workloads saved" in done.stdout, done
+        assert "workload feed left out: only its origin, FILE" in done.stderr
+        node.delete("own")
+        assert nrdctl(node, "restore", str(folder / "all.yaml")) == "workload own created\n"
+        node.reload()
+        assert node.ids() == {"feed": "FILE", "own": "REST"} and node.warnings() == []
 
 
 def test_a_broken_file_deletes_nothing():
