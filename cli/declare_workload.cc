@@ -59,8 +59,9 @@ void declare_create(CLI::App& workload, Arguments& a) {
   CLI::App* create = declare(workload, a, "create", "assign cache ways, bandwidth and frequencies to CPUs or tasks",
                              [&a](const Client& client, Output output) {
                                expand_ways(a.wanted);
-                               return a.is_dry ? dry_run_workload(client, output, a.wanted)
-                                               : create_workload(client, output, a.wanted);
+                               return naming_ways(a.is_dry ? dry_run_workload(client, output, a.wanted)
+                                                           : create_workload(client, output, a.wanted),
+                                                  a.wanted);
                              });
   declare_resources(*create, a.wanted);
   create->add_option("--task-ids", a.wanted.tasks, "PIDs (all threads of the process) and TIDs, such as 4711,4712")
@@ -93,7 +94,7 @@ void declare_update(CLI::App& workload, Arguments& a) {
   CLI::App* update = declare(workload, a, "update", "change parts of a workload, keep the others",
                              [&a](const Client& client, Output output) {
                                if (a.wanted.ways > 0) expand_ways(a.wanted);
-                               return update_workload(client, output, a.id, a.wanted);
+                               return naming_ways(update_workload(client, output, a.id, a.wanted), a.wanted);
                              });
   update->add_option("ID", a.id, "id, uuid or name")->required();
   declare_resources(*update, a.wanted);
@@ -166,6 +167,14 @@ void expand_ways(NewWorkload& wanted) {
 }
 
 void declare_workload(CLI::App& app, Arguments& a) {
+Outcome<> naming_ways(Outcome<> done, const NewWorkload& wanted) {
+  if (done || wanted.ways == 0) return done;
+  for (const std::string_view bound : {"--max", "--min"}) {
+    if (std::string& text = done.error().error; text.starts_with(bound)) text.replace(0, bound.size(), "--ways");
+  }
+  return done;
+}
+
   CLI::App* workload =
       app.add_subcommand("workload", "create, list, change and delete workloads")->require_subcommand(1);
   declare_create(*workload, a);

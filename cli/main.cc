@@ -53,12 +53,12 @@ Outcome<> run_command(const CLI::App& run, const Client& client, Arguments& a) {
     if (!a.launch.command.empty()) return stop(kUsage, "--processes names what to run; leave out COMMAND");
     if (asks_for_pooled_cpus(a.wanted)) return stop(kUsage, "--processes names the pools; leave out --pool");
     a.processes.workload = a.wanted;
-    return run_processes(client, a.processes);
+    return naming_ways(run_processes(client, a.processes), a.wanted);
   }
   if (a.launch.command.empty()) return stop(kUsage, "COMMAND is required");
   a.launch.workload = a.wanted;
   a.launch.accelerate = acceleration_of(run, a);
-  return launch(client, a.launch);
+  return naming_ways(launch(client, a.launch), a.wanted);
 }
 
 void declare_run(CLI::App& app, Arguments& a) {

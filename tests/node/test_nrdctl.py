@@ -100,7 +100,7 @@ def test_refusals_name_the_option_and_have_an_exit_code(node):
     create(node)
     assert nrdctl(node, "workload", "create", "--cpus", "5", "--ways", "1", exit=1).startswith("nrdctl: --cpus: CPU 5 belongs to workload")
     assert "(feed)" in nrdctl(node, "workload", "create", "--cpus", "5", "--ways", "1", exit=1)
-    assert nrdctl(node, "workload", "create", "--cpus", "6", "--ways", "9", exit=1).startswith("nrdctl: --max: 9 ways")
+    assert nrdctl(node, "workload", "create", "--cpus", "6", "--ways", "9", exit=1).startswith("nrdctl: --ways: 9 ways")
     problem = json.loads(nrdctl(node, "workload", "create", "--cpus", "6", "--ways", "9", "-o", "json", exit=1))
     assert problem["field"] == "/cache/max" and problem["status"] == 400
     for option, value in (("--max", "2.5"), ("--mba-percentage", "40%"), ("--min-mhz", "2200MHz"), ("--request-milli", "-1")):

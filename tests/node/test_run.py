@@ -93,7 +93,7 @@ def test_a_client_may_delete_it_sooner(fresh):
 def test_a_temporary_refusal_exits_with_75_and_leaves_nothing(node):
     node.create("1", 5, 5)
     done = run(node, "--cpus", "0", "--ways", "5", "--", "true")
-    assert done.returncode == 75 and "--max: needs 5 contiguous ways on cache 0" in done.stderr
+    assert done.returncode == 75 and "--ways: needs 5 contiguous ways on cache 0" in done.stderr
     assert len(node.list()) == 1
 
 
