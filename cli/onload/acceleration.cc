@@ -71,7 +71,9 @@ class OnloadCommands {
 
  private:
   Arguments::Execute execution_of(OnloadCommand command) {
-    return [&a = a_, command](const Client& client, Output output) { return command(client, output, a); };
+    return [&a = a_, command](const Client& client, Output output) {
+      return command(client, output, a).map_error(naming_onload_options);
+    };
   }
 
   CLI::App* add(const char* name, const char* help, OnloadCommand command) {

@@ -6,6 +6,7 @@ import time
 import pytest
 
 from harness import Node, refusal, wait_for
+from nrdctl import run_nrdctl
 
 JSON = {"Content-Type": "application/json"}
 
@@ -127,3 +128,19 @@ def test_a_dry_run_changes_nothing(unchanged):
     assert not found["ok"] and [check["name"] for check in found["checks"] if not check["ok"]] == ["installed"]
     assert unchanged.request("PUT", "/v1/onload?dryRun=true", {"state": "loaded", "version": "9.0"}, JSON)[0] == 400
     assert unchanged.call("GET", "/v1/onload")["generation"] == 0
+
+
+@pytest.mark.parametrize("words, says", [
+    (["load", "9"], "VERSION: version 9 not found"),
+    (["load", "9", "--users", "x"], "--users: expected"),
+    (["load", "9", "--control-plane=--none"], "--control-plane: is not an allowed option"),
+    (["load", "9", "--param", "a/b.c=1"], "--param a~1b: is not a valid module name"),
+    (["controlplane", "set", "--none"], "ARGS: is not an allowed option"),
+    (["import", "a/b", "/opt/x"], "NAME: "),
+    (["import", "9", "x"], "SOURCE: "),
+    (["rollback", "--to", "7"], "--to: "),
+    (["drain", "--drain", "999999"], "--drain: "),
+])
+def test_a_refusal_of_nrdctl_names_the_option(unchanged, words, says):
+    done = run_nrdctl("--socket", unchanged.socket, "onload", *words)
+    assert done.returncode != 0 and done.stderr.startswith("nrdctl: " + says), done
