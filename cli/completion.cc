@@ -73,7 +73,7 @@ Place place_of(const CLI::App& app, const std::vector<std::string>& words) {
       continue;
     }
     const auto next = place.level->get_subcommands([&](const CLI::App* each) { return each->get_name() == words[i]; });
-    if (next.empty()) continue;
+    if (next.empty() || words[i] == "help") continue;  // help takes what may stand in its place
     place.level = next.front();
     place.command += (place.command.empty() ? "" : " ") + words[i];
   }
@@ -110,6 +110,8 @@ std::vector<std::string> options_of(const CLI::App& app, const CLI::App& level) 
 
 std::vector<std::string> completions(const CLI::App& app, const Client& client, const std::vector<std::string>& words) {
   const std::string last = words.empty() ? "" : words.back();
+  // After it the words belong to the command of nrdctl run.
+  if (!words.empty() && std::find(words.begin(), words.end() - 1, "--") != words.end() - 1) return {};
   const Place place = place_of(app, words);
   std::vector<std::string> found;
   if (place.option != nullptr) {

@@ -190,10 +190,13 @@ void declare_help(CLI::App& app, Arguments& a) {
         for (const std::string& word : a.ids) {
           const auto found = level->get_subcommands([&word](const CLI::App* each) { return each->get_name() == word; });
           if (found.empty()) return stop(kUsage, "there is no command " + word);
+        std::string name = app.get_name();
           level = found.front();
         }
-        print(level->help());
+        // Not App::help(), which shows the help of the command that was given: this one.
+        print(level->get_formatter()->make_help(level, name, CLI::AppFormatMode::Normal));
         return {};
+          name += " " + word;
       });
   help->add_option("COMMAND", a.ids);
 }
@@ -226,12 +229,16 @@ void declare_commands(CLI::App& app, Arguments& a) {
 }
 
 // CLI11 says "Could not convert: --max = 2.5" of numbers, the only options with a type.
-std::string usage_text(const CLI::Error& error) {
+// And "A subcommand is required" where one was given that does not exist.
+std::string usage_text(const CLI::App& app, const CLI::Error& error) {
   constexpr std::string_view kBegin = "Could not convert: ";
   const std::string text = error.what();
   const size_t equals = text.find(" = ");
   if (!text.starts_with(kBegin) || equals == std::string::npos) return text;
   return text.substr(kBegin.size(), equals - kBegin.size()) + ": expected a whole number, 0 or above, found \"" +
+  const std::vector<std::string> unknown = app.remaining(true);
+  if (text == "A subcommand is required" && !unknown.empty())
+    return "The following argument was not expected: " + unknown.front();
          text.substr(equals + 3) + "\"";
 }
 
@@ -239,7 +246,7 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error, int argc, ch
   const bool is_error = error.get_exit_code() != 0;
   if (is_error && asks_for_json(argc, argv)) {
     const std::string hint = advice(app, argc, argv);
-    const std::string text = usage_text(error);
+    const std::string text = usage_text(app, error);
     return report(stop(kUsage, hint.empty() ? text : text + "; " + hint), {.json = true});
   }
   app.exit(error);
@@ -260,8 +267,8 @@ int main(int argc, char** argv) {
       "Exit codes: 0 success, 1 refused, 2 usage error, 3 daemon unreachable or client not trusted, 4 not found,\n"
       "75 try later, 77 not permitted.\n"
       "Example: nrdctl workload create --cpus 4-7 --ways 2 && nrdctl ways");
-  app.failure_message([](const CLI::App*, const CLI::Error& error) {
-    return usage_text(error) + "\nRun with --help for more information.\n";
+  app.failure_message([&app](const CLI::App*, const CLI::Error& error) {
+    return usage_text(app, error) + "\nRun with --help for more information.\n";
   });
   Arguments arguments{.to = endpoint_of_environment()};
   declare_endpoint(app, arguments.to, arguments.password);

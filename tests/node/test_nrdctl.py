@@ -106,7 +106,9 @@ def test_refusals_name_the_option_and_have_an_exit_code(node):
     for option, value in (("--max", "2.5"), ("--mba-percentage", "40%"), ("--min-mhz", "2200MHz"), ("--request-milli", "-1")):
         said = nrdctl(node, "workload", "create", "--cpus", "6", option, value, exit=2)
         assert said.startswith(f'{option}: expected a whole number, 0 or above, found "{value}"\n'), said
-    assert "did you mean workload?" in nrdctl(node, "wrkload", "list", exit=2)
+    said = nrdctl(node, "wrkload", "list", exit=2)
+    assert said.startswith("The following argument was not expected: wrkload\n") and "did you mean workload?" in said
+    assert nrdctl(node, "workload", exit=2).startswith("A subcommand is required\n")
     assert "did you mean list?" in nrdctl(node, "workload", "lst", exit=2)
     assert "did you mean --name?" in nrdctl(node, "workload", "create", "--nmae", "x", exit=2)
     assert "did you mean" not in nrdctl(node, "zzz", exit=2)
@@ -114,6 +116,11 @@ def test_refusals_name_the_option_and_have_an_exit_code(node):
         assert f'"{id}" is not an operation number' in nrdctl(node, "onload", "cancel", "--", id, exit=2)
     nrdctl(node, "workload", "wait", "feed", "--for", "deleted", "--timeout", "0", exit=75)
     assert run_nrdctl("--socket", "/nowhere", "status").returncode == 3
+
+
+@pytest.mark.parametrize("command", [[], ["run"], ["workload", "create"]])
+def test_help_of_a_command_is_that_of_its_option(node, command):
+    assert nrdctl(node, "help", *command) == nrdctl(node, *command, "--help")
 
 
 def test_a_url_may_end_in_a_slash(node):

@@ -154,6 +154,8 @@ def test_each_shell_completes_what_the_typed_line_reaches(node, tmp_path, shell)
     assert candidates(f"nrdctl --url http://127.0.0.1:{node.port}/ workload show fe") == {"feed"}
     assert candidates("nrdctl -o js") == {"json"}
     assert candidates("nrdctl workload wait x --for d") == {"deleted"}
+    assert candidates("nrdctl help workload cre") == {"create"}
+    assert "--socket" in candidates("nrdctl --") and "--socket" not in candidates("nrdctl run --cpus 0 -- ls --")
 
 
 def test_bash_keeps_what_is_before_a_colon(node):
