@@ -143,7 +143,8 @@ void declare_resources(CLI::App& app, NewWorkload& wanted) {
               },
               ""));
   for (const char* bound : {"--min", "--max"}) options.at(bound)->excludes(ways);
-  for (const char* pooled : {"--pool", "--count", "--cores", "--pool-cpus", "--near"})
+  for (const char* pooled : {"--pool", "--count", "--cores", "--pool-cpus", "--request-milli", "--limit-milli",
+                             "--near", "--apart", "--among", "--enforce", "--memory", "--migrate"})
     options.at(pooled)->excludes(cpus);
   options.at("--count")->excludes(options.at("--cores"))->excludes(options.at("--pool-cpus"));
   options.at("--cores")->excludes(options.at("--pool-cpus"));
@@ -166,7 +167,6 @@ void expand_ways(NewWorkload& wanted) {
   for (const char* bound : {"max", "min"}) wanted.resources["cache"].try_emplace(bound, std::to_string(wanted.ways));
 }
 
-void declare_workload(CLI::App& app, Arguments& a) {
 Outcome<> naming_ways(Outcome<> done, const NewWorkload& wanted) {
   if (done || wanted.ways == 0) return done;
   for (const std::string_view bound : {"--max", "--min"}) {
@@ -175,6 +175,7 @@ Outcome<> naming_ways(Outcome<> done, const NewWorkload& wanted) {
   return done;
 }
 
+void declare_workload(CLI::App& app, Arguments& a) {
   CLI::App* workload =
       app.add_subcommand("workload", "create, list, change and delete workloads")->require_subcommand(1);
   declare_create(*workload, a);

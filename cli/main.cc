@@ -67,6 +67,8 @@ void declare_run(CLI::App& app, Arguments& a) {
       [&a, run] { a.execute = [&a, run](const Client& client, Output) { return run_command(*run, client, a); }; });
   declare_resources(*run, a.wanted);
   CLI::Option* acceleration = declare_acceleration_of_run(*run, a);
+  // Of dry runs, of the cgroups of container runtimes, and of what runs already.
+  for (const char* other : {"--among", "--enforce", "--migrate"}) run->remove_option(run->get_option(other));
   declare_environment(*run, a);
   declare_acceleration_details(*run, a, acceleration);
   run->add_flag("--offline", a.launch.offline, "run even if nrd is unreachable");

@@ -104,7 +104,7 @@ def test_refusals_name_the_option_and_have_an_exit_code(node):
     problem = json.loads(nrdctl(node, "workload", "create", "--cpus", "6", "--ways", "9", "-o", "json", exit=1))
     assert problem["field"] == "/cache/max" and problem["status"] == 400
     for option, value in (("--max", "2.5"), ("--mba-percentage", "40%"), ("--min-mhz", "2200MHz"), ("--request-milli", "-1")):
-        said = nrdctl(node, "workload", "create", "--cpus", "6", option, value, exit=2)
+        said = nrdctl(node, "workload", "create", "--pool", "common", option, value, exit=2)
         assert said.startswith(f'{option}: expected a whole number, 0 or above, found "{value}"\n'), said
     said = nrdctl(node, "wrkload", "list", exit=2)
     assert said.startswith("The following argument was not expected: wrkload\n") and "did you mean workload?" in said
@@ -121,6 +121,13 @@ def test_refusals_name_the_option_and_have_an_exit_code(node):
 @pytest.mark.parametrize("command", [[], ["run"], ["workload", "create"]])
 def test_help_of_a_command_is_that_of_its_option(node, command):
     assert nrdctl(node, "help", *command) == nrdctl(node, *command, "--help")
+
+
+def test_options_that_have_no_effect_are_wrong_usage(node):
+    for words in (["--memory", "near"], ["--apart", "1"], ["--enforce", "runtime"]):
+        said = nrdctl(node, "workload", "create", "--cpus", "4", "--ways", "1", *words, exit=2)
+        assert f"--cpus excludes {words[0]}" in said, said
+    assert "--among" in nrdctl(node, "run", "--cpus", "0", "--among", "1", "--", "true", exit=2)
 
 
 def test_a_url_may_end_in_a_slash(node):
