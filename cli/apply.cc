@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "base/json/fields.h"
+#include "base/json/object.h"
 #include "base/json/reader.h"
-#include "cli/documents.h"
 #include "base/origin.h"
+#include "cli/documents.h"
 #include "cli/find_workload.h"
 #include "cli/new_files.h"
 
@@ -86,66 +87,65 @@ Outcome<std::vector<std::string>> changes_of(const Client& client, const Known& 
                      request_in(part(preview, "workload")));
 }
 
-void print_line(const std::string& id, const char* what) { print_format("workload %s %s\n", id.c_str(), what); }
-
-Outcome<> put(const Client& client, const Known& known, const Planned& planned) {
+Outcome<> put(const Client& client, Output output, const Known& known, const Planned& planned) {
   const json::Value after =
       TRY(value_of_document(client.put("/v1/workloads/" + encoded(planned.document.id), planned.text)));
   const auto before = known.find(planned.document.id);
   const bool is_same = before != known.end() && text_of(before->second, "updated") == text_of(after, "updated") &&
                        request_in(before->second) == request_in(after);
-  print_line(planned.document.id, before == known.end() ? "created" : is_same ? "unchanged" : "changed");
+  print_result(output, planned.document.id, before == known.end() ? "created" : is_same ? "unchanged" : "changed");
   return {};
 }
 
-Outcome<> preview(const Client& client, const Known& known, const Planned& planned) {
+Outcome<> preview(const Client& client, Output output, const Known& known, const Planned& planned) {
   const std::vector<std::string> changes = TRY(changes_of(client, known, planned));
-  print_line(planned.document.id, !known.contains(planned.document.id) ? "would be created"
-                                  : changes.empty()                    ? "unchanged"
-                                                                       : "would be changed");
+  print_result(output, planned.document.id,
+               !known.contains(planned.document.id) ? "would be created"
+               : changes.empty()                    ? "unchanged"
+                                                    : "would be changed");
   return {};
 }
 
-Outcome<> prune(const Client& client, const std::string& id, bool is_dry) {
+Outcome<> prune(const Client& client, Output output, const std::string& id, bool is_dry) {
   if (!is_dry) {
     const Outcome<std::string> removed = body_of(client.remove("/v1/workloads/" + encoded(id)));
     const bool is_gone = removed || removed.error().exit == kNoSuch;  // such as with its owner, since it was listed
     if (!is_gone) return tl::unexpected(removed.error());
   }
-  print_line(id, is_dry ? "would be deleted" : "deleted");
+  print_result(output, id, is_dry ? "would be deleted" : "deleted");
   return {};
 }
 
 std::string named(const Planned& planned) { return planned.document.place + ": workload " + planned.document.id; }
 
 // The exit code of the first refusal stays.
-void note_refusal(const Outcome<>& done, const std::string& name, int& exit) {
+void note_refusal(const Outcome<>& done, Output output, const std::string& name, int& exit) {
   if (done) return;
-  print_error(name + ": " + done.error().error);
-  if (exit == kDone) exit = done.error().exit;
+  const int refused = report(stop(done.error().exit, name + ": " + done.error().error), output);
+  if (exit == kDone) exit = refused;
 }
 
 }  // namespace
 
-Outcome<> apply(const Client& client, const Apply& wanted) {
+Outcome<> apply(const Client& client, Output output, const Apply& wanted) {
   const std::vector<Planned> planned = TRY(plan(wanted));
   const Known known = TRY(known_workloads(client));
   int exit = kDone;
   // First, because it frees resources.
   for (const std::string& id : to_prune(known, planned, wanted)) {
-    const Outcome<> done = prune(client, id, wanted.is_dry);
+    const Outcome<> done = prune(client, output, id, wanted.is_dry);
     if (!done && done.error().exit == kUnreachable) return done;
-    note_refusal(done, "workload " + id, exit);
+    note_refusal(done, output, "workload " + id, exit);
   }
   for (const Planned& each : planned) {
-    const Outcome<> done = wanted.is_dry ? preview(client, known, each) : put(client, known, each);
+    const Outcome<> done = wanted.is_dry ? preview(client, output, known, each) : put(client, output, known, each);
     if (!done && done.error().exit == kUnreachable) return done;
-    note_refusal(done, named(each), exit);
+    note_refusal(done, output, named(each), exit);
   }
   return exit == kDone ? Outcome<>() : stop(exit);
 }
 
-Outcome<> show_differences(const Client& client, const Apply& wanted) {
+Outcome<> show_differences(const Client& client, Output output, const Apply& wanted) {
   const std::vector<Planned> planned = TRY(plan(wanted));
   const Known known = TRY(known_workloads(client));
   int exit = kDone;
@@ -153,14 +153,17 @@ Outcome<> show_differences(const Client& client, const Apply& wanted) {
   for (const Planned& each : planned) {
     const Outcome<std::vector<std::string>> changes = changes_of(client, known, each);
     if (!changes) {
-      note_refusal(tl::unexpected(changes.error()), named(each), exit);
+      note_refusal(tl::unexpected(changes.error()), output, named(each), exit);
       continue;
     }
-    for (const std::string& change : *changes) print(each.document.id + " " + change + "\n");
+    for (const std::string& change : *changes) {
+      const std::string& id = each.document.id;
+      output.json ? print_json(json::text_of({{"workload", id}, {"change", change}})) : print(id + " " + change + "\n");
+    }
     has_changes |= !changes->empty();
   }
   for (const std::string& id : to_prune(known, planned, wanted)) {
-    print_line(id, "would be deleted");
+    print_result(output, id, "would be deleted");
     has_changes = true;
   }
   if (exit != kDone) return stop(exit);
@@ -174,13 +177,13 @@ namespace {
 Outcome<std::vector<json::Value>> exported(const Client& client) {
   std::vector<json::Value> workloads;
   for (const auto& [id, workload] : TRY(known_workloads(client))) {
-    const bool has_cpus = !part(workload, "core_ids").items().empty() || workload.find("cpu_request") ||
-                          workload.find("unit") || workload.find("cgroup");
-    if (!has_cpus || (workload.find("cpu_request") && !part(workload, "task_ids").items().empty())) {
     if (const std::string origin = text_of(workload, "origin"); origin != kOriginRest) {
       print_error("workload " + id + " left out: only its origin, " + origin + ", may create and change it");
       continue;
     }
+    const bool has_cpus = !part(workload, "core_ids").items().empty() || workload.find("cpu_request") ||
+                          workload.find("unit") || workload.find("cgroup");
+    if (!has_cpus || (workload.find("cpu_request") && !part(workload, "task_ids").items().empty())) {
       print_error("workload " + id + " left out: it has tasks and no CPUs");
       continue;
     }
@@ -201,7 +204,7 @@ Outcome<> export_workloads(const Client& client, Output output) {
   return {};
 }
 
-Outcome<> back_up(const Client& client, const std::string& file) {
+Outcome<> back_up(const Client& client, Output output, const std::string& file) {
   const std::vector<json::Value> workloads = TRY(exported(client));
   std::error_code ignored;  // an empty name, which is no document; a folder that cannot be read cannot be written to
   const std::filesystem::path path = std::filesystem::absolute(file, ignored);
@@ -209,6 +212,10 @@ Outcome<> back_up(const Client& client, const std::string& file) {
   if (std::filesystem::status(path.parent_path(), ignored).type() == std::filesystem::file_type::not_found)
     return stop(kRefused, path.parent_path().string() + ": folder not found");
   TRY(or_stop(write_new_files(path.parent_path(), {{.name = path.filename(), .content = document_with(workloads)}})));
+  if (output.json) {
+    print_json(json::text_of({{"file", file}, {"workloads", workloads.size()}}));
+    return {};
+  }
   print_format("%zu workloads saved in %s; nrdctl restore %s creates them again\n", workloads.size(), file.c_str(),
                file.c_str());
   return {};

@@ -28,9 +28,10 @@ using namespace nrd::cli;
 
 void declare_documents(CLI::App& app, Arguments& a) {
   CLI::App* applied = declare(app, a, "apply", "create and change workloads as documents declare them",
-                              [&a](const Client& client, Output) { return apply(client, a.apply); });
-  CLI::App* diff = declare(app, a, "diff", "show what apply would change; exit code 1 if anything",
-                           [&a](const Client& client, Output) { return show_differences(client, a.apply); });
+                              [&a](const Client& client, Output output) { return apply(client, output, a.apply); });
+  CLI::App* diff =
+      declare(app, a, "diff", "show what apply would change; exit code 1 if anything",
+              [&a](const Client& client, Output output) { return show_differences(client, output, a.apply); });
   for (CLI::App* command : {applied, diff}) {
     command->add_option("-f,--file", a.apply.path, "file or folder of documents; - is standard input")->required();
     command->add_option("--set", a.apply.set, "label the workloads as members of this set");
@@ -38,11 +39,11 @@ void declare_documents(CLI::App& app, Arguments& a) {
   }
   applied->add_flag("--dry-run", a.apply.is_dry, "show what would happen without applying it");
   declare(app, a, "backup", "save all workloads in a new file",
-          [&a](const Client& client, Output) { return back_up(client, a.file); })
+          [&a](const Client& client, Output output) { return back_up(client, output, a.file); })
       ->add_option("FILE", a.file, "name ending in .yaml; must not exist")
       ->required();
   declare(app, a, "restore", "create the workloads of a backup again",
-          [&a](const Client& client, Output) { return apply(client, a.apply); })
+          [&a](const Client& client, Output output) { return apply(client, output, a.apply); })
       ->add_option("FILE", a.apply.path, "file of nrdctl backup")
       ->required();
 }
@@ -66,9 +67,9 @@ void declare_run(CLI::App& app, Arguments& a) {
   run->callback(
       [&a, run] { a.execute = [&a, run](const Client& client, Output) { return run_command(*run, client, a); }; });
   declare_resources(*run, a.wanted);
-  CLI::Option* acceleration = declare_acceleration_of_run(*run, a);
   // Of dry runs, of the cgroups of container runtimes, and of what runs already.
   for (const char* other : {"--among", "--enforce", "--migrate"}) run->remove_option(run->get_option(other));
+  CLI::Option* acceleration = declare_acceleration_of_run(*run, a);
   declare_environment(*run, a);
   declare_acceleration_details(*run, a, acceleration);
   run->add_flag("--offline", a.launch.offline, "run even if nrd is unreachable");
@@ -189,16 +190,16 @@ void declare_help(CLI::App& app, Arguments& a) {
   CLI::App* help =
       declare(app, a, "help", "show the help of a command", [&app, &a](const Client&, Output) -> Outcome<> {
         const CLI::App* level = &app;
+        std::string name = app.get_name();
         for (const std::string& word : a.ids) {
           const auto found = level->get_subcommands([&word](const CLI::App* each) { return each->get_name() == word; });
           if (found.empty()) return stop(kUsage, "there is no command " + word);
-        std::string name = app.get_name();
           level = found.front();
+          name += " " + word;
         }
         // Not App::help(), which shows the help of the command that was given: this one.
         print(level->get_formatter()->make_help(level, name, CLI::AppFormatMode::Normal));
         return {};
-          name += " " + word;
       });
   help->add_option("COMMAND", a.ids);
 }
@@ -235,12 +236,12 @@ void declare_commands(CLI::App& app, Arguments& a) {
 std::string usage_text(const CLI::App& app, const CLI::Error& error) {
   constexpr std::string_view kBegin = "Could not convert: ";
   const std::string text = error.what();
-  const size_t equals = text.find(" = ");
-  if (!text.starts_with(kBegin) || equals == std::string::npos) return text;
-  return text.substr(kBegin.size(), equals - kBegin.size()) + ": expected a whole number, 0 or above, found \"" +
   const std::vector<std::string> unknown = app.remaining(true);
   if (text == "A subcommand is required" && !unknown.empty())
     return "The following argument was not expected: " + unknown.front();
+  const size_t equals = text.find(" = ");
+  if (!text.starts_with(kBegin) || equals == std::string::npos) return text;
+  return text.substr(kBegin.size(), equals - kBegin.size()) + ": expected a whole number, 0 or above, found \"" +
          text.substr(equals + 3) + "\"";
 }
 

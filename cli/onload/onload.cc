@@ -190,16 +190,16 @@ Outcome<> roll_back_onload(const Client& client, Output output, const OnloadArgu
   return follow_answer(client, output, client.post("/v1/onload/rollback", body));
 }
 
-Outcome<> freeze_onload(const Client& client, Output /*output*/, const OnloadArguments& a) {
+Outcome<> freeze_onload(const Client& client, Output output, const OnloadArguments& a) {
   const std::string body = json::text_of({{"frozen", true}, {"reason", json::given(a.reason)}});
   TRY(body_of(client.put("/v1/onload/freeze", body)));
-  print("frozen\n");
+  output.json ? print_json(json::text_of({{"frozen", true}})) : print("frozen\n");
   return {};
 }
 
-Outcome<> thaw_onload(const Client& client, Output /*output*/, const OnloadArguments& /*a*/) {
+Outcome<> thaw_onload(const Client& client, Output output, const OnloadArguments& /*a*/) {
   TRY(body_of(client.put("/v1/onload/freeze", json::text_of({{"frozen", false}}))));
-  print("thawed\n");
+  output.json ? print_json(json::text_of({{"frozen", false}})) : print("thawed\n");
   return {};
 }
 

@@ -130,6 +130,22 @@ def test_options_that_have_no_effect_are_wrong_usage(node):
     assert "--among" in nrdctl(node, "run", "--cpus", "0", "--among", "1", "--", "true", exit=2)
 
 
+def test_each_result_is_json_if_that_is_requested(node, tmp_path):
+    def lines(*words, exit=0):
+        return [json.loads(line) for line in nrdctl(node, *words, "-o", "json", exit=exit).splitlines()]
+
+    path = tmp_path / "two.yaml"
+    path.write_text(document({"id": "a", "core_ids": ["4"], "cache": {"max": 1, "min": 1}}, {"id": "b", "core_ids": ["4"], "cache": {"max": 9, "min": 9}}))
+    created, refused = lines("apply", "-f", str(path), exit=1)
+    assert created == {"workload": "a", "result": "created"} and refused["title"] == "Request failed"
+    assert refused["detail"].startswith(f"{path}, workload 2: workload b: /")
+    path.write_text(document({"id": "a", "core_ids": ["4"], "cache": {"max": 2, "min": 2}}))
+    assert lines("diff", "-f", str(path), exit=1)[0] == {"workload": "a", "change": "/cache/max: 1 -> 2"}
+    assert lines("apply", "-f", str(path), "--dry-run") == [{"workload": "a", "result": "would be changed"}]
+    assert lines("backup", str(tmp_path / "kept.yaml")) == [{"file": str(tmp_path / "kept.yaml"), "workloads": 1}]
+    assert lines("workload", "delete", "a") == [{"workload": "a", "result": "deleted"}]
+
+
 def test_a_url_may_end_in_a_slash(node):
     done = run_nrdctl("--url", f"http://127.0.0.1:{node.port}/", "workload", "list")
     assert done.returncode == 0, done.stderr
