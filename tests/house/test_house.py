@@ -3,6 +3,7 @@
 import glob
 import os
 import re
+import tomllib
 
 import yaml
 
@@ -299,6 +300,17 @@ def test_links_and_source_paths_of_documents_exist():
         paths = re.findall(r"`((?:api|base|bench|cli|cmake|daemon|engine|hw|store|tests)/[\w./-]+\.(?:cc|h|py|sql|cmake))`", text)
         wrong += [(document, path) for path in paths if not os.path.exists(os.path.join(ROOT, path))]
     assert wrong == []
+
+
+def test_examples_of_configuration_are_toml():
+    documents = [path for path in files(ROOT) if re.fullmatch(r"(docs/.*|README)\.md", path)]
+    found = [(path, block) for path in documents for block in re.findall(r"^```toml\n(.*?)^```$", read(path), re.M | re.S)]
+    assert len(found) > 5
+    for document, block in found:
+        try:
+            tomllib.loads(block)
+        except tomllib.TOMLDecodeError as error:
+            raise AssertionError(f"{document}: {error}\n{block}") from error
 
 
 def anchors(document):
