@@ -96,7 +96,7 @@ std::string describe(const InUse& use) {
   for (const auto& [module, count] : use.unexplained) {
     found.push_back(std::to_string(count) + " references to " + module + " from unidentified users");
   }
-  found.insert(found.end(), use.unknown.begin(), use.unknown.end());
+  for (const std::string& problem : use.unknown) found.push_back("unidentified users (" + problem + ")");
   return found.empty() ? std::to_string(use.stacks.size()) + " stacks" : joined_first(kMost, found);
 }
 

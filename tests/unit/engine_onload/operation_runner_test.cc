@@ -325,6 +325,9 @@ TEST_CASE("users are listed as far as one line allows") {
   use.users.clear();
   use.unexplained["onload"] = 2;
   CHECK(describe(use) == "2 references to onload from unidentified users");
+  use.unexplained.clear();
+  use.unknown = {"cannot inspect process 5"};
+  CHECK(describe(use) == "unidentified users (cannot inspect process 5)");
 }
 
 namespace {
