@@ -5,7 +5,7 @@ import json
 import shutil
 
 import pytest
-from harness import DRIFT, NRD, NRDCTL, Node, Refused, wait_for
+from harness import DRIFT, NRD, NRDCTL, Node, Refused, process, wait_for
 from masks import bits
 
 MINE = "/sys/fs/resctrl/theirs"
@@ -115,6 +115,18 @@ def test_a_cpu_that_others_put_into_a_class_of_nrd_returns_to_the_root_class():
         node.sim.write(f"/sys/fs/resctrl/{created['cos_name']}/cpus_list", "4-5,9\n")
         wait_for(lambda: node.health()["drift_repairs"] == 1, "the repair")
         node.assert_consistent({created["id"]})
+
+
+def test_a_task_that_others_put_into_a_class_of_cpus_returns_to_the_root_class():
+    with Node(DRIFT) as node, process() as granted, process() as child, process() as theirs:
+        of_cpus = node.create("4-5", 2, 2)
+        of_task = node.call("POST", "/v1/workloads", {"task_ids": [str(granted.pid)], "cache": {"max": 1, "min": 1}})
+        for created, task in (of_task, child), (of_cpus, theirs):
+            node.sim.write(f"/sys/fs/resctrl/{created['cos_name']}/tasks", f"{task.pid}\n")
+        wait_for(lambda: node.health()["drift_repairs"] == 1, "the repair")
+        groups = node.hardware()
+        assert groups[of_cpus["cos_name"]]["tasks"] == []
+        assert groups[of_task["cos_name"]]["tasks"] == sorted([granted.pid, child.pid])  # as children are
 
 
 def test_reserved_classes_are_kept_for_others():
