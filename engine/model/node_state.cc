@@ -125,11 +125,15 @@ bool is_monitored(const Workload& workload) {
   return request && request->threshold && request->monitoring == FrequencyRequest::Monitoring::On;
 }
 
+bool requests_window(const Workload& workload) {
+  const auto& request = workload.spec.frequency;
+  return request && (request->min || request->max);
+}
+
 // True if max_percent keeps `cpu` below the requested maximum, although cpufreq shows that.
 bool is_limited(const NodeState& state, const Workload& workload, CpuId cpu) {
   const pstate::Node& node = state.facts.pstate;
-  const auto& request = workload.spec.frequency;
-  if (!node.max_percent || !request || !(request->min || request->max) || is_monitored(workload)) return false;
+  if (!node.max_percent || !requests_window(workload) || is_monitored(workload)) return false;
   const pstate::Cpu* facts = find_in(node.cpus, cpu);
   return facts && workload.grant.frequencies.at(cpu).max > reach(node, *facts);
 }
@@ -300,8 +304,16 @@ std::string problem_of(const NodeState& state) {
 
 bool is_ok(const NodeState& state) { return !state.health.writes_frozen && problem_of(state).empty(); }
 
+namespace {
+
+KHz reach_with_turbo_as_set(const pstate::Node& node, const pstate::Cpu& cpu) {
+  return node.turbo == false && cpu.base ? std::min(*cpu.base, cpu.max) : cpu.max;
+}
+
+}  // namespace
+
 KHz reach(const pstate::Node& node, const pstate::Cpu& cpu) {
-  const KHz top = node.turbo == false && cpu.base ? std::min(*cpu.base, cpu.max) : cpu.max;
+  const KHz top = reach_with_turbo_as_set(node, cpu);
   if (!node.max_percent) return top;
   // Of the maximum with turbo, rounded up to a ratio (intel_pstate_update_perf_limits() in
   // drivers/cpufreq/intel_pstate.c).
@@ -347,8 +359,13 @@ pstate::FrequencySetting wanted_knobs(const NodeState& state, const Workload& wo
   pstate::FrequencySetting knobs = before;
   knobs.min = granted.min;
   knobs.max = granted.max;
+  const pstate::Cpu* facts = find_in(state.facts.pstate.cpus, cpu);
+  // A window that was not requested is as the kernel limits it now.
+  if (facts && !requests_window(workload)) {
+    knobs.max = std::min(granted.max, reach_with_turbo_as_set(state.facts.pstate, *facts));
+    knobs.min = std::min(granted.min, knobs.max);
+  }
   if (is_monitored(workload)) {
-    const pstate::Cpu* facts = find_in(state.facts.pstate.cpus, cpu);
     const KHz limit = facts ? reach(state.facts.pstate, *facts) : granted.max;
     const bool is_fast = speed_of(state, cpu) == plan::Speed::Fast;
     knobs.min = knobs.max = std::min(is_fast ? granted.max : granted.min, limit);

@@ -125,6 +125,23 @@ def after_a_look(node):
     wait_for(lambda: node.call("GET", "/v1/pstate/15")["set"]["max_khz"] == wanted, "a look")
 
 
+def test_a_governor_alone_does_not_depend_on_turbo():
+    with Node(DRIFT, cpufreq="intel_pstate") as node:
+        id = post(node, {"governor": "performance"})["id"]
+        node.sim.write(NO_TURBO, "1\n")
+        for governor in "powersave", "performance":
+            patched = node.call("PATCH", f"/v1/workloads/{id}", {"pstate": {"governor": governor}})
+            assert patched["status"] == "Successful" and node.sim.freq()["4"]["governor"] == governor
+        after_a_look(node)
+        assert node.list()[0]["status"] == "Successful" and node.health()["status"] == "ok"
+        node.sim.write(NO_TURBO, "0\n")
+        after_a_look(node)
+        assert window(node, 4) == DEFAULT and node.list()[0]["status"] == "Successful"
+        assert node.health()["drift_repairs"] == 0
+        node.delete(id)
+        assert window(node, 4) == DEFAULT
+
+
 def test_a_cpu_that_cannot_be_restored_blocks_no_other_request():
     with Node(DRIFT, cpufreq="intel_pstate") as node:
         id = post(node, WINDOW)["id"]
