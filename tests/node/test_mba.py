@@ -134,6 +134,15 @@ def test_percent_is_never_written_where_numbers_are_mbps():
         assert "COS2" not in node.hardware()
 
 
+def test_a_remount_just_before_a_request_is_seen():
+    with limited() as node:
+        node.sim.control("remount mbps")
+        assert refused(node, "0", {"percentage": 50}) == "Please provide MBA in Mbps"
+        node.sim.control("remount percent")
+        assert refused(node, "0", {"mbps": 5000}) == "Please provide MBA in Percentage"
+        assert create(node, "0", {"percentage": 50})["granted_bandwidth"] == {"0": {"percentage": 50}}
+
+
 def test_foreign_changes_are_reverted():
     with limited(drift=1) as node:
         create(node, "0", {"percentage": 50})
