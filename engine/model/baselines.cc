@@ -160,12 +160,18 @@ Setting without_unclaimed(Setting setting, const Baselines& baselines) {
   return setting;
 }
 
-Baselines owned_baselines(const NodeState& state) {
+Baselines owned_baselines(const NodeState& state, const rdt::Setting& before) {
   const Setting unused = setting_of(with_workloads(state, {}));
   const auto used = ways_in_use(state);
   const auto is_needed = [&used](ClosId clos, CacheId cache) {
     const auto* caches = find_in(used, clos);
     return caches && caches->contains(cache);
+  };
+  // By nrd, for an infrastructure whose CPUs have gone offline since.
+  const auto is_as_before = [&](ClosId clos, CacheId cache, WayMask ways) {
+    const auto* caches = find_in(before.ways, clos);
+    const WayMask* set = caches ? find_in(*caches, cache) : nullptr;
+    return set && *set == ways;
   };
   Baselines kept = state.baselines;
   for (const auto& [clos, caches] : unused.rdt.ways) {
@@ -173,7 +179,7 @@ Baselines owned_baselines(const NodeState& state) {
       if (is_needed(clos, cache)) continue;
       const std::optional<WayMask> ways = state.observed.rdt.ways_of(clos, cache);
       const bool is_split = state.observed.rdt.split_of(clos, cache).has_value();
-      if (ways && (*ways != baseline || is_split)) kept.ways[clos].erase(cache);
+      if (ways && ((*ways != baseline && !is_as_before(clos, cache, *ways)) || is_split)) kept.ways[clos].erase(cache);
     }
     if (kept.ways[clos].empty()) kept.ways.erase(clos);
   }

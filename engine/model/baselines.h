@@ -21,8 +21,8 @@ CpuSet unreadable(const NodeState& state, const Setting& setting);
 // Do not touch unclaimed settings: they could not be restored. Tasks moving back need no claim.
 Setting without_unclaimed(Setting setting, const Baselines& baselines);
 // The baselines of `state` without those of settings that no workload uses and that other software has changed. nrd no
-// longer restores these.
-Baselines owned_baselines(const NodeState& state);
+// longer restores these. `before` is the setting before `state` was observed.
+Baselines owned_baselines(const NodeState& state, const rdt::Setting& before);
 
 // The frequencies to restore at release where other software has overwritten what is `wanted`; the newest value of each
 // setting. Leaves out CPUs without a new value, and those of `except` and their frequency domains.

@@ -49,8 +49,8 @@ Result<void> Claims::claim(Proposal& proposal) {
   return {};
 }
 
-void Claims::release_changed(const Setting& wanted) {
-  Baselines kept = owned_baselines(state_);
+void Claims::release_changed(const rdt::Setting& before, const Setting& wanted) {
+  Baselines kept = owned_baselines(state_, before);
   if (kept == state_.baselines) return;
   log::notice("CLAIM_DROPPED", "other software changed classes or CPUs that no workload uses; no longer managing them",
               {{"WHAT", differences(wanted, state_.observed).front()}});

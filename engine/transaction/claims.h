@@ -15,8 +15,9 @@ class Claims {
   // Commits the present values of unclaimed settings that `proposal` changes, and the masks of threads that the kernel
   // overwrites with it: a crash before they are restored would lose them.
   Result<void> claim(Proposal& proposal);
-  // Releases settings that no workload uses and that other software has changed; `wanted` would restore them.
-  void release_changed(const Setting& wanted);
+  // Releases settings that no workload uses and that other software has changed since `before` held; `wanted` would
+  // restore them.
+  void release_changed(const rdt::Setting& before, const Setting& wanted);
   // Releases groups that exist although nrd removed them: other software has created them.
   void release_taken_groups();
 

@@ -72,7 +72,7 @@ void Drift::repair(const CpuSet& changed) {
   const bool was_in_sync = sync_.is_in_sync();
   // A failed write of nrd looks like other software's change but is nrd's to fix.
   if (was_in_sync && !differences(wanted, state_.observed).empty()) {
-    claims_.release_changed(wanted);
+    claims_.release_changed(before.rdt, wanted);
     wanted = setting_of(state_);
   }
   const bool is_different = !differences(wanted, state_.observed).empty();

@@ -54,6 +54,19 @@ def test_workloads_and_others_keep_away_from_groups():
         wait_for(lambda: group(node, "COS1") == ({"0": "600", "1": "7ff"}, "2-3"), "the infrastructure to be put back")
 
 
+def test_ways_of_an_infrastructure_that_goes_offline_return_to_the_os():
+    with Node(config=GROUPS) as node:
+        for _ in range(3):
+            for cpu in "2", "3":
+                node.sim.control(f"offline {cpu}")
+            wait_for(lambda: "COS1" not in node.hardware() and group(node, "/")[0] == {"0": "7ff", "1": "7ff"}, "all ways of the OS")
+            for cpu in "2", "3":
+                node.sim.control(f"online {cpu}")
+            wait_for(lambda: "COS1" in node.hardware() and group(node, "COS1") == ({"0": "600", "1": "7ff"}, "2-3"), "the infrastructure")
+            assert group(node, "/")[0] == {"0": "1ff", "1": "7ff"}
+        assert "CLAIM_DROPPED" not in node.journal()
+
+
 def test_processes_of_the_infrastructure_are_followed():
     word = f"nrd-test-{os.getpid()}"  # of this node alone: processes are the host's
 
