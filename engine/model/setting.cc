@@ -196,22 +196,6 @@ CpuSet released_frequencies(const NodeState& state) {
   return state.baselines.frequencies.empty() ? CpuSet() : released_by(FrequencyOwners(state.workloads), state);
 }
 
-namespace {
-
-std::set<ClosId> classes_of_cpus_only(const NodeState& state) {
-  std::set<ClosId> found;
-  std::set<ClosId> others;
-  for (const auto& [id, workload] : state.workloads) {
-    if (!workload.grant.has_class()) continue;
-    const bool has_tasks = !workload.spec.tasks.empty() || group_target(workload.spec);
-    (has_tasks ? others : found).insert(workload.grant.clos);
-  }
-  for (const ClosId clos : others) found.erase(clos);
-  return found;
-}
-
-}  // namespace
-
 rdt::Setting task_classes_of(const NodeState& state) {
   rdt::Setting wanted;
   if (!state.facts.rdt.main().cat) return wanted;
@@ -238,8 +222,6 @@ rdt::Setting task_classes_of(const NodeState& state) {
     if (!has_ended(state, task)) wanted.tasks.emplace(task, kRootClass);
     if (!with_tasks.contains(clos)) wanted.without_tasks.insert(clos);
   }
-  // Tasks that other software puts into a class of CPUs only would fill granted ways.
-  for (const ClosId clos : classes_of_cpus_only(state)) wanted.without_tasks.insert(clos);
   return wanted;
 }
 
@@ -248,6 +230,19 @@ Setting task_setting_of(const NodeState& state) {
 }
 
 namespace {
+
+// Tasks that other software puts into these would fill granted ways.
+std::set<ClosId> classes_of_cpus_only(const NodeState& state) {
+  std::set<ClosId> found;
+  std::set<ClosId> others;
+  for (const auto& [id, workload] : state.workloads) {
+    if (!workload.grant.has_class()) continue;
+    const bool has_tasks = !workload.spec.tasks.empty() || group_target(workload.spec);
+    (has_tasks ? others : found).insert(workload.grant.clos);
+  }
+  for (const ClosId clos : others) found.erase(clos);
+  return found;
+}
 
 // Without cache allocation there are no classes, and the kernel has reset what they had. Grants wait for its return.
 rdt::Setting classes_of(const NodeState& state) {
@@ -281,6 +276,7 @@ rdt::Setting classes_of(const NodeState& state) {
   rdt::Setting tasks = task_classes_of(state);
   wanted.tasks = std::move(tasks.tasks);
   wanted.without_tasks = std::move(tasks.without_tasks);
+  wanted.without_tasks.merge(classes_of_cpus_only(state));
   add_group_changes(wanted, state);
   return_strays(wanted, state);
   add_unneeded(wanted, state);
