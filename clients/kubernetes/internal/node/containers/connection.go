@@ -171,9 +171,7 @@ func (p *Plugin) bookOf(ctx context.Context, pods []*api.PodSandbox, containers 
 		if err != nil {
 			slog.Warn("cannot read what a container asked for; its grant stays as it is", "pod", pod.Name,
 				"namespace", pod.Namespace, "container", container.Name, "reason", err)
-			found = entry{identity: identityOf(pod, container), container: container.Id, sandbox: pod.Id,
-				devices: notedDevices(pod, container), cpus: cpusOf(container),
-				created: createdAt(container), unread: &unread{pod, container}}
+			found = unreadOf(pod, container)
 		}
 		next.put(found)
 	}

@@ -219,10 +219,12 @@ func (p *Plugin) StartContainer(ctx context.Context, pod *api.PodSandbox, contai
 	p.book.setCPUs(container.Id, cpusOf(container)) // an update before the runtime had created it had no effect
 	started, found := p.book.entries[container.Id]
 	if !found {
-		if hasDevices(pod, container) {
-			return p.refused(container, fmt.Errorf("the container was created while nrd's client was away; it is created again"))
+		if !hasDevices(pod, container) {
+			return nil
 		}
-		return nil
+		p.book.put(unreadOf(pod, container)) // CRI-O starts it in spite of the error
+		p.Compare()
+		return p.refused(container, errors.New("the container was created while nrd's client was away; it is created again"))
 	}
 	if err := p.machine.Mismatch(); err != nil {
 		return p.refused(container, err)

@@ -190,6 +190,21 @@ func TestAContainerThatCouldNotBeReadIsGrantedOnceItCanBe(t *testing.T) {
 	}
 }
 
+func TestAContainerThatIsStartedInSpiteOfTheRefusalIsGranted(t *testing.T) {
+	started, p, runtime := beside(t, fast)
+	pod, container := &api.PodSandbox{Id: "sandbox", Uid: "pod"}, poolContainer("1")
+	if err := p.StartContainer(t.Context(), pod, container); err == nil || !strings.Contains(err.Error(), "client was away") {
+		t.Errorf("start: %v, want a refusal", err)
+	}
+	if err := compare(t, p); err != nil {
+		t.Fatal(err)
+	}
+	if granted := started.Granted("k8s.pod.c"); granted == nil || granted.CPU[0].CPUs != "4" {
+		t.Errorf("granted %+v, want CPU 4", granted)
+	}
+	runtime.expect(t, "after a comparison", map[string]string{"1": "4"})
+}
+
 func TestAContainerThatCannotBeReadIsNeitherGrantedNorStarted(t *testing.T) {
 	started := startNRD(t, "")
 	p := connectedPlugin(started.Client)

@@ -41,6 +41,12 @@ func (p *Plugin) entryOf(ctx context.Context, pod *api.PodSandbox, container *ap
 		cpus: cpusOf(container), created: createdAt(container)}, err
 }
 
+// unreadOf is a container whose request the next comparison reads.
+func unreadOf(pod *api.PodSandbox, container *api.Container) entry {
+	return entry{identity: identityOf(pod, container), container: container.Id, sandbox: pod.Id, devices: notedDevices(pod, container),
+		cpus: cpusOf(container), created: createdAt(container), unread: &unread{pod, container}}
+}
+
 // createdAt is now for a container that the runtime is about to create.
 func createdAt(container *api.Container) int64 {
 	if container.CreatedAt == 0 {
