@@ -53,9 +53,13 @@ def deployed_operator(cluster, worker, image):
     wait_for(lambda: not cluster.api.list("Pod", "nrd-system"), "the operator to end")
 
 
+def present(cluster):
+    return [pod for pod in cluster.api.list("Pod", "nrd-system") if not pod["metadata"].get("deletionTimestamp")]
+
+
 def await_ready(cluster, part):
     def is_ready():
-        pods = [pod for pod in cluster.api.list("Pod", "nrd-system") if not pod["metadata"].get("deletionTimestamp")]
+        pods = present(cluster)
         return pods and all(any(each["type"] == "Ready" and each["status"] == "True" for each in pod["status"].get("conditions", [])) for pod in pods)
     try:
         wait_for(is_ready, f"{part} to be ready")
@@ -94,3 +98,19 @@ def test_a_container_gets_its_ways_from_the_deployed_node_role(cluster, deployed
     wait_for(lambda: cluster.api.find("RmdWorkload", "feed-rmd-workload-main"), "the RmdWorkload of the container")
     cluster.delete_pod("feed")
     await_no_workloads(deployed)
+
+
+def test_a_container_keeps_its_ways_while_another_version_of_the_node_role_is_rolled_out(cluster, deployed):
+    await_ready(cluster, "the node role")
+    deployed.await_allocatable(WAYS, 5)
+    cluster.run_pod("feed", limits={WAYS: 2})
+    before, former = deployed.workload_of("feed"), {pod["metadata"]["uid"] for pod in present(cluster)}
+    pids = deployed.processes_of(before)
+    cluster.kubectl("rollout", "restart", "-n", "nrd-system", "daemonset", "nrd-node")
+    wait_for(lambda: present(cluster) and not former & {pod["metadata"]["uid"] for pod in present(cluster)}, "another pod of the node role")
+    await_ready(cluster, "the other pod of the node role")
+    deployed.await_allocatable(WAYS, 5)
+    after = deployed.workload_of("feed")
+    assert (after["cos_name"], after["granted_ways"]) == (before["cos_name"], before["granted_ways"])
+    assert pids and pids == deployed.processes_of(after) and pids <= deployed.tasks_of(after)
+    cluster.run_pod("next", limits={WAYS: 3})
