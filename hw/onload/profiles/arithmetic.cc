@@ -8,8 +8,6 @@
 namespace nrd::profiles {
 namespace {
 
-using Kind = Step::Kind;
-
 // In the syntax of C and the shell: 10, 0x1f, 017.
 std::optional<int64_t> parse_c_number(std::string_view digits) {
   int base = 10;
@@ -23,18 +21,32 @@ std::optional<int64_t> parse_c_number(std::string_view digits) {
   return parse_number<int64_t>(digits, base);
 }
 
+Parsed<int64_t> number_in(const std::string& name, const ValueOf& value_of, const Place& place) {
+  const std::optional<std::string> value = value_of(name);
+  if (!value) return wrong(place, name + " is not set");
+  const bool negative = value->starts_with('-');
+  const std::optional<int64_t> number = parse_c_number(std::string_view(*value).substr(negative ? 1 : 0));
+  if (!number) return wrong(place, "arithmetic: " + name + " is " + shown(*value) + ", not a 64-bit integer");
+  return negative ? -*number : *number;
+}
+
+// Reads an expression and computes its value; without values of variables it only reads.
+//
 // sum = product { ("+" | "-") product }, product = signed { ("*" | "/" | "%") signed },
 // signed = { "+" | "-" } ( number | name | "(" sum ")" )
 class Parser {
  public:
-  Parser(std::string_view text, const Place& place) : text_(text), place_(place) {}
+  Parser(std::string_view text, const ValueOf& value_of, const Place& place)
+      : text_(text), value_of_(value_of), place_(place) {}
 
-  Parsed<ArithmeticText> parse() {
-    TRY(sum());
+  Parsed<int64_t> parse() {
+    const int64_t result = TRY(sum());
     skip_blanks();
     if (!text_.substr(at_).starts_with("))")) return unexpected_here("an operator or `))`");
-    return ArithmeticText{std::move(arithmetic_), at_ + 2};
+    at_ += 2;
+    return result;
   }
+  std::string_view read() const { return text_.substr(0, at_); }
 
  private:
   char here() const { return at_ < text_.size() ? text_[at_] : '\0'; }
@@ -71,68 +83,73 @@ class Parser {
     return found;
   }
 
-  static Kind kind_of(char op) {
+  Parsed<int64_t> applied(char op, int64_t left, int64_t right) const {
+    if (!value_of_) return 0;
+    const bool divides = op == '/' || op == '%';
+    if (divides && right == 0) return wrong(place_, "arithmetic: division by zero");
+    bool overflows = divides && left == std::numeric_limits<int64_t>::min() && right == -1;
+    int64_t result = 0;
     switch (op) {
-      case '+': return Kind::Add;
-      case '-': return Kind::Subtract;
-      case '*': return Kind::Multiply;
-      case '/': return Kind::Divide;
-      default: return Kind::Remainder;
+      case '+': overflows = __builtin_add_overflow(left, right, &result); break;
+      case '-': overflows = __builtin_sub_overflow(left, right, &result); break;
+      case '*': overflows = __builtin_mul_overflow(left, right, &result); break;
+      default:
+        if (!overflows) result = op == '/' ? left / right : left % right;
     }
+    if (overflows) return wrong(place_, "arithmetic: the result does not fit in 64 bits");
+    return result;
   }
 
-  Parsed<void> chain(std::string_view operators, Parsed<void> (Parser::*part)()) {
-    TRY((this->*part)());
+  Parsed<int64_t> chain(std::string_view operators, Parsed<int64_t> (Parser::*part)()) {
+    int64_t left = TRY((this->*part)());
     for (;;) {
       const char op = TRY(take_operator(operators));
-      if (op == '\0') return {};
-      TRY((this->*part)());
-      arithmetic_.steps.push_back({.kind = kind_of(op)});
+      if (op == '\0') return left;
+      const int64_t right = TRY((this->*part)());
+      left = TRY(applied(op, left, right));
     }
   }
 
-  Parsed<void> sum() { return chain("+-", &Parser::product); }
-  Parsed<void> product() { return chain("*/%", &Parser::signed_operand); }
+  Parsed<int64_t> sum() { return chain("+-", &Parser::product); }
+  Parsed<int64_t> product() { return chain("*/%", &Parser::signed_operand); }
 
-  Parsed<void> signed_operand() {
+  Parsed<int64_t> signed_operand() {
     const char sign = TRY(take_operator("+-"));
     if (sign == '\0') return operand();
-    TRY(deeper(&Parser::signed_operand));
-    if (sign == '-') arithmetic_.steps.push_back({.kind = Kind::Negate});
-    return {};
+    const int64_t value = TRY(deeper(&Parser::signed_operand));
+    return sign == '-' ? applied('-', 0, value) : value;
   }
 
-  Parsed<void> operand() {
+  Parsed<int64_t> operand() {
     if (here() == '(') {
       ++at_;
-      TRY(deeper(&Parser::sum));
+      const int64_t value = TRY(deeper(&Parser::sum));
       skip_blanks();
       if (here() != ')') return unexpected_here("an operator or `)`");
       ++at_;
-      return {};
+      return value;
     }
     if (here() >= '0' && here() <= '9') return number();
     return name();
   }
 
-  Parsed<void> deeper(Parsed<void> (Parser::*part)()) {
+  Parsed<int64_t> deeper(Parsed<int64_t> (Parser::*part)()) {
     if (depth_ == kArithmeticDepth) return wrong(place_, "arithmetic: parentheses and signs are nested deeper than 32");
     ++depth_;
-    Parsed<void> read = (this->*part)();
+    Parsed<int64_t> value = (this->*part)();
     --depth_;
-    return read;
+    return value;
   }
 
-  Parsed<void> number() {
+  Parsed<int64_t> number() {
     const std::string_view digits = take_name();
     const std::optional<int64_t> number = parse_c_number(digits);
     if (!number) return wrong(place_, "arithmetic: " + shown(digits) + " is not a 64-bit integer");
-    arithmetic_.steps.push_back({.kind = Kind::Number, .number = *number});
-    return {};
+    return *number;
   }
 
   // NAME, $NAME or ${NAME}.
-  Parsed<void> name() {
+  Parsed<int64_t> name() {
     const size_t begin = at_;
     if (here() == '$') ++at_;
     const bool braced = at_ > begin && here() == '{';
@@ -144,74 +161,28 @@ class Parser {
       return unexpected_here("a number, a name or `(`");
     }
     if (braced) ++at_;
-    arithmetic_.steps.push_back({.kind = Kind::Name, .name = std::string(name)});
-    return {};
+    if (!value_of_) return 0;
+    return number_in(std::string(name), value_of_, place_);
   }
 
   const std::string_view text_;
+  const ValueOf& value_of_;
   const Place& place_;
   size_t at_ = 0;
   unsigned depth_ = 0;
-  Arithmetic arithmetic_;
 };
-
-// nullopt: overflow. `right` is not zero in divisions.
-std::optional<int64_t> applied(Kind kind, int64_t left, int64_t right) {
-  int64_t result = 0;
-  const bool overflows_division = left == std::numeric_limits<int64_t>::min() && right == -1;
-  switch (kind) {
-    case Kind::Add: return __builtin_add_overflow(left, right, &result) ? std::nullopt : std::optional(result);
-    case Kind::Negate:
-    case Kind::Subtract: return __builtin_sub_overflow(left, right, &result) ? std::nullopt : std::optional(result);
-    case Kind::Multiply: return __builtin_mul_overflow(left, right, &result) ? std::nullopt : std::optional(result);
-    case Kind::Divide: return overflows_division ? std::nullopt : std::optional(left / right);
-    case Kind::Remainder: return overflows_division ? std::nullopt : std::optional(left % right);
-    case Kind::Number:
-    case Kind::Name: break;
-  }
-  return std::nullopt;
-}
-
-Parsed<int64_t> number_in(const std::string& name, const ValueOf& value_of, const Place& place) {
-  const std::optional<std::string> value = value_of(name);
-  if (!value) return wrong(place, name + " is not set");
-  const bool negative = value->starts_with('-');
-  const std::optional<int64_t> number = parse_c_number(std::string_view(*value).substr(negative ? 1 : 0));
-  if (!number) return wrong(place, "arithmetic: " + name + " is " + shown(*value) + ", not a 64-bit integer");
-  return negative ? -*number : *number;
-}
 
 }  // namespace
 
-Parsed<ArithmeticText> parse_arithmetic(std::string_view text, const Place& place) {
-  return Parser(text, place).parse();
+Parsed<Arithmetic> parse_arithmetic(std::string_view text, const Place& place) {
+  const ValueOf none;
+  Parser parser(text, none, place);
+  TRY(parser.parse());
+  return Arithmetic{std::string(parser.read())};
 }
 
 Parsed<int64_t> result_of(const Arithmetic& arithmetic, const ValueOf& value_of, const Place& place) {
-  std::vector<int64_t> stack;
-  for (const Step& step : arithmetic.steps) {
-    if (step.kind == Kind::Number) {
-      stack.push_back(step.number);
-      continue;
-    }
-    if (step.kind == Kind::Name) {
-      const int64_t number = TRY(number_in(step.name, value_of, place));
-      stack.push_back(number);
-      continue;
-    }
-    const int64_t right = stack.back();
-    stack.pop_back();
-    // Negation is subtraction from 0.
-    const bool negates = step.kind == Kind::Negate;
-    const int64_t left = negates ? 0 : stack.back();
-    if (!negates) stack.pop_back();
-    const bool divides = step.kind == Kind::Divide || step.kind == Kind::Remainder;
-    if (divides && right == 0) return wrong(place, "arithmetic: division by zero");
-    const std::optional<int64_t> result = applied(step.kind, left, right);
-    if (!result) return wrong(place, "arithmetic: the result does not fit in 64 bits");
-    stack.push_back(*result);
-  }
-  return stack.back();
+  return Parser(arithmetic.text, value_of, place).parse();
 }
 
 }  // namespace nrd::profiles

@@ -180,9 +180,9 @@ Parsed<void> Words::braced(Word& word, bool is_quoted) {
 
 Parsed<void> Words::arithmetic(Word& word) {
   constexpr size_t kOpening = 3;  // "$(("
-  ArithmeticText read = TRY(parse_arithmetic(text_.substr(at_ + kOpening), place_));
-  word.pieces.emplace_back(std::move(read.arithmetic));
-  skip(kOpening + read.length);
+  Arithmetic read = TRY(parse_arithmetic(text_.substr(at_ + kOpening), place_));
+  skip(kOpening + read.text.size());
+  word.pieces.emplace_back(std::move(read));
   return {};
 }
 

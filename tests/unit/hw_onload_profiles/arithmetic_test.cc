@@ -29,8 +29,8 @@ std::string told(const Stop& stop) {
 std::string computed(const std::string& text) {
   const auto parsed = parse_arithmetic(text + "))rest", kPlace);
   if (!parsed) return told(parsed.error());
-  if (parsed->length != text.size() + 2) return "read " + std::to_string(parsed->length) + " characters";
-  const auto result = result_of(parsed->arithmetic, value_of, kPlace);
+  if (parsed->text.size() != text.size() + 2) return "read " + std::to_string(parsed->text.size()) + " characters";
+  const auto result = result_of(*parsed, value_of, kPlace);
   return result ? std::to_string(*result) : told(result.error());
 }
 
