@@ -141,13 +141,14 @@ Result<profiles::Evaluated> evaluate_profiles(const ProfileSource& source, Shell
   for (const std::string& name : run.names) {
     if (name.find('\n') != std::string::npos) return fail(ErrorCode::BadRequest, "invalid profile name");
   }
-  auto evaluated = TRY(
+  auto evaluated =
       profiles::evaluate(library_of(source, run.caller),
                          {.profiles = run.names,
                           .caller = run.caller,
-                          .winner = run.force == Force::Yes ? profiles::Winner::Profiles : profiles::Winner::Caller}));
-  if (std::holds_alternative<profiles::Dynamic>(evaluated)) return run_in_shell(source, std::move(run));
-  return std::get<profiles::Evaluated>(std::move(evaluated));
+                          .winner = run.force == Force::Yes ? profiles::Winner::Profiles : profiles::Winner::Caller});
+  if (evaluated) return *std::move(evaluated);
+  if (const auto* error = std::get_if<Error>(&evaluated.error())) return Failure(*error);
+  return run_in_shell(source, std::move(run));
 }
 
 }  // namespace nrd::cli

@@ -24,9 +24,9 @@ Result<void> check_id(const std::string& id) {
 }
 
 Failure needs_a_shell(const profiles::Dynamic& dynamic) {
-  return fail(ErrorCode::Unsupported,
-              to_string(dynamic.place) + ": " + dynamic.what +
-                  " needs a shell, which nrd does not run; nrdctl run --onload does, as the calling user");
+  return fail(
+      ErrorCode::Unsupported,
+      to_string(dynamic) + " needs a shell, which nrd does not run; nrdctl run --onload does, as the calling user");
 }
 
 }  // namespace
@@ -83,17 +83,17 @@ ProfileEntry ProfileRepository::judge(const std::vector<ProfileFolder>& folders,
     if (!parsed) return wrong(parsed.error());
   }
   const auto parsed = profiles::parse_profile(text->value_or(""), folder.path() + "/" + file);
-  if (!parsed) return wrong(parsed.error());
-  if (const auto* found = std::get_if<profiles::Dynamic>(&*parsed)) return dynamic(*found);
+  if (!parsed) {
+    const auto* found = std::get_if<profiles::Dynamic>(&parsed.error());
+    return found ? dynamic(*found) : wrong(std::get<Error>(parsed.error()));
+  }
   if (file.ends_with(kFragment)) return entry;
   // Imported profiles may need a shell, too.
   const auto evaluated = profiles::evaluate(library(folders), {.profiles = {entry.id}});
-  if (!evaluated) {
-    // A profile that lacks a caller's value is valid for callers that set it.
-    entry.reason = evaluated.error().message;
-  } else if (const auto* found = std::get_if<profiles::Dynamic>(&*evaluated)) {
-    return dynamic(*found);
-  }
+  if (evaluated) return entry;
+  if (const auto* found = std::get_if<profiles::Dynamic>(&evaluated.error())) return dynamic(*found);
+  // A profile that lacks a caller's value is valid for callers that set it.
+  entry.reason = std::get<Error>(evaluated.error()).message;
   return entry;
 }
 
@@ -133,11 +133,10 @@ Result<void> ProfileRepository::check_data(const std::string& id, const std::str
   };
   if (file.ends_with(kFragment)) return {};  // a fragment is checked within the profile that imports it
   const auto evaluated = profiles::evaluate(with_it, {.profiles = {id}});
-  const auto* dynamic = evaluated ? std::get_if<profiles::Dynamic>(&*evaluated) : nullptr;
+  const auto* dynamic = evaluated ? nullptr : std::get_if<profiles::Dynamic>(&evaluated.error());
   if (dynamic == nullptr) return {};
   return fail(ErrorCode::Unsupported,
-              to_string(dynamic->place) + ": " + dynamic->what +
-                  " needs a shell, which profiles stored over the API and their imports do not get");
+              to_string(*dynamic) + " needs a shell, which profiles stored over the API and their imports do not get");
 }
 
 Result<ProfileEntry> ProfileRepository::put(const std::string& id, const std::string& text) const {
@@ -166,15 +165,13 @@ Result<void> ProfileRepository::remove(const std::string& id) const {
 Result<profiles::Evaluated> ProfileRepository::evaluate(const profiles::Request& request) const {
   const std::vector<ProfileFolder> all = folders();
   auto evaluated = profiles::evaluate(library(all), request);
-  if (!evaluated) {
-    Error error = evaluated.error();
-    // The caller asked by name, so drop the JSON pointer.
-    if (error.code == ErrorCode::NotFound) error.code = ErrorCode::BadRequest;
-    if (error.code == ErrorCode::BadRequest) error.field = "/profiles";
-    return Failure(std::move(error));
-  }
-  if (const auto* dynamic = std::get_if<profiles::Dynamic>(&*evaluated)) return needs_a_shell(*dynamic);
-  return std::get<profiles::Evaluated>(*std::move(evaluated));
+  if (evaluated) return *std::move(evaluated);
+  if (const auto* dynamic = std::get_if<profiles::Dynamic>(&evaluated.error())) return needs_a_shell(*dynamic);
+  Error error = std::get<Error>(std::move(evaluated.error()));
+  // The caller asked by name, so drop the JSON pointer.
+  if (error.code == ErrorCode::NotFound) error.code = ErrorCode::BadRequest;
+  if (error.code == ErrorCode::BadRequest) error.field = "/profiles";
+  return Failure(std::move(error));
 }
 
 }  // namespace nrd::onload

@@ -35,7 +35,7 @@ inline Files files_in(std::string_view input) {
   return files;
 }
 
-inline profiles::MaybeDynamic<profiles::Evaluated> evaluated(const Files& files, profiles::Winner winner) {
+inline profiles::Parsed<profiles::Evaluated> evaluated(const Files& files, profiles::Winner winner) {
   const profiles::Library library{
       .directories = {"/lib/p"},
       .read = [&files](const std::string& path) -> Result<std::optional<profiles::ProfileFile>> {
@@ -58,7 +58,7 @@ inline void promise_same_again(const profiles::Environment& environment) {
   }
   // It may have become too long for one; quotes take place.
   const auto again = evaluated({{"/lib/p/x.opf", profile}}, profiles::Winner::Profiles);
-  promise(again ? std::get<profiles::Evaluated>(*again).environment == environment : profile.size() > 64 << 10);
+  promise(again ? again->environment == environment : profile.size() > 64 << 10);
 }
 
 enum class Ending { Evaluated, Dynamic, Refused };
@@ -66,19 +66,18 @@ enum class Ending { Evaluated, Dynamic, Refused };
 inline Ending keep_profile_promises(std::string_view input, profiles::Winner winner) {
   const auto known = evaluated(files_in(input), winner);
   if (!known) {
-    promise(!known.error().message.empty());
+    if (const auto* dynamic = std::get_if<profiles::Dynamic>(&known.error())) {
+      promise(dynamic->place.file.starts_with("/lib/p/") && dynamic->place.line > 0 && !dynamic->what.empty());
+      return Ending::Dynamic;
+    }
+    promise(!std::get<Error>(known.error()).message.empty());
     return Ending::Refused;
   }
-  if (const auto* dynamic = std::get_if<profiles::Dynamic>(&*known)) {
-    promise(dynamic->place.file.starts_with("/lib/p/") && dynamic->place.line > 0 && !dynamic->what.empty());
-    return Ending::Dynamic;
-  }
-  const auto& result = std::get<profiles::Evaluated>(*known);
-  for (const auto& [name, value] : result.environment) {
+  for (const auto& [name, value] : known->environment) {
     promise(profiles::is_name(name) && !profiles::is_forbidden(name) && !value.empty());
     promise(winner == profiles::Winner::Profiles || name != "EF_CALLER");
   }
-  promise_same_again(result.environment);
+  promise_same_again(known->environment);
   return Ending::Evaluated;
 }
 

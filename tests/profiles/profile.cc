@@ -32,9 +32,10 @@ T value_or_stop(const nrd::Result<T>& result) {
 }
 
 Environment environment_of(const Library& library, const Request& request) {
-  const auto known = value_or_stop(evaluate(library, request));
-  if (const auto* dynamic = std::get_if<Dynamic>(&known)) stop(2, to_string(dynamic->place) + ": " + dynamic->what);
-  return std::get<Evaluated>(known).environment;
+  const auto known = evaluate(library, request);
+  if (known) return known->environment;
+  if (const auto* dynamic = std::get_if<Dynamic>(&known.error())) stop(2, to_string(*dynamic));
+  stop(1, std::get<nrd::Error>(known.error()).message);
 }
 
 std::string rendered(const std::string& form, const Asked& asked) {

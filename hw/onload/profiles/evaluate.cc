@@ -17,9 +17,7 @@ struct Source {
 
 Parsed<std::vector<Statement>> parsed(const Source& source) {
   if (source.file.origin == Origin::Api) return TRY(parse_api_profile(source.file.text, source.path));
-  auto statements = TRY(parse_profile(source.file.text, source.path));
-  if (auto* dynamic = std::get_if<Dynamic>(&statements)) return tl::unexpected<Stop>(std::move(*dynamic));
-  return std::get<std::vector<Statement>>(std::move(statements));
+  return parse_profile(source.file.text, source.path);
 }
 
 class Evaluation {
@@ -167,8 +165,8 @@ class Evaluation {
 
 }  // namespace
 
-MaybeDynamic<Evaluated> evaluate(const Library& library, const Request& request) {
-  return maybe_dynamic(Evaluation(library, request).all());
+Parsed<Evaluated> evaluate(const Library& library, const Request& request) {
+  return Evaluation(library, request).all();
 }
 
 }  // namespace nrd::profiles

@@ -62,6 +62,6 @@ struct Evaluated {
 
 // NotFound: a requested profile does not exist. BadRequest, with file and line: an error in a profile. Failures of the
 // file reader are passed on.
-MaybeDynamic<Evaluated> evaluate(const Library& library, const Request& request);
+Parsed<Evaluated> evaluate(const Library& library, const Request& request);
 
 }  // namespace nrd::profiles

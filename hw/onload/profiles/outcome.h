@@ -29,14 +29,12 @@ struct Dynamic {
   friend bool operator==(const Dynamic&, const Dynamic&) = default;
 };
 
+inline std::string to_string(const Dynamic& dynamic) { return to_string(dynamic.place) + ": " + dynamic.what; }
+
 using Stop = std::variant<Dynamic, Error>;
 
-// Used inside this module; its interface returns MaybeDynamic<T>.
 template <typename T>
 using Parsed = tl::expected<T, Stop>;
-
-template <typename T>
-using MaybeDynamic = Result<std::variant<T, Dynamic>>;
 
 inline tl::unexpected<Stop> needs_shell(const Place& place, std::string what) {
   return tl::unexpected<Stop>(Dynamic{place, std::move(what)});
@@ -45,13 +43,6 @@ inline tl::unexpected<Stop> needs_shell(const Place& place, std::string what) {
 // "latency.opf:3: EF_POLL_USEC has no value"
 inline tl::unexpected<Stop> wrong(const Place& place, const std::string& what) {
   return tl::unexpected<Stop>(Error{ErrorCode::BadRequest, {}, to_string(place) + ": " + what, {}, {}, {}});
-}
-
-template <typename T>
-MaybeDynamic<T> maybe_dynamic(Parsed<T> read) {
-  if (read) return std::variant<T, Dynamic>(*std::move(read));
-  if (auto* dynamic = std::get_if<Dynamic>(&read.error())) return std::variant<T, Dynamic>(std::move(*dynamic));
-  return Failure(std::get<Error>(std::move(read.error())));
 }
 
 // Quotes foreign text for a message: in back quotes, on one line, shortened.

@@ -110,7 +110,9 @@ std::string problem_of_data(const Import& import) {
   return "onload_import: profiles stored over the API can import only by name, not by path or variable";
 }
 
-Parsed<std::vector<Statement>> read_profile(std::string_view text, const std::string& file) {
+}  // namespace
+
+Parsed<std::vector<Statement>> parse_profile(std::string_view text, const std::string& file) {
   TRY(check_whole(text, file));
   std::vector<Statement> statements;
   for (Words words(text, file); words.next_command();) {
@@ -120,25 +122,19 @@ Parsed<std::vector<Statement>> read_profile(std::string_view text, const std::st
   return statements;
 }
 
-}  // namespace
-
-MaybeDynamic<std::vector<Statement>> parse_profile(std::string_view text, const std::string& file) {
-  return maybe_dynamic(read_profile(text, file));
-}
-
 Result<std::vector<Statement>> parse_api_profile(std::string_view text, const std::string& file) {
-  auto parsed = TRY(parse_profile(text, file));
-  if (const auto* dynamic = std::get_if<Dynamic>(&parsed)) {
-    return fail(ErrorCode::Unsupported, to_string(dynamic->place) + ": " + dynamic->what +
+  Parsed<std::vector<Statement>> parsed = parse_profile(text, file);
+  if (!parsed) {
+    if (const auto* error = std::get_if<Error>(&parsed.error())) return Failure(*error);
+    return fail(ErrorCode::Unsupported, to_string(std::get<Dynamic>(parsed.error())) +
                                             " needs a shell, but profiles stored over the API are never run by one; "
                                             "put the file into a directory of onload.profiles");
   }
-  auto& statements = std::get<std::vector<Statement>>(parsed);
-  for (const Statement& statement : statements) {
+  for (const Statement& statement : *parsed) {
     const std::string problem = std::visit([](const auto& act) { return problem_of_data(act); }, statement.act);
     if (!problem.empty()) return fail(ErrorCode::BadRequest, to_string(statement.place) + ": " + problem);
   }
-  return std::move(statements);
+  return *std::move(parsed);
 }
 
 }  // namespace nrd::profiles

@@ -46,7 +46,7 @@ struct Statement {
 
 // `file` is used in messages. BadRequest with file and line: unterminated quotes or parentheses, missing arguments, an
 // invalid or forbidden name, a text that is too long or truncated.
-MaybeDynamic<std::vector<Statement>> parse_profile(std::string_view text, const std::string& file);
+Parsed<std::vector<Statement>> parse_profile(std::string_view text, const std::string& file);
 
 // Parses a text from the API. Unsupported: it needs a shell. BadRequest also if it sets other variables than Onload
 // settings (variable.h), or imports other than by a literal name.

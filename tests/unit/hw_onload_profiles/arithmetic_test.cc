@@ -5,6 +5,8 @@
 #include <map>
 #include <ostream>
 
+#include "tests/unit/hw_onload_profiles/stopped.h"
+
 namespace nrd::profiles::arithmetic_test {
 namespace {
 
@@ -19,13 +21,6 @@ std::optional<std::string> value_of(const std::string& name) {
 }
 
 // "14", "wrong: …" or "needs a shell: …".
-std::string told(const Stop& stop) {
-  if (const auto* dynamic = std::get_if<Dynamic>(&stop)) {
-    return "needs a shell: " + to_string(dynamic->place) + ": " + dynamic->what;
-  }
-  return "wrong: " + std::get<Error>(stop).message;
-}
-
 std::string computed(const std::string& text) {
   const auto parsed = parse_arithmetic(text + "))rest", kPlace);
   if (!parsed) return told(parsed.error());

@@ -6,6 +6,7 @@
 
 #include "hw/onload/profiles/profile_text.h"
 #include "hw/onload/profiles/variable.h"
+#include "tests/unit/hw_onload_profiles/stopped.h"
 
 namespace nrd::profiles::evaluate_test {
 namespace {
@@ -23,13 +24,10 @@ Library library_of(Files files, Paths paths = Paths::Refused) {
           }};
 }
 
-std::string told(const MaybeDynamic<Evaluated>& known) {
-  if (!known) return "wrong: " + known.error().message;
-  if (const auto* dynamic = std::get_if<Dynamic>(&*known)) {
-    return "needs a shell: " + to_string(dynamic->place) + ": " + dynamic->what;
-  }
+std::string told(const Parsed<Evaluated>& known) {
+  if (!known) return told(known.error());
   std::string text;
-  for (const auto& [name, value] : std::get<Evaluated>(*known).environment) {
+  for (const auto& [name, value] : known->environment) {
     text += (text.empty() ? "" : " ") + name + "=" + value;
   }
   return text;
@@ -122,10 +120,9 @@ TEST_CASE("an empty value sets nothing and causes a warning") {
   const auto known =
       evaluate(library_of({{"/lib/p/x.opf", "onload_set EF_A \"\"\nonload_set EF_A 2\nonload_set EF_B=\n"}}),
                {.profiles = {"x"}});
-  CHECK(std::get<Evaluated>(known.value()) ==
-        Evaluated{.environment = {{"EF_A", "2"}},
-                  .warnings = {"/lib/p/x.opf:1: EF_A is set to an empty value, which has no effect",
-                               "/lib/p/x.opf:3: EF_B is set to an empty value, which has no effect"}});
+  CHECK(known.value() == Evaluated{.environment = {{"EF_A", "2"}},
+                                   .warnings = {"/lib/p/x.opf:1: EF_A is set to an empty value, which has no effect",
+                                                "/lib/p/x.opf:3: EF_B is set to an empty value, which has no effect"}});
 }
 
 TEST_CASE("profiles are searched directory by directory, fragments for imports only") {
@@ -152,7 +149,7 @@ TEST_CASE("a fragment cannot be requested directly") {
   CHECK(evaluated(files, {"part"}) == refusal);
   CHECK(evaluated(files, {"x", "part"}) == refusal);
   CHECK(evaluated(files, {"x", "x", "part"}) == refusal);
-  CHECK(evaluate(library_of(files), {.profiles = {"part"}}).error().code == ErrorCode::NotFound);
+  CHECK(std::get<Error>(evaluate(library_of(files), {.profiles = {"part"}}).error()).code == ErrorCode::NotFound);
 }
 
 TEST_CASE("a path is accepted as a profile only where the library allows paths") {
@@ -279,9 +276,9 @@ TEST_CASE("read errors are passed on, and a truncated file is refused") {
                         }};
   const auto failed = evaluate(library, {.profiles = {"x"}});
   REQUIRE_FALSE(failed.has_value());
-  CHECK(failed.error() == Error{.code = ErrorCode::Hardware,
-                                .message = "cannot read a profile",
-                                .detail = "/lib/p/x.opf: Permission denied"});
+  CHECK(failed.error() == Stop{Error{.code = ErrorCode::Hardware,
+                                     .message = "cannot read a profile",
+                                     .detail = "/lib/p/x.opf: Permission denied"}});
   CHECK(evaluated("onload_set EF_POLL_USEC 1000") ==
         "wrong: /lib/p/x.opf:1: the last line has no line feed; the text may be truncated");
 }

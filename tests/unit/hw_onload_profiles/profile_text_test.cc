@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "hw/onload/profiles/variable.h"
+#include "tests/unit/hw_onload_profiles/stopped.h"
 
 namespace nrd::profiles::profile_text_test {
 namespace {
@@ -24,12 +25,9 @@ std::string drawn(const Word& word) {
 // "1 EF_X=[5], 2 import [throughput]"; "wrong: …"; "needs a shell: …".
 std::string parsed(std::string_view text) {
   const auto read = parse_profile(text, "p.opf");
-  if (!read) return "wrong: " + read.error().message;
-  if (const auto* dynamic = std::get_if<Dynamic>(&*read)) {
-    return "needs a shell: " + to_string(dynamic->place) + ": " + dynamic->what;
-  }
+  if (!read) return told(read.error());
   std::string drawing;
-  for (const Statement& statement : std::get<std::vector<Statement>>(*read)) {
+  for (const Statement& statement : *read) {
     drawing += (drawing.empty() ? "" : ", ") + std::to_string(statement.place.line) + " ";
     if (const auto* set = std::get_if<Set>(&statement.act)) drawing += set->name + "=" + drawn(set->value);
     if (const auto* import = std::get_if<Import>(&statement.act)) drawing += "import " + drawn(import->profile);
