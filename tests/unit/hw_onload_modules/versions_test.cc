@@ -4,6 +4,7 @@
 
 #include <ostream>
 
+#include "hw/onload/module_file.h"
 #include "tests/unit/hw_onload_modules/archive.h"
 #include "tests/unit/hw_onload_modules/folder.h"
 #include "tests/unit/hw_onload_modules/ko.h"
