@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "base/errno_text.h"
+#include "base/joined.h"
 #include "base/unique_fd.h"
 #include "hw/onload/profiles/variable.h"
 
@@ -24,17 +25,11 @@ constexpr size_t kResultLimit = size_t{4} << 20;  // twice the kernel's default 
 constexpr const char* kPath = "/usr/sbin:/usr/bin:/sbin:/bin";
 constexpr int kResultFd = 3;
 
-// Arguments: force, number of folders, folders, number of profiles, profiles, application. Names are checked before
-// they are evaluated, so a value is never run as code.
+// Arguments: force, folders, profiles (one a line each), application. Names are checked before they are evaluated, so a
+// value is never run as code.
 constexpr const char* kScript = R"sh(
-nrd_force=$1; shift
-nrd_folders=
-nrd_count=$1; shift
-while [ "$nrd_count" -gt 0 ]; do
-  nrd_folders="$nrd_folders$1
-"
-  shift; nrd_count=$((nrd_count - 1))
-done
+nrd_force=$1 nrd_folders=$2 nrd_profiles=$3
+shift 3
 nrd_names=' '
 nrd_depth=0
 log() { printf '%s\n' "$*" >&2; }
@@ -88,13 +83,6 @@ onload_import() {
   . "$nrd_file"
   nrd_depth=$((nrd_depth - 1))
 }
-nrd_profiles=
-nrd_count=$1; shift
-while [ "$nrd_count" -gt 0 ]; do
-  nrd_profiles="$nrd_profiles$1
-"
-  shift; nrd_count=$((nrd_count - 1))
-done
 nrd_ifs=$IFS
 IFS='
 '
@@ -123,10 +111,7 @@ Result<Pipe> make_pipe() {
 
 std::vector<std::string> arguments_of(const ShellRun& run) {
   std::vector<std::string> words{"sh", "-c", kScript, "nrdctl", run.force == Force::Yes ? "1" : "0"};
-  words.push_back(std::to_string(run.folders.size()));
-  words.insert(words.end(), run.folders.begin(), run.folders.end());
-  words.push_back(std::to_string(run.names.size()));
-  words.insert(words.end(), run.names.begin(), run.names.end());
+  words.insert(words.end(), {joined(run.folders, "\n"), joined(run.names, "\n")});
   words.insert(words.end(), run.application.begin(), run.application.end());
   return words;
 }
