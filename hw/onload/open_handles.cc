@@ -52,7 +52,7 @@ std::optional<Mapping> parse_mapping(std::string_view line) {
   if (!is_range(range) || permissions.size() != 4 || !parse_number<uint64_t>(offset, 16)) return std::nullopt;
   if (!file_system || !inode) return std::nullopt;
   rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
-  return Mapping{.range = std::string(range), .file_system = *file_system, .inode = *inode, .path = std::string(rest)};
+  return Mapping{.range = std::string(range), .file = {*file_system, *inode}, .path = std::string(rest)};
 }
 
 bool is_onload_link(std::string_view link) { return link.starts_with(kLinkPrefix); }
@@ -105,41 +105,27 @@ Result<void> HandleScanner::scan_files(const ProcessDir& process, pid_t pid, Ope
 }
 
 Result<std::optional<HandleKind>> HandleScanner::kind_of_mapping(const ProcessDir& process, const Mapping& mapping) {
-  if (mapping.inode == 0) return std::nullopt;
+  constexpr size_t kFileLimit = 16384;
+  constexpr size_t kNameLimit = 512;
+  if (mapping.file.inode == 0) return std::nullopt;
   if (is_onload_link(mapping.path)) return HandleKind::Socket;
-  // Includes device and path: on some file systems (btrfs) several files have one inode number.
-  const std::string name =
-      std::to_string(mapping.file_system.major) + ":" + std::to_string(mapping.file_system.minor) + " " + mapping.path;
-  const std::pair<uint64_t, std::string> key{mapping.inode, name};
+  const std::pair key(mapping.file, mapping.path);
   if (other_files_.contains(key)) return std::nullopt;
   const std::optional<LinkTarget> target = TRY(process.target("map_files/" + mapping.range));
   // The mapping changed meanwhile, or belongs to a thread, which has no map_files.
-  if (!target) return kind_of_node(mapping);
-  const std::optional<DeviceNumber> number = target->character_device;
-  const HandleKind* device = number ? find_in(devices_, *number) : nullptr;
-  if (device != nullptr) return *device;
-  remember(mapping, name);
+  const HandleKind* kind = !target                    ? find_in(known_.nodes, mapping.file)
+                           : target->character_device ? find_in(devices_, *target->character_device)
+                                                      : nullptr;
+  if (kind) return *kind;
+  if (target && other_files_.size() < kFileLimit && mapping.path.size() <= kNameLimit) other_files_.insert(key);
   return std::nullopt;
 }
 
-std::optional<HandleKind> HandleScanner::kind_of_node(const Mapping& mapping) const {
-  const HandleKind* node = find_in(known_.nodes, FileId{mapping.file_system, mapping.inode});
-  return node ? std::optional(*node) : std::nullopt;
-}
-
-void HandleScanner::remember(const Mapping& mapping, std::string name) {
-  constexpr size_t kFileLimit = 16384;
-  constexpr size_t kNameLimit = 512;
-  if (other_files_.size() < kFileLimit && name.size() <= kNameLimit)
-    other_files_.emplace(mapping.inode, std::move(name));
-}
-
 Result<bool> HandleScanner::is_root_library(const ProcessDir& process, const Mapping& mapping) const {
-  if (mapping.inode == 0 || !is_library(mapping.path)) return false;
-  if (known_.library == FileId{mapping.file_system, mapping.inode}) return true;
-  const Result<std::optional<LinkTarget>> target = process.target("map_files/" + mapping.range);
-  if (!target) return Failure(target.error());
-  return *target && (*target)->owner == uid_t{0};
+  if (mapping.file.inode == 0 || !is_library(mapping.path)) return false;
+  if (known_.library == mapping.file) return true;
+  const std::optional<LinkTarget> target = TRY(process.target("map_files/" + mapping.range));
+  return target && target->owner == uid_t{0};
 }
 
 Result<void> HandleScanner::scan_mapping(const ProcessDir& process, Mapping mapping, OpenHandles& handles) {
@@ -149,7 +135,7 @@ Result<void> HandleScanner::scan_mapping(const ProcessDir& process, Mapping mapp
   const bool deleted = mapping.path.ends_with(kDeleted);
   if (deleted) mapping.path.resize(mapping.path.size() - kDeleted.size());
   const bool is_ours = TRY(is_root_library(process, mapping));
-  if (is_ours) handles.library = Library{mapping.path, deleted, mapping.file_system, mapping.inode};
+  if (is_ours) handles.library = Library{mapping.path, deleted, mapping.file};
   return {};
 }
 

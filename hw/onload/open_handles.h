@@ -35,11 +35,16 @@ struct OpenFile {
   friend bool operator==(const OpenFile&, const OpenFile&) = default;
 };
 
+struct FileId {
+  DeviceNumber file_system;
+  uint64_t inode = 0;  // 0: no file
+  friend auto operator<=>(const FileId&, const FileId&) = default;
+};
+
 struct Library {
   std::string path;
   bool deleted = false;
-  DeviceNumber file_system;
-  uint64_t inode = 0;
+  FileId file;
   friend bool operator==(const Library&, const Library&) = default;
 };
 
@@ -52,12 +57,6 @@ struct OpenHandles {
   friend bool operator==(const OpenHandles&, const OpenHandles&) = default;
 };
 
-struct FileId {
-  DeviceNumber file_system;
-  uint64_t inode = 0;
-  friend auto operator<=>(const FileId&, const FileId&) = default;
-};
-
 struct KnownFiles {
   std::map<FileId, HandleKind> nodes;  // in /dev
   std::optional<FileId> library;       // the installed libonload.so
@@ -65,8 +64,7 @@ struct KnownFiles {
 
 struct Mapping {
   std::string range;  // "7f02d7425000-7f02d742f000"
-  DeviceNumber file_system;
-  uint64_t inode = 0;  // 0: no file
+  FileId file;
   std::string path;
   friend bool operator==(const Mapping&, const Mapping&) = default;
 };
@@ -100,15 +98,13 @@ class HandleScanner {
                                                  OpenHandles& handles);
   Result<std::optional<HandleKind>> kind_of_mapping(const ProcessDir& process, const Mapping& mapping);
   Result<bool> is_root_library(const ProcessDir& process, const Mapping& mapping) const;
-  std::optional<HandleKind> kind_of_node(const Mapping& mapping) const;
-  void remember(const Mapping& mapping, std::string name);
 
   const std::map<DeviceNumber, HandleKind> devices_;
   const KnownFiles known_;
   size_t files_left_;
-  // Mapped files that are not devices: most processes map the same libraries. Bounded, since users choose number and
-  // names of the files.
-  std::set<std::pair<uint64_t, std::string>> other_files_;
+  // Mapped files that are not devices, with their paths: on some file systems (btrfs) several files have one inode
+  // number. Most processes map the same libraries. Bounded, since users choose number and names of the files.
+  std::set<std::pair<FileId, std::string>> other_files_;
 };
 
 }  // namespace nrd::onload

@@ -60,7 +60,7 @@ struct Installed {
   bool differs_from(const Library& library) const {
     if (library.deleted) return true;
     if (path.empty() || library.path == path) return false;
-    return !file || *file != FileId{library.file_system, library.inode};
+    return file != library.file;
   }
 };
 

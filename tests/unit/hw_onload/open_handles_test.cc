@@ -36,10 +36,7 @@ Result<OpenHandles> look(const OnloadNode& node, const SearchLimits& limits = {}
 
 TEST_CASE("a mapping is parsed with blanks in its path") {
   CHECK(parse_mapping("7f00-7f10 rw-s 00001000 fd:1a 77                         /opt/on load/libonload.so (deleted)") ==
-        Mapping{.range = "7f00-7f10",
-                .file_system = {0xfd, 0x1a},
-                .inode = 77,
-                .path = "/opt/on load/libonload.so (deleted)"});
+        Mapping{.range = "7f00-7f10", .file = {{0xfd, 0x1a}, 77}, .path = "/opt/on load/libonload.so (deleted)"});
   CHECK(parse_mapping("7f00-7f10 rw-p 00000000 00:00 0 ") == Mapping{.range = "7f00-7f10"});
   CHECK(parse_mapping("7f00-7f10 rw-p 00000000 00:00 0") == Mapping{.range = "7f00-7f10"});
 }
@@ -135,7 +132,7 @@ TEST_CASE("a mapped library is reported with its path and whether it still exist
   node.run(kPid, "/usr/bin/feed");
   node.map(kPid, "7f00-7f10", "/opt/onload/usr/lib64/libonload.so (deleted)", "/usr/bin/env");
   CHECK(look(node).value().library ==
-        Library{.path = "/opt/onload/usr/lib64/libonload.so", .deleted = true, .file_system = {0, 5}, .inode = 77});
+        Library{.path = "/opt/onload/usr/lib64/libonload.so", .deleted = true, .file = {{0, 5}, 77}});
 }
 
 TEST_CASE("a mapped file that only has the library's name is not counted") {
