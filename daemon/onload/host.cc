@@ -227,9 +227,8 @@ class OnloadHost final : public Host {
   }
 
   static Result<std::map<std::string, Module>> read_modules() {
-    const auto names = TRY(list_directory(std::string(kRoot) + "/sys/module"));
     std::map<std::string, Module> modules;
-    for (const std::string& name : names.value_or(std::vector<std::string>{})) {
+    for (const std::string& name : TRY(list_directory(std::string(kRoot) + "/sys/module"))) {
       if (!is_onload_module(name)) continue;
       std::optional<Module> module = TRY(read_module(kRoot, name));
       if (module) modules.emplace(name, *std::move(module));

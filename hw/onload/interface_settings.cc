@@ -14,9 +14,9 @@ std::optional<std::string> find_setting(const std::string& interface_path) {
   const std::string device = interface_path + "/device/";
   constexpr const char* kFile = "/sfc_resource/enable";
   if (exists(device + kFile)) return device + kFile;
-  const Result<std::optional<std::vector<std::string>>> below = list_directory(device);
+  const Result<std::vector<std::string>> below = list_directory(device);
   if (!below) return std::nullopt;
-  for (const std::string& name : below->value_or(std::vector<std::string>{})) {
+  for (const std::string& name : *below) {
     if (name.find(".onload.") != std::string::npos && exists(device + name + kFile)) return device + name + kFile;
   }
   return std::nullopt;

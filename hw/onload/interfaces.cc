@@ -92,12 +92,9 @@ Result<std::optional<Interface>> read_interface(const std::string& root, const s
   found.operstate = line_or_empty(path + "/operstate");
   found.accelerated = read_acceleration(root, name);
   found.afxdp = is_registered(root, name);
-  const uint32_t vfs = TRY(read_vfs(path));
-  found.vfs = vfs;
-
-  const std::optional<std::vector<std::string>> files = TRY(list_directory(path));
+  found.vfs = TRY(read_vfs(path));
   constexpr std::string_view kUpper = "upper_";
-  for (const std::string& file : files.value_or(std::vector<std::string>{})) {
+  for (const std::string& file : TRY(list_directory(path))) {
     if (file.starts_with(kUpper)) found.uppers.push_back(file.substr(kUpper.size()));
   }
   return found;
@@ -197,10 +194,9 @@ Result<std::set<std::string>> read_default_routes(const std::string& root) {
 }
 
 Result<std::vector<Interface>> read_interfaces(const std::string& root, const Addresses& addresses) {
-  const std::optional<std::vector<std::string>> names = TRY(list_directory(root + "/sys/class/net"));
   const std::set<std::string> carriers = TRY(read_default_routes(root));
   std::vector<Interface> interfaces;
-  for (const std::string& name : names.value_or(std::vector<std::string>{})) {
+  for (const std::string& name : TRY(list_directory(root + "/sys/class/net"))) {
     // bonding_masters is a file among the interfaces; it has no address.
     std::optional<Interface> interface = TRY(read_interface(root, name));
     if (!interface) continue;

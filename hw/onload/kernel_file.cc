@@ -65,10 +65,12 @@ Result<void> write_text(const std::string& path, std::string_view text, const st
               path + " <- \"" + std::string(text.substr(0, kQuoted)) + "\": " + errno_text(written.error()));
 }
 
-Result<std::optional<std::vector<std::string>>> list_directory(const std::string& path) {
+Result<std::vector<std::string>> list_directory(const std::string& path) {
   auto names = list_names(path, kEntryLimit);
   if (names) return *std::move(names);
-  if (names.error() == ENOENT || names.error() == ENOTDIR || names.error() == ESRCH) return std::nullopt;
+  if (names.error() == ENOENT || names.error() == ENOTDIR || names.error() == ESRCH) {
+    return std::vector<std::string>();
+  }
   return unreadable(path, names.error());
 }
 

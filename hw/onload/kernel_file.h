@@ -46,8 +46,8 @@ Result<std::optional<std::string>> read_line(const std::string& path);
 // the code: Busy (EBUSY, EALREADY), BadRequest (EINVAL, ERANGE), NotFound (ENOENT) or Hardware.
 Result<void> write_text(const std::string& path, std::string_view text, const std::string& refused);
 
-// Sorted names without "." and "..". nullopt: no such directory.
-Result<std::optional<std::vector<std::string>>> list_directory(const std::string& path);
+// Sorted names without "." and "..". Empty: no such directory.
+Result<std::vector<std::string>> list_directory(const std::string& path);
 // Does not follow links.
 bool exists(const std::string& path);
 // The target of a link. nullopt: no such link.

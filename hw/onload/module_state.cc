@@ -64,9 +64,8 @@ Result<std::optional<Parameter>> read_parameter(const std::string& path) {
 }
 
 Result<std::map<std::string, Parameter>> read_parameters(const std::string& directory) {
-  const std::optional<std::vector<std::string>> names = TRY(list_directory(directory + "/parameters"));
   std::map<std::string, Parameter> parameters;
-  for (const std::string& name : names.value_or(std::vector<std::string>{})) {
+  for (const std::string& name : TRY(list_directory(directory + "/parameters"))) {
     std::optional<Parameter> parameter = TRY(read_parameter(directory + "/parameters/" + name));
     if (parameter) parameters.emplace(name, *std::move(parameter));
   }
@@ -79,31 +78,26 @@ bool is_onload_module(std::string_view name) { return std::ranges::find(kOnloadM
 
 Result<std::optional<Module>> read_module(const std::string& root, const std::string& name) {
   const std::string directory = directory_of(root, name);
-  const std::optional<std::vector<std::string>> files = TRY(list_directory(directory));
-  if (!files) return std::nullopt;
+  const std::vector<std::string> files = TRY(list_directory(directory));
+  if (files.empty()) return std::nullopt;
 
   const auto attribute = [&directory](const char* file) { return read_line(directory + "/" + file); };
-  const std::optional<std::string> version = TRY(attribute("version"));
-  const std::optional<std::string> srcversion = TRY(attribute("srcversion"));
-  const std::optional<std::string> taint = TRY(attribute("taint"));
-  const std::optional<std::string> refcnt = TRY(attribute("refcnt"));
-  Module module{.name = name,
-                .version = version.value_or(""),
-                .srcversion = srcversion.value_or(""),
-                .taint = taint.value_or("")};
+  Module module{.name = name};
+  module.version = TRY(attribute("version")).value_or("");
+  module.srcversion = TRY(attribute("srcversion")).value_or("");
+  module.taint = TRY(attribute("taint")).value_or("");
   module.in_tree = module.taint.find('O') == std::string::npos;
-  if (refcnt) {
+  if (const std::optional<std::string> refcnt = TRY(attribute("refcnt"))) {
     module.refcnt = parse_number<uint32_t>(*refcnt);
     if (!module.refcnt) return unexpected("the reference count of a module", directory + "/refcnt", *refcnt);
   }
   module.build_id = TRY(read_build_id(directory));
-  const std::optional<std::vector<std::string>> holders = TRY(list_directory(directory + "/holders"));
-  module.holders = holders.value_or(std::vector<std::string>{});
+  module.holders = TRY(list_directory(directory + "/holders"));
   module.parameters = TRY(read_parameters(directory));
 
   // Read last: a module without it is built in, unless it was removed meanwhile.
   const std::optional<std::string> state = TRY(attribute("initstate"));
-  const bool was_loadable = std::binary_search(files->begin(), files->end(), "initstate");
+  const bool was_loadable = std::ranges::binary_search(files, "initstate");
   if (!state && was_loadable) return std::nullopt;
   const std::optional<ModuleState> parsed = state ? parse_state(*state) : ModuleState::Builtin;
   if (!parsed) return unexpected("the state of a module", directory + "/initstate", *state);

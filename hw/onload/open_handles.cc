@@ -91,10 +91,9 @@ Result<std::optional<HandleKind>> HandleScanner::kind_of_file(const ProcessDir& 
 }
 
 Result<void> HandleScanner::scan_files(const ProcessDir& process, pid_t pid, OpenHandles& handles) {
-  const std::optional<std::vector<std::string>> fds = TRY(process.list("fd", files_left_));
-  if (!fds) return {};
-  files_left_ -= fds->size();
-  for (const std::string& fd : *fds) {
+  const std::vector<std::string> fds = TRY(process.list("fd", files_left_));
+  files_left_ -= fds.size();
+  for (const std::string& fd : fds) {
     const std::optional<HandleKind> kind = TRY(kind_of_file(process, fd, handles));
     if (!kind) continue;
     const std::optional<int> number = parse_number<int>(fd);

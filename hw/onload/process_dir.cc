@@ -84,11 +84,11 @@ Result<bool> ProcessDir::each_line(const std::string& file, const EachText& line
   return unexpected("a file of a process", path_ + "/" + file, rest);
 }
 
-Result<std::optional<std::vector<std::string>>> ProcessDir::list(const std::string& directory, size_t limit) const {
+Result<std::vector<std::string>> ProcessDir::list(const std::string& directory, size_t limit) const {
   const UniqueFd opened(::openat(directory_.get(), directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   auto names = opened.valid() ? list_names(opened.get(), limit) : tl::unexpected(errno);
   if (names) return *std::move(names);
-  if (is_gone(names.error())) return std::nullopt;
+  if (is_gone(names.error())) return std::vector<std::string>();
   return unreadable(directory, names.error());
 }
 

@@ -42,8 +42,8 @@ class ProcessDir {
   // False: the process is gone.
   using EachText = std::function<Result<void>(std::string_view)>;
   Result<bool> each_line(const std::string& file, const EachText& line) const;
-  // Sorted names in a directory; more than `limit` is a failure. nullopt: gone.
-  Result<std::optional<std::vector<std::string>>> list(const std::string& directory, size_t limit) const;
+  // Sorted names in a directory; more than `limit` is a failure. Empty: gone.
+  Result<std::vector<std::string>> list(const std::string& directory, size_t limit) const;
   // The text of a link ("/dev/onload", "onload:[tcp:1:2]", "/usr/bin/feed (deleted)").
   Result<std::optional<std::string>> link(const std::string& file) const;
   // Inspects the target of a link without opening it or contacting a file server.

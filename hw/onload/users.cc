@@ -145,11 +145,11 @@ class UserSearch {
   }
 
   void walk_processes() {
-    const Result<std::optional<std::vector<std::string>>> names = list_directory(root_ + "/proc");
+    const Result<std::vector<std::string>> names = list_directory(root_ + "/proc");
     if (!succeeded(names)) return;
     HandleScanner scanner(devices(), walk_.limits, known_files());
     size_t processes = 0;
-    for (const std::string& name : names->value_or(std::vector<std::string>{})) {
+    for (const std::string& name : *names) {
       const std::optional<pid_t> pid = parse_number<pid_t>(name);
       if (!pid) continue;
       if (++processes > walk_.limits.processes || clock_.steady() > deadline_) {
@@ -180,8 +180,7 @@ class UserSearch {
     if (!all || !all->empty()) return all;
     const std::optional<TaskStat> status = TRY(process.status());
     if (!status || status->state != 'Z') return all;
-    const auto threads = TRY(process.list("task", walk_.limits.processes));
-    for (const std::string& thread : threads.value_or(std::vector<std::string>{})) {
+    for (const std::string& thread : TRY(process.list("task", walk_.limits.processes))) {
       const std::optional<pid_t> id = parse_number<pid_t>(thread);
       const std::optional<ProcessDir> directory = TRY(process.open_below("task/" + thread));
       if (!id || *id == pid || !directory) continue;
