@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <optional>
 
 #include "base/control.h"
 #include "base/directory.h"
@@ -30,19 +29,15 @@ Failure unopened(const std::string& path, int error) {
   return fail(ErrorCode::Hardware, "cannot open a file or directory", detail);
 }
 
-// Why an opened file is not trusted; nullopt: it is.
-std::optional<Failure> trust_problem(const struct stat& what, const Trust& trust, const std::string& path) {
+// Of an opened file or directory. BadRequest: it is not trusted.
+Result<struct stat> trusted_status(int fd, const Trust& trust, const std::string& path) {
+  struct stat what = {};
+  if (::fstat(fd, &what) != 0) return unopened(path, errno);
   if (what.st_uid != trust.owner) return untrusted("a file or directory is not owned by root", path);
   if ((what.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return untrusted("a file or directory is writable by users other than root", path);
   }
-  return std::nullopt;
-}
-
-std::optional<Failure> folder_problem(int fd, const Trust& trust, const std::string& path) {
-  struct stat what = {};
-  if (::fstat(fd, &what) != 0) return unopened(path, errno);
-  return trust_problem(what, trust, path);
+  return what;
 }
 
 }  // namespace
@@ -68,7 +63,7 @@ Result<TrustedDir> TrustedDir::open(const Trust& trust, std::string_view path) {
   if (!path.starts_with('/')) return fail(ErrorCode::BadRequest, "the path must begin with \"/\"");
   UniqueFd fd(::open(trust.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.valid()) return unopened(trust.root, errno);
-  if (std::optional<Failure> why = folder_problem(fd.get(), trust, trust.root)) return *std::move(why);
+  TRY(trusted_status(fd.get(), trust, trust.root));
   TrustedDir root(trust, trust.root == "/" ? "" : trust.root, std::move(fd));
   path.remove_prefix(1);
   if (path.empty()) return root;
@@ -79,7 +74,7 @@ Result<TrustedDir> TrustedDir::step(const std::string& name) const {
   std::string path = path_ + "/" + name;
   UniqueFd fd(::openat(fd_.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!fd.valid()) return unopened(path, errno);
-  if (std::optional<Failure> why = folder_problem(fd.get(), trust_, path)) return *std::move(why);
+  TRY(trusted_status(fd.get(), trust_, path));
   return TrustedDir(trust_, std::move(path), std::move(fd));
 }
 
@@ -105,9 +100,8 @@ Result<UniqueFd> TrustedDir::file(std::string_view relative) const {
   if (!S_ISREG(what.st_mode)) return untrusted("not a regular file (symbolic links are not followed)", path);
   UniqueFd fd(::openat(fd_.get(), name.front().c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!fd.valid()) return unopened(path, errno);
-  if (::fstat(fd.get(), &what) != 0) return unopened(path, errno);
+  what = TRY(trusted_status(fd.get(), trust_, path));
   if (!S_ISREG(what.st_mode)) return untrusted("not a regular file (symbolic links are not followed)", path);
-  if (std::optional<Failure> why = trust_problem(what, trust_, path)) return *std::move(why);
   return fd;
 }
 
