@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 
 #include "base/control.h"
 #include "base/errno_text.h"
+#include "base/number.h"
+#include "base/split.h"
 
 namespace nrd::onload {
 namespace {
@@ -30,22 +31,13 @@ Failure unreadable(const std::string& what, int error) {
   return fail(ErrorCode::Hardware, "cannot read the kernel log", what + ": " + errno_text(error));
 }
 
-// Removes a number and the comma after it from the front of `text`.
-std::optional<uint64_t> take_number(std::string_view& text) {
-  uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end == text.data() + text.size() || *end != ',') return std::nullopt;
-  text.remove_prefix(static_cast<size_t>(end - text.data()) + 1);
-  return value;
-}
-
 }  // namespace
 
 std::optional<LogLine> parse_record(std::string_view record) {
-  const std::optional<uint64_t> priority = take_number(record);
-  if (!priority) return std::nullopt;
-  const std::optional<uint64_t> sequence = take_number(record);
-  if (!sequence || !take_number(record)) return std::nullopt;
+  const auto priority = parse_number<uint64_t>(take_until(record, ','));
+  const auto sequence = parse_number<uint64_t>(take_until(record, ','));
+  const auto time = parse_number<uint64_t>(take_until(record, ','));
+  if (!priority || !sequence || !time) return std::nullopt;
   const size_t semicolon = record.find(';');
   const size_t end = record.find('\n');
   if (semicolon == std::string_view::npos || end == std::string_view::npos || end < semicolon) return std::nullopt;
