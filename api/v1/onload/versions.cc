@@ -40,9 +40,7 @@ std::string holders_of(const routing::Call& call, const std::string& version) {
       holders.push_back("workload " + id_text(workload));
     }
   }
-  const size_t all = holders.size();
-  if (all > kMost) holders.resize(kMost);
-  return joined(holders, ", ") + (all > kMost ? " and " + std::to_string(all - kMost) + " more" : "");
+  return joined_first(kMost, holders);
 }
 
 }  // namespace
