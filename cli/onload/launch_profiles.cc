@@ -18,14 +18,7 @@
 namespace nrd::cli {
 namespace {
 
-constexpr std::string_view kExtension = ".opf";
 constexpr std::string_view kOfDaemon = "nrd:";  // marks profiles from nrd; folders always begin with a slash
-
-std::string file_of(const std::string& id) { return id.ends_with(".opf-fragment") ? id : id + std::string(kExtension); }
-
-std::string id_of(const std::string& file) {
-  return file.ends_with(kExtension) ? file.substr(0, file.size() - kExtension.size()) : file;
-}
 
 // Nullopt: it does not exist.
 Result<std::optional<json::Value>> answer_of(const Client& client, const std::string& path) {
@@ -67,7 +60,7 @@ profiles::Library library_of(const ProfileSource& source, const Environment& cal
   library.read = [client = source.client](const std::string& path) -> Result<std::optional<profiles::ProfileFile>> {
     const size_t slash = path.rfind('/');
     if (client != nullptr && path.substr(0, slash) == kOfDaemon) {
-      return profile_of_daemon(*client, id_of(path.substr(slash + 1)));
+      return profile_of_daemon(*client, onload::id_of_profile(path.substr(slash + 1)));
     }
     return read_profile(path);
   };
@@ -86,7 +79,7 @@ class Copies {
     for (const json::Value& item : list.items()) {
       const std::string* id = part(item, "id").as_string();
       // Names come from a remote server: reject any that would leave this folder.
-      if (id == nullptr || !onload::is_profile_file(file_of(*id))) {
+      if (id == nullptr || !onload::is_profile_file(onload::file_of_profile(*id))) {
         return fail(ErrorCode::BadRequest, "nrd listed a profile with an invalid name");
       }
       TRY(copies.add(client, *id));
@@ -107,7 +100,7 @@ class Copies {
   Result<void> add(const Client& client, const std::string& id) const {
     const Result<std::optional<profiles::ProfileFile>> profile = profile_of_daemon(client, id);
     if (!profile || !*profile) return {};  // skip invalid profiles; an import of one then fails
-    std::ofstream file(folder_ + "/" + file_of(id), std::ios::binary);
+    std::ofstream file(folder_ + "/" + onload::file_of_profile(id), std::ios::binary);
     file << ((*profile)->origin == profiles::Origin::File ? (*profile)->text : refusal_of(id)) << std::flush;
     return file.good() ? Result<void>() : fail(ErrorCode::BadRequest, "cannot copy a profile to " + folder_);
   }

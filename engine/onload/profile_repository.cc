@@ -9,17 +9,8 @@
 namespace nrd::onload {
 namespace {
 
-constexpr std::string_view kProfile = ".opf";
-constexpr std::string_view kFragment = ".opf-fragment";
-
-std::string file_of(const std::string& id) { return id.ends_with(kFragment) ? id : id + std::string(kProfile); }
-
-std::string id_of(const std::string& file) {
-  return file.ends_with(kFragment) ? file : file.substr(0, file.size() - kProfile.size());
-}
-
 Result<void> check_id(const std::string& id) {
-  if (is_profile_file(file_of(id)) && !id.ends_with(kProfile)) return {};
+  if (is_profile_file(file_of_profile(id)) && !id.ends_with(kProfileSuffix)) return {};
   return fail(ErrorCode::NotFound, "invalid profile name; use letters, digits and _ . + -, without the suffix .opf");
 }
 
@@ -62,7 +53,7 @@ profiles::Library ProfileRepository::library(const std::vector<ProfileFolder>& f
 ProfileEntry ProfileRepository::judge(const std::vector<ProfileFolder>& folders, const ProfileFolder& folder,
                                       const std::string& file) const {
   using Kind = ProfileEntry::Kind;
-  ProfileEntry entry{.id = id_of(file), .folder = folder.path(), .is_own = folder.path() == own_.path()};
+  ProfileEntry entry{.id = id_of_profile(file), .folder = folder.path(), .is_own = folder.path() == own_.path()};
   const auto dynamic = [&entry](const profiles::Dynamic& found) {
     entry.kind = Kind::Dynamic;
     entry.place = to_string(found.place);
@@ -87,7 +78,7 @@ ProfileEntry ProfileRepository::judge(const std::vector<ProfileFolder>& folders,
     const auto* found = std::get_if<profiles::Dynamic>(&parsed.error());
     return found ? dynamic(*found) : wrong(std::get<Error>(parsed.error()));
   }
-  if (file.ends_with(kFragment)) return entry;
+  if (file.ends_with(kFragmentSuffix)) return entry;
   // Imported profiles may need a shell, too.
   const auto evaluated = profiles::evaluate(library(folders), {.profiles = {entry.id}});
   if (evaluated) return entry;
@@ -101,9 +92,8 @@ Result<std::vector<ProfileEntry>> ProfileRepository::list() const {
   const std::vector<ProfileFolder> all = folders();
   std::map<std::string, ProfileEntry> entries;
   for (const ProfileFolder& folder : all) {
-    const std::vector<std::string> files = TRY(folder.files());
-    for (const std::string& file : files) {
-      if (!entries.contains(id_of(file))) entries.emplace(id_of(file), judge(all, folder, file));
+    for (const std::string& file : TRY(folder.files())) {
+      if (!entries.contains(id_of_profile(file))) entries.emplace(id_of_profile(file), judge(all, folder, file));
     }
   }
   std::vector<ProfileEntry> list;
@@ -114,7 +104,7 @@ Result<std::vector<ProfileEntry>> ProfileRepository::list() const {
 Result<ProfileRepository::Found> ProfileRepository::read(const std::string& id) const {
   TRY(check_id(id));
   for (const ProfileFolder& folder : folders()) {
-    std::optional<std::string> text = TRY(folder.read(file_of(id)));
+    std::optional<std::string> text = TRY(folder.read(file_of_profile(id)));
     if (text) return Found{.folder = folder.path(), .is_own = folder.path() == own_.path(), .text = *std::move(text)};
   }
   return fail(ErrorCode::NotFound, "profile " + id + " not found");
@@ -123,7 +113,7 @@ Result<ProfileRepository::Found> ProfileRepository::read(const std::string& id) 
 // Evaluate it with its imports, as if it were stored already. A missing caller's value, or an import that is stored
 // later, is not an error in the text.
 Result<void> ProfileRepository::check_data(const std::string& id, const std::string& text) const {
-  const std::string file = file_of(id);
+  const std::string file = file_of_profile(id);
   TRY(profiles::parse_api_profile(text, file));
   const std::vector<ProfileFolder> all = folders();
   profiles::Library with_it = library(all);
@@ -131,7 +121,7 @@ Result<void> ProfileRepository::check_data(const std::string& id, const std::str
     if (path != stored) return read(path);
     return Result<std::optional<profiles::ProfileFile>>(profiles::ProfileFile{text, profiles::Origin::Api});
   };
-  if (file.ends_with(kFragment)) return {};  // a fragment is checked within the profile that imports it
+  if (file.ends_with(kFragmentSuffix)) return {};  // a fragment is checked within the profile that imports it
   const auto evaluated = profiles::evaluate(with_it, {.profiles = {id}});
   const auto* dynamic = evaluated ? nullptr : std::get_if<profiles::Dynamic>(&evaluated.error());
   if (dynamic == nullptr) return {};
@@ -141,7 +131,7 @@ Result<void> ProfileRepository::check_data(const std::string& id, const std::str
 
 Result<ProfileEntry> ProfileRepository::put(const std::string& id, const std::string& text) const {
   TRY(check_id(id));
-  const std::string file = file_of(id);
+  const std::string file = file_of_profile(id);
   for (const ProfileFolder& folder : configured_) {
     const std::optional<std::string> there = TRY(folder.read(file));
     if (there)
@@ -157,7 +147,7 @@ Result<ProfileEntry> ProfileRepository::put(const std::string& id, const std::st
 
 Result<void> ProfileRepository::remove(const std::string& id) const {
   TRY(check_id(id));
-  const bool removed = TRY(own_.remove(file_of(id)));
+  const bool removed = TRY(own_.remove(file_of_profile(id)));
   if (removed) return {};
   return fail(ErrorCode::NotFound, "no profile " + id + " is stored over the API");
 }

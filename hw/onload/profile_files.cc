@@ -33,10 +33,18 @@ Result<void> write_profile(int fd, std::string_view text, const std::string& pat
 }  // namespace
 
 bool is_profile_file(std::string_view file) {
-  const size_t dot = file.rfind(".opf");
+  const size_t dot = file.rfind(kProfileSuffix);
   const bool has_name = dot != std::string_view::npos && dot > 0;
-  return has_name && (file.ends_with(".opf") || file.ends_with(".opf-fragment")) && file.size() <= kFileNameLimit &&
-         file.front() != '.' && is_word(file, "_.+-");
+  return has_name && (file.ends_with(kProfileSuffix) || file.ends_with(kFragmentSuffix)) &&
+         file.size() <= kFileNameLimit && file.front() != '.' && is_word(file, "_.+-");
+}
+
+std::string file_of_profile(const std::string& id) {
+  return id.ends_with(kFragmentSuffix) ? id : id + std::string(kProfileSuffix);
+}
+
+std::string id_of_profile(const std::string& file) {
+  return file.ends_with(kProfileSuffix) ? file.substr(0, file.size() - kProfileSuffix.size()) : file;
 }
 
 Result<std::optional<TrustedDir>> ProfileFolder::open() const {

@@ -17,8 +17,14 @@ namespace nrd::onload {
 inline constexpr size_t kProfileLimit = size_t{64} << 10;  // bytes of a profile
 inline constexpr size_t kProfilesLimit = 256;              // per directory
 
+inline constexpr std::string_view kProfileSuffix = ".opf";
+inline constexpr std::string_view kFragmentSuffix = ".opf-fragment";
+
 // "latency.opf", "throughput.opf-fragment": at most 80 letters, digits and _ . + -, not starting with a dot.
 bool is_profile_file(std::string_view file);
+// "latency" is in latency.opf; the id of a fragment is the name of its file.
+std::string file_of_profile(const std::string& id);
+std::string id_of_profile(const std::string& file);
 
 class ProfileFolder {
  public:
