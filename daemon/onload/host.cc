@@ -28,6 +28,7 @@
 #include "hw/onload/modules.h"
 #include "hw/onload/stacks.h"
 #include "hw/onload/stop_process.h"
+#include "hw/onload/user_files.h"
 #include "hw/onload/users.h"
 #include "hw/onload/versions.h"
 
@@ -76,8 +77,8 @@ class OnloadHost final : public Host {
     const bool is_there = std::ranges::none_of(checks, [](const Check& check) { return check.refusal.has_value(); });
     if (!is_there) return checks;
     const Result<onload::Target> target = target_of(spec);
-    if (spec.state == State::Loaded) checks.push_back(checked("parameters", target.map([](const onload::Target&) {})));
-    if (target) checks.push_back(checked("default_route", check_driver(*target)));
+    if (spec.state == State::Loaded) checks.push_back(check_of("parameters", target.map([](const onload::Target&) {})));
+    if (target) checks.push_back(check_of("default_route", check_driver(*target)));
     return checks;
   }
 
@@ -200,7 +201,7 @@ class OnloadHost final : public Host {
   }
 
  private:
-  std::string tree_of(const std::string& version) const { return config_.versions + "/versions/" + version; }
+  std::string tree_of(const std::string& version) const { return tree_of_version(config_.versions, version); }
 
   std::string current_library() {
     const Result<std::optional<std::string>> current = versions_.current();

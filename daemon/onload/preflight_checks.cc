@@ -28,10 +28,6 @@ Check check_files(const Versions& versions, const std::string& name) {
 
 }  // namespace
 
-Check checked(std::string name, const Result<void>& result) {
-  return {std::move(name), result ? std::nullopt : std::optional(result.error()), {}};
-}
-
 std::vector<Check> examine_version(const Versions& versions, const std::string& name, const std::string& kernel) {
   const Result<Version> version = versions.read(name);
   if (!version && version.error().code == ErrorCode::NotFound) {

@@ -13,9 +13,6 @@ namespace nrd::daemon {
 std::vector<onload::Check> examine_version(const onload::Versions& versions, const std::string& name,
                                            const std::string& kernel);
 
-// A check whose name differs from its error's field.
-onload::Check checked(std::string name, const Result<void>& result);
-
 // Maps errors in an imported tree to the path in the request. An untrusted parent directory is known to the client, so
 // name it.
 Failure source_at_fault(Error error, const std::string& source);

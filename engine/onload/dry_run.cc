@@ -98,10 +98,6 @@ std::vector<NextStep> next_steps_of(const Target& target, ObservedState observed
   return steps;
 }
 
-Check check(std::string name, const Result<void>& result) {
-  return {std::move(name), result ? std::nullopt : std::optional(result.error()), {}};
-}
-
 Check check_users(const InUse& use, UsersPolicy policy, bool must_end) {
   const std::string who = use.in_use() ? "in use by " + describe(use) : "Onload is not in use";
   if (!must_end || !use.in_use() || policy != UsersPolicy::Fail) return {"users", std::nullopt, who};
@@ -118,9 +114,9 @@ bool is_fulfilled(const Status& status, const Spec& spec, const Target& target) 
 
 DryRun dry_run(Host& node, const Status& status, const Spec& spec, const Limits& limits) {
   DryRun found;
-  found.checks = {check("operation", check_idle(status)), check("frozen", check_thawed(status)),
-                  check("generation", check_match(status, limits.if_match)),
-                  check("users_policy", check_policy(spec.users, limits.most_forceful))};
+  found.checks = {check_of("operation", check_idle(status)), check_of("frozen", check_thawed(status)),
+                  check_of("generation", check_match(status, limits.if_match)),
+                  check_of("users_policy", check_policy(spec.users, limits.most_forceful))};
   for (Check& one : node.examine(spec)) found.checks.push_back(std::move(one));
   const Result<Target> target = target_now(node, status, spec);
   if (!target) return found;

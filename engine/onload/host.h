@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -30,6 +31,9 @@ struct Check {
   std::optional<Error> refusal;  // nullopt: it holds
   std::string detail;            // findings, if any
 };
+inline Check check_of(std::string name, const Result<void>& result) {
+  return {std::move(name), result ? std::nullopt : std::optional(result.error()), {}};
+}
 
 class Host {
  public:
