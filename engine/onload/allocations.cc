@@ -35,12 +35,6 @@ ProfileRepository repository_of(const Controller& controller, const AllocationsO
           shipped};
 }
 
-// `caller` with the variables of `added` replaced or added.
-profiles::Environment together(profiles::Environment caller, const profiles::Environment& added) {
-  for (const auto& [name, value] : added) caller.insert_or_assign(name, value);
-  return caller;
-}
-
 // The generation that new users get, or why none are accepted.
 Result<uint64_t> open_generation(const Status& status) {
   const Generation* kept = effective(status);
@@ -154,7 +148,7 @@ class AllocationsThread final : public Allocations {
   Result<profiles::Evaluated> evaluate(const RenderRequest& request, const std::vector<std::string>& names) const {
     Result<profiles::Evaluated> evaluated =
         repository_.evaluate({.profiles = names, .caller = request.environment, .winner = request.winner});
-    if (evaluated) evaluated->environment = together(request.environment, evaluated->environment);
+    if (evaluated) evaluated->environment.insert(request.environment.begin(), request.environment.end());
     return evaluated;
   }
 
