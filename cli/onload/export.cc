@@ -15,8 +15,6 @@
 namespace nrd::cli {
 namespace {
 
-constexpr std::string_view kOwnPreload = "LD_PRELOAD=";
-
 // The fields of an allocation.
 struct Parts {
   profiles::Environment environment;
@@ -100,23 +98,12 @@ std::string cdi(const Parts& parts) {
          "\n";
 }
 
-Result<std::string> request_of(const OnloadStart& request, const std::string& owner) {
-  Environment variables;
-  TRY(add_variables(variables, request.variables));
+std::string request_of(const OnloadStart& request, const Environment& variables, const std::string& owner) {
   return json::text_of({{"owner", [&owner](json::Writer& w) { w.raw(owner); }},
                         {"profiles", request.profiles},
                         {"env", json::by_key(variables)},
                         {"force", request.force},
                         {"preload", request.preload}});
-}
-
-Result<void> check_allocation(const json::Value& allocation, const OnloadStart& request) {
-  const std::string* preload = part(part(allocation, "env"), kPreload).as_string();
-  std::string own;
-  for (const std::string& line : request.variables) {
-    if (line.starts_with(kOwnPreload)) own = line.substr(kOwnPreload.size());
-  }
-  return preload == nullptr ? Result<void>() : check_preload(*preload, own);
 }
 
 }  // namespace
@@ -134,14 +121,18 @@ Result<std::string> emit(Kind kind, const json::Value& allocation) {
 Outcome<> emit(const Client& client, Kind kind, const OnloadStart& request) {
   TRY(or_stop(client.check_trusted(), kUsage));
   const std::string owner = TRY(or_stop(this_process(client)));
-  const std::string body = TRY(or_stop(request_of(request, owner), kUsage));
+  Environment variables;
+  TRY(or_stop(add_variables(variables, request.variables), kUsage));
+  const std::string body = request_of(request, variables, owner);
   const Answer answer = TRY(or_stop(client.post("/v1/onload/allocations", body), kUnreachable));
   const json::Value allocation = TRY(allocation_in(answer));
   // nrd would release it when this process exits; release it now instead.
   if (const auto id = part(allocation, "id").as_unsigned()) {
     [[maybe_unused]] const auto released = client.remove("/v1/onload/allocations/" + std::to_string(*id));
   }
-  TRY(or_stop(check_allocation(allocation, request)));
+  if (const std::string* preload = part(part(allocation, "env"), kPreload).as_string()) {
+    TRY(or_stop(check_preload(*preload, value_in(variables, kPreload))));
+  }
   const std::string text = TRY(or_stop(emit(kind, allocation)));
   print(text);
   return {};
