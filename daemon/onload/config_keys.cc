@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/joined.h"
 #include "daemon/launch.h"
 #include "daemon/reserve_values.h"
 #include "engine/onload/enum_names.h"
@@ -21,7 +22,9 @@ constexpr auto kRestart = ConfigKey::Takes::Restart;
 ValueType<onload::UsersPolicy> users_policy() {
   return {.parse = [](const Value& value, onload::UsersPolicy& target) -> Problem {
             const auto policy = json::parse_name<onload::UsersPolicy>(text_in(value));
-            if (!policy) return "expected one of " + onload::all_words<onload::UsersPolicy>() + ", in quotes";
+            const auto name_of = [](const auto& known) { return known.second; };
+            if (!policy)
+              return "expected one of " + joined(json::kNames<onload::UsersPolicy>, ", ", name_of) + ", in quotes";
             target = *policy;
             return {};
           },

@@ -2,10 +2,8 @@
 #pragma once
 
 #include <array>
-#include <string>
 #include <utility>
 
-#include "base/joined.h"
 #include "base/json/fields.h"
 #include "engine/onload/spec.h"
 
@@ -63,13 +61,3 @@ inline constexpr auto json::kNames<onload::SwitchState> =
     std::array{std::pair{onload::SwitchState::Off, "off"}, std::pair{onload::SwitchState::On, "on"}};
 
 }  // namespace nrd
-
-namespace nrd::onload {
-
-// All names, for error messages: "fail, wait, term, kill".
-template <json::Named Enum>
-std::string all_words() {
-  return joined(json::kNames<Enum>, ", ", [](const auto& name) { return name.second; });
-}
-
-}  // namespace nrd::onload
