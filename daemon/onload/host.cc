@@ -22,7 +22,6 @@
 #include "hw/onload/interfaces.h"
 #include "hw/onload/kernel_file.h"
 #include "hw/onload/kernel_log.h"
-#include "hw/onload/library_interface.h"
 #include "hw/onload/load_order.h"
 #include "hw/onload/module_state.h"
 #include "hw/onload/modules.h"

@@ -1,7 +1,7 @@
 // Verification of Onload: the conditions for a generation to count as verified.
 //
 //   interfaces      of the driver exist under the names they had before it was removed
-//   library         matches the module (hw/onload/library_interface.h)
+//   library         matches the module (hw/onload/user_files.h)
 //   modules         are live, loaded from the version's files (build id), and report its release
 //   devices         nodes have the right device numbers
 //   control plane   a server of this version runs, within the module's own time-out

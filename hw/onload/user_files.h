@@ -24,4 +24,10 @@ std::string tree_of_version(const std::string& versions, const std::string& name
 Result<std::vector<std::string>> find_libraries(const Trust& trust, const std::string& versions,
                                                 const std::string& name);
 
+// Searches the whole file. Whether libonload.so matches the module: both have the checksum of their common interface,
+// which the module shows in /proc/driver/onload/version and compares when an application starts (ELIBACC if they
+// differ). The library can only be asked by running it, which nrd as root does not do. But it prints the checksum in
+// stack dumps, so the file contains it as text. `text` must not be empty.
+Result<bool> contains_text(int file, std::string_view text);
+
 }  // namespace nrd::onload

@@ -1,4 +1,4 @@
-#include "hw/onload/library_interface.h"
+#include "hw/onload/user_files.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -6,7 +6,7 @@
 #include "base/unique_fd.h"
 #include "tests/unit/hw_onload_modules/folder.h"
 
-namespace nrd::onload::library_interface_test {
+namespace nrd::onload::user_files_test {
 namespace {
 
 constexpr const char* kChecksum = "1ac1b5fc5ab22fb1b31feed7e4b62c6a";
@@ -38,4 +38,4 @@ TEST_CASE("another, partial or missing checksum does not match") {
 
 TEST_CASE("an unreadable file is an error") { CHECK_FALSE(contains_text(-1, kChecksum)); }
 
-}  // namespace nrd::onload::library_interface_test
+}  // namespace nrd::onload::user_files_test
