@@ -267,8 +267,7 @@ class OnloadHost final : public Host {
   // Removing the driver would cut the connection to this node.
   Result<void> check_routes(const std::string& module) const {
     if (!config_.protect_default_route) return {};
-    const std::vector<Interface> interfaces = TRY(read_interfaces(kRoot, {}));
-    for (const Interface& interface : interfaces) {
+    for (const Interface& interface : TRY(read_interfaces(kRoot, {}))) {
       if (!interface.default_route || interface.driver_module != module) continue;
       return fail(ErrorCode::Conflict, "driver " + module + " would be removed, but its interface " + interface.name +
                                            " carries this node's default route; "

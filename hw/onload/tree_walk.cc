@@ -41,8 +41,7 @@ Result<TreeEntry> entry_of(const TrustedDir& folder, const std::string& name, st
 
 // Lists one directory; `prefix` is its path with a trailing "/", or empty.
 Result<void> list_folder(const TrustedDir& folder, const std::string& prefix, std::vector<TreeEntry>& entries) {
-  const std::vector<std::string> names = TRY(folder.names(kTreeLimit));
-  for (const std::string& name : names) {
+  for (const std::string& name : TRY(folder.names(kTreeLimit))) {
     if (entries.size() == kTreeLimit) {
       return fail(ErrorCode::BadRequest, "the tree has more than " + std::to_string(kTreeLimit) + " entries");
     }

@@ -99,8 +99,7 @@ Result<Version> read_tree(const TrustedDir& tree, const std::string& name) {
 }
 
 Result<void> copy_folder(const TrustedDir& source, Staging& into) {
-  const std::vector<TreeEntry> entries = TRY(list_tree(source));
-  for (const TreeEntry& entry : entries) {
+  for (const TreeEntry& entry : TRY(list_tree(source))) {
     Result<void> added;
     switch (entry.kind) {
       case TreeEntry::Kind::Folder: added = into.add_folder(entry.path); break;
@@ -292,8 +291,7 @@ Result<void> Versions::select(const std::string& name) const {
 Result<void> Versions::sweep() const {
   const std::optional<TrustedDir> versions = TRY(if_found(folder()));
   if (!versions) return {};
-  const std::vector<std::string> names = TRY(versions->names(kTreeLimit));
-  for (const std::string& name : names) {
+  for (const std::string& name : TRY(versions->names(kTreeLimit))) {
     if (!name.starts_with(kStagingPrefix) && !name.starts_with(kRemovedPrefix)) continue;
     std::error_code error;
     std::filesystem::remove_all(versions->path() + "/" + name, error);
