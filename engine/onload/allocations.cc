@@ -57,28 +57,25 @@ Result<uint64_t> open_generation(const Status& status) {
 
 class AllocationsThread final : public Allocations {
  public:
-  AllocationsThread(const Controller& controller, OwnerWatcher& owners, Controller::CommitFn commit, const Clock& clock,
-                    AllocationsOptions options)
+  AllocationsThread(const Controller& controller, OwnerWatcher& owners, Controller::CommitFn commit,
+                    const Stored& stored, const Clock& clock, AllocationsOptions options)
       : controller_(controller),
         owners_(owners),
         commit_(std::move(commit)),
         clock_(clock),
         options_(std::move(options)),
-        repository_(repository_of(controller, options_)) {}
+        repository_(repository_of(controller, options_)),
+        allocations_(stored.allocations),
+        next_id_(stored.revision + 1) {
+    set_limits(options_.limits);
+    publish();
+    thread_ = std::thread([this] { run(); });
+    for (const Allocation& allocation : stored.allocations) end_with_owner(allocation.owner);
+  }
 
   ~AllocationsThread() override {
     tasks_.stop();
     if (thread_.joinable()) thread_.join();
-  }
-
-  void start(const Stored& stored) {
-    set_limits(options_.limits);
-    allocations_ = stored.allocations;
-    next_id_ = stored.revision + 1;  // not of the last allocation: a client may still hold the id of a released one
-    publish();
-    thread_ = std::thread([this] { run(); });
-    const auto published = published_.get();
-    for (const Allocation& allocation : *published) end_with_owner(allocation.owner);
   }
 
   void set_limits(AllocationLimits limits) override {
@@ -145,6 +142,7 @@ class AllocationsThread final : public Allocations {
     return rendered;
   }
 
+  // With the caller's variables that it does not replace.
   Result<profiles::Evaluated> evaluate(const RenderRequest& request, const std::vector<std::string>& names) const {
     Result<profiles::Evaluated> evaluated =
         repository_.evaluate({.profiles = names, .caller = request.environment, .winner = request.winner});
@@ -258,7 +256,8 @@ class AllocationsThread final : public Allocations {
   Published<AllocationLimits> limits_;
   const ProfileRepository repository_;
   std::vector<Allocation> allocations_;  // controller thread only
-  uint64_t next_id_ = 1;                 // controller thread only
+  // Controller thread only. Not that after the last allocation: a client may still hold the id of a released one.
+  uint64_t next_id_;
   // By origin. Each further copy reserves the place of a workload that was admitted but is not stored yet.
   std::map<std::string, std::shared_ptr<const int>> held_;
   Published<std::vector<Allocation>> published_;
@@ -274,10 +273,7 @@ class AllocationsThread final : public Allocations {
 std::unique_ptr<Allocations> Allocations::start(const Controller& controller, OwnerWatcher& owners,
                                                 Controller::CommitFn commit, const Stored& stored, const Clock& clock,
                                                 AllocationsOptions options) {
-  auto allocations =
-      std::make_unique<AllocationsThread>(controller, owners, std::move(commit), clock, std::move(options));
-  allocations->start(stored);
-  return allocations;
+  return std::make_unique<AllocationsThread>(controller, owners, std::move(commit), stored, clock, std::move(options));
 }
 
 }  // namespace nrd::onload

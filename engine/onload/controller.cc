@@ -22,20 +22,18 @@ namespace {
 
 class ControllerThread final : public Controller {
  public:
-  ControllerThread(Host& node, CommitFn commit, const Clock& clock, ControllerOptions options)
+  ControllerThread(Host& node, CommitFn commit, const Stored& stored, const Clock& clock, ControllerOptions options)
       : node_(node),
         clock_(clock),
         refresh_interval_(options.refresh_interval),
-        planner_(node, std::move(commit), clock, options, published_, [this] { watchers_.notify(); }) {}
+        planner_(node, std::move(commit), clock, options, published_, [this] { watchers_.notify(); }) {
+    planner_.load(stored);
+    thread_ = std::thread([this] { run(); });
+  }
 
   ~ControllerThread() override {
     tasks_.stop();
     if (thread_.joinable()) thread_.join();
-  }
-
-  void start(const Stored& stored) {
-    planner_.load(stored);
-    thread_ = std::thread([this] { run(); });
   }
 
   std::shared_ptr<const Status> status() const override { return published_.get(); }
@@ -258,9 +256,7 @@ class ControllerThread final : public Controller {
 
 std::unique_ptr<Controller> Controller::start(Host& node, CommitFn commit, const Stored& stored, const Clock& clock,
                                               ControllerOptions options) {
-  auto controller = std::make_unique<ControllerThread>(node, std::move(commit), clock, options);
-  controller->start(stored);
-  return controller;
+  return std::make_unique<ControllerThread>(node, std::move(commit), stored, clock, options);
 }
 
 }  // namespace nrd::onload
