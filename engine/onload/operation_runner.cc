@@ -1,6 +1,7 @@
 #include "engine/onload/operation_runner.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/joined.h"
 #include "engine/onload/enum_names.h"
@@ -251,27 +252,23 @@ std::optional<InUse> OperationRunner::wait_for_users(std::chrono::milliseconds a
 }
 
 Acted OperationRunner::end_users(const Target& target) {
-  const auto in_use = [](const InUse& use) {
-    return tl::unexpected(StepError{kInUse, "Onload is in use by " + describe(use)});
-  };
   const auto broken_off = [this] {
     if (cancellation_.cancelled()) return tl::unexpected(cancelled());
     return tl::unexpected(is_frozen() ? frozen() : StepError{kStopping, "the daemon is stopping", {}, {}});
   };
   std::optional<InUse> use = wait_for_users(target.users == UsersPolicy::Fail ? std::chrono::seconds(0) : target.drain);
   if (!use) return broken_off();
-  for (const Host::Force force : {Host::Force::Term, Host::Force::Kill}) {
+  for (const auto& [force, policy] :
+       {std::pair(Host::Force::Term, UsersPolicy::Term), std::pair(Host::Force::Kill, UsersPolicy::Kill)}) {
     if (!use->in_use()) return {};
-    const bool allowed =
-        force == Host::Force::Term ? target.users >= UsersPolicy::Term : target.users == UsersPolicy::Kill;
-    if (!allowed) break;
+    if (target.users < policy) break;
     for (const User& user : use->users) {
       if (const Acted ended = node_.end_user(user.process, force); !ended) return ended;
     }
     use = wait_for_users(kGrace);
     if (!use) return broken_off();
   }
-  if (use->in_use()) return in_use(*use);
+  if (use->in_use()) return tl::unexpected(StepError{kInUse, "Onload is in use by " + describe(*use)});
   return {};
 }
 
