@@ -125,9 +125,13 @@ def assert_refused(node, field="/source", source="9", name="9.0"):
     return answer
 
 
+def install(node, **release):
+    node.imports.put_release(**release)
+    assert take(node)[0] == 201
+
+
 def test_a_release_is_imported(importer):
-    importer.imports.put_release()
-    assert take(importer)[0] == 201
+    install(importer)
     importer.imports.put_tar()
     assert take(importer, "9.tar", "9.tar")[0] == 201
     assert take(importer, "9.tar", "9.tar")[1]["field"] == "/name"
@@ -135,8 +139,8 @@ def test_a_release_is_imported(importer):
 
 
 def test_a_version_whose_files_root_has_damaged_is_named(importer):
-    importer.imports.put_release()
-    assert take(importer)[0] == 201 and take(importer, name="9.1")[0] == 201
+    install(importer)
+    assert take(importer, name="9.1")[0] == 201
     module = importer.imports.path(f"onload/versions/9.1/{EXTRA}/onload.ko")
     os.rename(module, module + ".xz")
     status, text, _ = importer.request("GET", "/v1/onload/versions")
@@ -157,8 +161,7 @@ def test_names_of_versions_are_plain(importer, name):
 
 @pytest.mark.parametrize("id", ["..", "%2e%2e", "..%2f..%2fsecret", "%2fetc", ".hidden", "a%20b", "a%22b"])
 def test_only_versions_can_be_removed(importer, id):
-    importer.imports.put_release()
-    assert take(importer)[0] == 201
+    install(importer)
     status, text, _ = importer.request("DELETE", f"/v1/onload/versions/{id}")
     assert status in (400, 404), text
     assert os.path.exists(importer.imports.secret)
@@ -362,8 +365,7 @@ def test_profiles_are_read_from_their_folders_alone(importer, name):
     ("../kernel", "x", "1"), ("on load", "x", "1"), ("onload\n", "x", "1"), ("onload", "x", "1\n"), ("onload", "x", "\0"),
     ("onload", "x", "\u00a0"), ("onload", "x", "1" * 1024)])
 def test_parameters_are_words_of_the_kernel_or_refused(importer, module, name, value):
-    importer.imports.put_release()
-    assert take(importer)[0] == 201
+    install(importer)
     spec = {"state": "loaded", "version": "9.0", "parameters": {module: {name: value}}}
     status, text, _ = importer.request("PUT", "/v1/onload", spec)
     assert status == 400 and (value == "\0" or "/parameters" in text), text
@@ -374,8 +376,7 @@ def test_parameters_are_words_of_the_kernel_or_refused(importer, module, name, v
 
 @pytest.mark.parametrize("word", ["a b", "a\n", "\0", "", "\u00e9", "x" * 129, "--uid=0", "--", "-t", "/bin/sh"])
 def test_arguments_of_the_control_plane_are_separate_words(importer, word):
-    importer.imports.put_release()
-    assert take(importer)[0] == 201
+    install(importer)
     status, text, _ = importer.request("PUT", "/v1/onload", {"state": "loaded", "version": "9.0", "control_plane": [word]})
     assert status == 400 and (word == "\0" or "/control_plane/0" in text), text
 
@@ -384,8 +385,7 @@ def test_arguments_of_the_control_plane_are_separate_words(importer, word):
 @pytest.mark.parametrize("program", ["/bin/sh", "bin/sh", "", "{tree}", "{tree}/../../../../bin/sh", "{tree}//bin/sh", "{tree}/sbin/x -c id",
                                      "{tree}x/sbin/x", "{home}/onload/current/sbin/x", "{home}/import/9/sbin/x"])
 def test_no_client_names_a_program_that_the_kernel_runs(importer, module, name, program):
-    importer.imports.put_release()
-    assert take(importer)[0] == 201
+    install(importer)
     value = program.format(tree=importer.imports.path("onload/versions/9.0"), home=importer.imports.home)
     spec = {"state": "loaded", "version": "9.0", "parameters": {module: {name: value}}}
     status, text, _ = importer.request("PUT", "/v1/onload", spec)
@@ -405,8 +405,7 @@ def test_no_client_grants_rights_by_a_parameter(importer, module, name, value):
     """DMA for all users, packets into the kernel's stack, and as whom programs run: only nrd.toml allows it.
 
     The release has these parameters, so that nothing else is wrong with the request."""
-    importer.imports.put_release(modules=("sfc", "sfc_resource", "sfc_char", "onload"))
-    assert take(importer)[0] == 201
+    install(importer, modules=("sfc", "sfc_resource", "sfc_char", "onload"))
     spec = {"state": "loaded", "version": "9.0", "sfc": "managed", "parameters": {module: {name: value}}}
     planned = importer.call("POST", "/v1/onload/preflight", spec)
     assert [check["name"] for check in planned["checks"] if not check["ok"]] == ["parameters"], planned
