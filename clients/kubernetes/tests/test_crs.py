@@ -85,6 +85,8 @@ def test_a_policy_is_granted_by_name(cluster, x):
     state = await_state(cluster, "one")
     assert (state["policy"], state["rdt"]["cache"]) == ("gold", {"max": 3, "min": 3})
     assert x.groups()[state["cosName"]]["cpus"] == "4"
+    heading, row = cluster.kubectl("get", "rmdworkloads").stdout.splitlines()
+    assert heading.split() == ["NAME", "CPUS", "POLICY", "CONTAINER", "AGE"] and row.split()[:3] == ["one", '["4"]', "gold"]
 
 
 def test_a_node_that_leaves_the_list_gives_the_workload_back(cluster, x, y):
