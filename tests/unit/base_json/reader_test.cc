@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "base/json/writer.h"
+
 namespace nrd::reader_test {
 
 using nrd::json::kMaxDepth;
