@@ -111,6 +111,8 @@ std::optional<Target> group_target(const Spec& spec) {
   return std::nullopt;
 }
 
+bool names_tasks(const Spec& spec) { return !spec.tasks.empty() || group_target(spec); }
+
 std::set<Task> processes_of(const NodeState& state, const Spec& spec) {
   const std::optional<Target> target = group_target(spec);
   const cpuset::Group* group = target ? find_in(state.observed.cpuset.groups, *target) : nullptr;

@@ -28,6 +28,8 @@ CpuSet allowed_cpus(const NodeState& state, const CpuGrant& grant);
 bool is_gone(const NodeState& state, const cpuset::Target& target);
 // The unit or cgroup that runs there; nullopt: tasks, or nothing.
 std::optional<cpuset::Target> group_target(const Spec& spec);
+// True if it is for tasks, a unit or a cgroup, whose processes are in its class; not for CPUs alone.
+bool names_tasks(const Spec& spec);
 // Its processes, as last observed.
 std::set<Task> processes_of(const NodeState& state, const Spec& spec);
 // What runs there: the unit, the cgroup or the tasks of the workload.

@@ -237,8 +237,7 @@ std::set<ClosId> classes_of_cpus_only(const NodeState& state) {
   std::set<ClosId> others;
   for (const auto& [id, workload] : state.workloads) {
     if (!workload.grant.has_class()) continue;
-    const bool has_tasks = !workload.spec.tasks.empty() || group_target(workload.spec);
-    (has_tasks ? others : found).insert(workload.grant.clos);
+    (names_tasks(workload.spec) ? others : found).insert(workload.grant.clos);
   }
   for (const ClosId clos : others) found.erase(clos);
   return found;

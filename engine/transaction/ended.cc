@@ -50,9 +50,7 @@ EndedTasks without_ended_tasks(const NodeState& state, Time now) {
 }
 
 bool names_tasks(const NodeState& state) {
-  const auto has_tasks = [](const auto& entry) {
-    return !entry.second.spec.tasks.empty() || group_target(entry.second.spec);
-  };
+  const auto has_tasks = [](const auto& entry) { return names_tasks(entry.second.spec); };
   return !state.baselines.tasks.empty() || !state.baselines.cpu_sets.empty() ||
          !state.config->groups.infra_processes.empty() || std::ranges::any_of(state.workloads, has_tasks);
 }
