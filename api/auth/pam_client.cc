@@ -202,6 +202,7 @@ class Failures {
 class PamClientThreads final : public PamClient {
  public:
   explicit PamClientThreads(std::string program) : program_(std::move(program)), stop_(::eventfd(0, EFD_CLOEXEC)) {}
+  // Not in the constructor: if one thread does not start, the destructor has to end the others.
   void start() {
     for (size_t i = 0; i < kLoginsAtOnce; ++i) threads_.emplace_back([this] { serve(); });
   }

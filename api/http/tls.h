@@ -32,7 +32,7 @@ struct TlsFiles {
 
 class TlsContext {
  public:
-  // Errors name the file and the reason. An expired certificate is none here, other than for the following.
+  // Errors name the file and the reason. Accepts an expired certificate, which reload() and prepare() refuse.
   static Result<std::unique_ptr<TlsContext>> load(TlsFiles files);
 
   // Any thread, one at a time. Keeps the old context on failure.
