@@ -1,13 +1,33 @@
-# What `cmake --install` puts where (GNU directories; Debian's prefix is /usr).
+# What `cmake --install` puts where (GNU directories).
+if(CMAKE_INSTALL_PREFIX_INITIALIZED_TO_DEFAULT)
+  set_property(CACHE CMAKE_INSTALL_PREFIX PROPERTY VALUE /usr)
+endif()
 include(GNUInstallDirs)
+install(CODE [[
+if(NOT CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+  message(WARNING "nrd.service starts /usr/sbin/nrd: with another prefix, give it a drop-in with your path")
+endif()
+]])
+
+# Keeps a file that is there, because it is the administrator's.
+function(install_configuration source folder)
+  get_filename_component(name ${source} NAME)
+  install(CODE "
+if(NOT EXISTS \"\$ENV{DESTDIR}${folder}/${name}\")
+  file(INSTALL \"${CMAKE_SOURCE_DIR}/${source}\" DESTINATION \"${folder}\")
+endif()
+")
+endfunction()
+
 install(TARGETS nrd DESTINATION ${CMAKE_INSTALL_SBINDIR})
 install(TARGETS nrdctl DESTINATION ${CMAKE_INSTALL_BINDIR})
 # Not below the prefix: nrd runs it by this path.
 install(TARGETS nrd-pam DESTINATION /usr/libexec/nrd)
-install(FILES etc/nrd.toml etc/policy.toml DESTINATION /etc/nrd)
+install_configuration(etc/nrd.toml /etc/nrd)
+install_configuration(etc/policy.toml /etc/nrd)
 install(DIRECTORY DESTINATION /etc/nrd/nrd.toml.d)
 install(DIRECTORY DESTINATION /etc/nrd/workloads.d)
-install(FILES etc/pam.d/nrd DESTINATION /etc/pam.d)
+install_configuration(etc/pam.d/nrd /etc/pam.d)
 install(FILES systemd/nrd.service systemd/nrd.slice systemd/nrd.socket systemd/sys-fs-resctrl.mount DESTINATION /usr/lib/systemd/system)
 install(FILES systemd/msr.conf systemd/onload.conf systemd/pam.conf systemd/resctrl.conf DESTINATION ${CMAKE_INSTALL_DATADIR}/nrd)
 install(FILES systemd/nrd.tmpfiles DESTINATION /usr/lib/tmpfiles.d RENAME nrd.conf)
