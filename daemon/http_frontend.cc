@@ -42,6 +42,11 @@ http::ServerOptions doors_of(const Config& config, std::vector<http::UnixEndpoin
   return options;
 }
 
+void log_if_expired(int64_t certificate_expiry) {
+  if (certificate_expiry >= ::time(nullptr)) return;
+  log::error("TLS_EXPIRED", "a certificate of [tls] has expired; clients over HTTPS are refused or refuse it");
+}
+
 void announce(const Config& config, const http::Server& server) {
   for (const LocalSocket& socket : config.server.sockets) {
     log::notice("SERVING", "serving on a local socket", {{"SOCKET", socket.path}});
@@ -49,9 +54,7 @@ void announce(const Config& config, const http::Server& server) {
   if (server.tls_port() != 0) {
     log::notice("SERVING", "serving HTTPS",
                 {{"ADDRESS", config.server.address}, {"PORT", std::to_string(server.tls_port())}});
-    if (server.certificate_expiry() < ::time(nullptr)) {
-      log::error("TLS_EXPIRED", "a certificate of [tls] has expired; clients over HTTPS are refused or refuse it");
-    }
+    log_if_expired(server.certificate_expiry());
   }
   if (server.plain_port() != 0) {
     log::warning("DEBUG_PORT_OPEN", "serving plain HTTP without authentication; every local user has full access",
@@ -86,16 +89,17 @@ Error with_key(const http::TlsFiles& files, Error error) {
 
 void log_tls_reloaded() { log::notice("TLS_RELOADED", "TLS files reloaded for new connections"); }
 
-Result<http::TlsContext::Prepared> prepare_tls(const http::TlsFiles& files) {
-  return http::TlsContext::prepare(files).map_error(
-      [&files](Error error) { return with_key(files, std::move(error)); });
+Result<http::TlsContext::Prepared> prepare_tls(const http::TlsFiles& files, const http::TlsContext* present) {
+  return http::TlsContext::prepare(files, present).map_error([&files](Error error) {
+    return with_key(files, std::move(error));
+  });
 }
 
 }  // namespace
 
 Result<void> check_tls(const Config& config) {
-  if (config.tls) TRY(prepare_tls(*config.tls));
-  return {};
+  if (!config.tls) return {};
+  return prepare_tls(*config.tls, nullptr).map([](const auto& prepared) { log_if_expired(prepared.expiry); });
 }
 
 Result<std::unique_ptr<HttpFrontend>> HttpFrontend::open(const Config& config, routing::Services services,
@@ -147,7 +151,7 @@ Result<HttpFrontend::Prepared> HttpFrontend::prepare(const Config& config) const
     }
   }
   if (config.tls) {
-    prepared.tls = TRY(prepare_tls(*config.tls));
+    prepared.tls = TRY(prepare_tls(*config.tls, server_->tls()));
   }
   return prepared;
 }

@@ -18,7 +18,7 @@
 
 namespace nrd::daemon {
 
-// Whether HTTPS could be served with the files of [tls]; without them there is nothing to check.
+// Whether HTTPS could be served with the files of [tls]; without them there is nothing to check. Logs an expired one.
 Result<void> check_tls(const Config& config);
 
 class HttpFrontend {

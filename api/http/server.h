@@ -45,6 +45,7 @@ class Server {
   // Reloads certificate, key and client CA; keeps the old ones on failure. No-op without TLS.
   Result<void> reload_tls() { return tls_ ? tls_->reload() : Result<void>(); }
   bool have_tls_files_changed() const { return tls_ && tls_->have_files_changed(); }
+  const TlsContext* tls() const { return tls_.get(); }  // null: no TLS
   // Other files, which TlsContext::prepare() has checked. Requires TLS.
   void use_tls(TlsContext::Prepared prepared);
   // Sets owner and mode of the sockets in `unix_at` as they were at start, with other users. Sockets from systemd keep

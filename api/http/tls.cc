@@ -131,6 +131,10 @@ Result<Context> load_context(const TlsFiles& files) {
   return context;
 }
 
+bool has_expired(const SSL_CTX* context) {
+  return ::X509_cmp_current_time(::X509_get0_notAfter(::SSL_CTX_get0_certificate(context))) < 0;
+}
+
 int64_t end_of(const X509* certificate) {
   std::tm end{};
   return ::ASN1_TIME_to_tm(::X509_get0_notAfter(certificate), &end) == 1 ? ::timegm(&end) : 0;
@@ -164,15 +168,14 @@ Result<std::unique_ptr<TlsContext>> TlsContext::load(TlsFiles files) {
 
 Result<void> TlsContext::reload() {
   loaded_ = stamp_of(files_);  // of files that fail, too: they are not tried again before they change
-  Prepared prepared = TRY(prepare(files_));
+  Prepared prepared = TRY(prepare(files_, this));
   use(std::move(prepared));
   return {};
 }
 
-Result<TlsContext::Prepared> TlsContext::prepare(TlsFiles files) {
+Result<TlsContext::Prepared> TlsContext::prepare(TlsFiles files, const TlsContext* present) {
   Prepared prepared = TRY(read(std::move(files)));
-  const X509* certificate = ::SSL_CTX_get0_certificate(prepared.context.get());
-  if (::X509_cmp_current_time(::X509_get0_notAfter(certificate)) < 0) {
+  if (present != nullptr && !has_expired(present->get().get()) && has_expired(prepared.context.get())) {
     return fail(ErrorCode::Internal, "tls: " + prepared.files.certificate + " has expired");
   }
   return prepared;

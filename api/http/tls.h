@@ -32,14 +32,15 @@ struct TlsFiles {
 
 class TlsContext {
  public:
-  // Errors name the file and the reason. Accepts an expired certificate, which reload() and prepare() refuse.
+  // Errors name the file and the reason. Accepts an expired certificate.
   static Result<std::unique_ptr<TlsContext>> load(TlsFiles files);
 
   // Any thread, one at a time. Keeps the old context on failure.
   Result<void> reload();
-  // The same in two steps, with other files: the second cannot fail.
+  // The same in two steps, with other files: the second cannot fail. An expired certificate is refused if that of
+  // `present` is valid; null: there is none.
   struct Prepared;
-  static Result<Prepared> prepare(TlsFiles files);
+  static Result<Prepared> prepare(TlsFiles files, const TlsContext* present);
   void use(Prepared prepared);
   // True if a file changed since the last load or reload, successful or not.
   bool have_files_changed() const;
