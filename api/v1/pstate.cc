@@ -82,7 +82,7 @@ void list_pstates(const routing::Call& call, http::Reply reply) {
     render_cpu_frequency(w, *state, cpu.first, cpu.second);
   };
   reply.send(routing::json_answer(200, json::text_of({{"cpus", json::array(node.cpus, render_each)},
-                                                      {"turbo", node.turbo},
+                                                      {"turbo", state->observed.pstate.turbo},
                                                       {"max_perf_pct", node.max_percent},
                                                       {"missing", node.missing}})));
 }

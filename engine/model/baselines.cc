@@ -14,15 +14,15 @@ bool owns_class_of(const NodeState& state, CpuId cpu) {
   return owner != nullptr && owner->grant.has_class();
 }
 
-// `before`, plus those settings of `found` that differ from `wanted`.
+// `before`, plus those settings of `found` that differ from `wanted`; `found_max` is the maximum to restore.
 pstate::FrequencySetting with_written(pstate::FrequencySetting before, const pstate::FrequencySetting& found,
-                                      const pstate::FrequencySetting& wanted) {
+                                      KHz found_max, const pstate::FrequencySetting& wanted) {
   // Lowering a maximum also lowers the minimum (cpufreq_verify_within_limits()), so the minimum was not written.
   const bool is_taken_along = found.max < wanted.min && found.min == found.max;
   const bool has_min = found.min != wanted.min && !is_taken_along;
   const bool has_max = found.max != wanted.max;
   if (has_min) before.min = found.min;
-  if (has_max) before.max = found.max;
+  if (has_max) before.max = found_max;
   if (has_min) before.max = std::max(before.min, before.max);
   if (has_max) before.min = std::min(before.min, before.max);
   if (found.governor != wanted.governor && !found.governor.empty()) before.governor = found.governor;
@@ -46,7 +46,8 @@ void claim_frequencies(Baselines& added, const NodeState& state, const pstate::S
     if (baselines.frequencies.contains(cpu) || !found) continue;
     // A CPU that was offline when the others of its domain were claimed shows nrd's own setting; before, it had theirs.
     const std::optional<CpuId> other = *found == wanted ? claimed_beside(state, cpu) : std::nullopt;
-    const pstate::FrequencySetting& before = other ? baselines.frequencies.at(*other) : *found;
+    const pstate::FrequencySetting before =
+        other ? baselines.frequencies.at(*other) : original_setting(state, cpu).value_or(*found);
     claimed[cpu] = before;
     if (other && given_back(baselines, *other) != before)
       added.frequencies_of_others[cpu] = given_back(baselines, *other);
@@ -65,7 +66,8 @@ std::map<CpuId, pstate::FrequencySetting> written_by_others(const NodeState& sta
     if (!state.baselines.frequencies.contains(cpu) || !facts) continue;
     if (!found || facts->domain.intersects(except)) continue;
     const pstate::FrequencySetting& before = given_back(state.baselines, cpu);
-    const pstate::FrequencySetting after = with_written(before, *found, knobs);
+    const KHz max = without_hidden_maximum(*found, *facts, state.observed.pstate.turbo).max;
+    const pstate::FrequencySetting after = with_written(before, *found, max, knobs);
     if (after != before) written.emplace(cpu, after);
   }
   return written;

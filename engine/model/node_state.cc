@@ -135,7 +135,7 @@ bool is_limited(const NodeState& state, const Workload& workload, CpuId cpu) {
   const pstate::Node& node = state.facts.pstate;
   if (!node.max_percent || !requests_window(workload) || is_monitored(workload)) return false;
   const pstate::Cpu* facts = find_in(node.cpus, cpu);
-  return facts && workload.grant.frequencies.at(cpu).max > reach(node, *facts);
+  return facts && workload.grant.frequencies.at(cpu).max > reach(state, *facts);
 }
 
 bool has_its_frequencies(const NodeState& state, const Workload& workload) {
@@ -304,20 +304,13 @@ std::string problem_of(const NodeState& state) {
 
 bool is_ok(const NodeState& state) { return !state.health.writes_frozen && problem_of(state).empty(); }
 
-namespace {
-
-KHz reach_with_turbo_as_set(const pstate::Node& node, const pstate::Cpu& cpu) {
-  return node.turbo == false && cpu.base ? std::min(*cpu.base, cpu.max) : cpu.max;
-}
-
-}  // namespace
-
-KHz reach(const pstate::Node& node, const pstate::Cpu& cpu) {
-  const KHz top = reach_with_turbo_as_set(node, cpu);
-  if (!node.max_percent) return top;
+KHz reach(const NodeState& state, const pstate::Cpu& cpu) {
+  const KHz top = highest_of(cpu, state.observed.pstate.turbo);
+  const std::optional<uint32_t>& max_percent = state.facts.pstate.max_percent;
+  if (!max_percent) return top;
   // Of the maximum with turbo, rounded up to a ratio (intel_pstate_update_perf_limits() in
   // drivers/cpufreq/intel_pstate.c).
-  const Ratio limit{(ratio_of(cpu.max).value * *node.max_percent + 99) / 100};
+  const Ratio limit{(ratio_of(cpu.max).value * *max_percent + 99) / 100};
   return std::min(top, khz_of(limit));
 }
 
@@ -343,9 +336,12 @@ std::map<CpuId, BranchMissThreshold> monitored_cpus(const Workloads& workloads) 
   return monitored;
 }
 
-const pstate::FrequencySetting* original_setting(const NodeState& state, CpuId cpu) {
-  const pstate::FrequencySetting* claimed = find_in(state.baselines.frequencies, cpu);
-  return claimed ? claimed : find_in(state.observed.pstate.cpus, cpu);
+std::optional<pstate::FrequencySetting> original_setting(const NodeState& state, CpuId cpu) {
+  if (const auto* claimed = find_in(state.baselines.frequencies, cpu)) return *claimed;
+  const pstate::FrequencySetting* found = find_in(state.observed.pstate.cpus, cpu);
+  const pstate::Cpu* facts = find_in(state.facts.pstate.cpus, cpu);
+  if (!found || !facts) return std::nullopt;
+  return without_hidden_maximum(*found, *facts, state.observed.pstate.turbo);
 }
 
 const pstate::FrequencySetting& given_back(const Baselines& baselines, CpuId cpu) {
@@ -356,17 +352,17 @@ const pstate::FrequencySetting& given_back(const Baselines& baselines, CpuId cpu
 pstate::FrequencySetting wanted_knobs(const NodeState& state, const Workload& workload, CpuId cpu,
                                       const pstate::FrequencySetting& before) {
   const pstate::FrequencySetting& granted = workload.grant.frequencies.at(cpu);
+  const FrequencyRequest& request = *workload.spec.frequency;
   pstate::FrequencySetting knobs = before;
-  knobs.min = granted.min;
-  knobs.max = granted.max;
+  if (requests_window(workload) || request.threshold || !request.turbo) {
+    knobs.min = granted.min;
+    knobs.max = granted.max;
+  }
   const pstate::Cpu* facts = find_in(state.facts.pstate.cpus, cpu);
   // A window that was not requested is as the kernel limits it now.
-  if (facts && !requests_window(workload)) {
-    knobs.max = std::min(granted.max, reach_with_turbo_as_set(state.facts.pstate, *facts));
-    knobs.min = std::min(granted.min, knobs.max);
-  }
+  if (facts && !requests_window(workload)) knobs = shown(std::move(knobs), *facts, state.observed.pstate.turbo);
   if (is_monitored(workload)) {
-    const KHz limit = facts ? reach(state.facts.pstate, *facts) : granted.max;
+    const KHz limit = facts ? reach(state, *facts) : granted.max;
     const bool is_fast = speed_of(state, cpu) == plan::Speed::Fast;
     knobs.min = knobs.max = std::min(is_fast ? granted.max : granted.min, limit);
   }

@@ -130,15 +130,15 @@ bool is_ok(const NodeState& state);
 // The monitored CPUs, with the threshold of each.
 std::map<CpuId, BranchMissThreshold> monitored_cpus(const Workloads& workloads);
 // The frequency setting of `cpu` before nrd changed it: its baseline, or its present value if it is not claimed.
-// Null if neither is known.
-const pstate::FrequencySetting* original_setting(const NodeState& state, CpuId cpu);
-// The setting that a claimed `cpu` gets back once no workload sets it.
+// nullopt if neither is known.
+std::optional<pstate::FrequencySetting> original_setting(const NodeState& state, CpuId cpu);
+// The setting that a claimed `cpu` gets back once no workload sets it, whether the kernel shows it now or not.
 const pstate::FrequencySetting& given_back(const Baselines& baselines, CpuId cpu);
 // The setting of `cpu` for `workload`, which was granted a frequency there, on top of the one it had before.
 pstate::FrequencySetting wanted_knobs(const NodeState& state, const Workload& workload, CpuId cpu,
                                       const pstate::FrequencySetting& before);
 // The highest frequency of `cpu` now: its base frequency while turbo is off, and less with max_percent.
-KHz reach(const pstate::Node& node, const pstate::Cpu& cpu);
+KHz reach(const NodeState& state, const pstate::Cpu& cpu);
 // The speed of `cpu`: that of its frequency domain, which is fast if one of its CPUs requests it.
 plan::Speed speed_of(const NodeState& state, CpuId cpu);
 // Ways of `cache` that devices also fill, so that they are never exclusive.

@@ -175,13 +175,12 @@ CpuSet released_by(const FrequencyOwners& owners, const NodeState& state) {
 
 pstate::Setting frequency_setting_of(const NodeState& state) {
   const FrequencyOwners owners(state.workloads);
-  static const pstate::FrequencySetting kUnknown{};
   pstate::Setting wanted;
   for (const auto& [cpu, facts] : state.facts.pstate.cpus) {
     const std::optional<CpuId> leader = owners.leader_of(cpu, facts.domain);
     if (!leader) continue;
-    const pstate::FrequencySetting* before = original_setting(state, cpu);
-    auto knobs = wanted_knobs(state, owners.owner_of(*leader), *leader, before ? *before : kUnknown);
+    const pstate::FrequencySetting before = original_setting(state, cpu).value_or(pstate::FrequencySetting{});
+    auto knobs = wanted_knobs(state, owners.owner_of(*leader), *leader, before);
     // What a driver took that is gone keeps no others from theirs.
     if (!check_for_registers(cpu, facts.way, knobs)) continue;
     wanted.cpus.emplace_hint(wanted.cpus.end(), cpu, std::move(knobs));

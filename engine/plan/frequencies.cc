@@ -68,15 +68,16 @@ std::string while_limited(const pstate::Node& node) {
 
 // `bound` of the request ("min", "max") on this CPU.
 Result<KHz> checked_bound(const char* bound, uint32_t value, const FrequencyRequest& request, CpuId id,
-                          const pstate::Cpu& cpu, const pstate::Node& node) {
-  const KHz limit = reach(node, cpu);
+                          const pstate::Cpu& cpu, const NodeState& state) {
+  const KHz limit = reach(state, cpu);
   const uint64_t khz = khz_of(value, request, cpu);
   if (khz >= cpu.min.value && khz <= highest_asked(cpu, limit).value) {
     return on_step(cpu, KHz{static_cast<uint32_t>(khz)});
   }
-  return refuse(key_of(bound, request),
-                text_of(id) + " does not support this frequency" + (limit < cpu.max ? while_limited(node) : ""),
-                text_of(rounded_up(cpu.min), request) + " to " + text_of(highest_asked(cpu, limit), request));
+  return refuse(
+      key_of(bound, request),
+      text_of(id) + " does not support this frequency" + (limit < cpu.max ? while_limited(state.facts.pstate) : ""),
+      text_of(rounded_up(cpu.min), request) + " to " + text_of(highest_asked(cpu, limit), request));
 }
 
 struct Window {
@@ -87,14 +88,14 @@ struct Window {
 // A single bound pins both; without bounds the CPU keeps its previous window. On a CPU that scales by itself, a missing
 // bound is the hardware limit.
 Result<Window> asked_window(const FrequencyRequest& request, CpuId id, const pstate::Cpu& cpu, Window before,
-                            const pstate::Node& node) {
+                            const NodeState& state) {
   if (request.min && request.max && *request.min > *request.max) {
     return refuse(key_of("min", request), "is above the maximum", "at most " + std::to_string(*request.max));
   }
-  Window window = request.threshold ? Window{cpu.min, on_step(cpu, reach(node, cpu))} : before;
+  Window window = request.threshold ? Window{cpu.min, on_step(cpu, cpu.max)} : before;
   for (const auto& [bound, asked] : {std::pair{"min", request.min}, std::pair{"max", request.max}}) {
     if (!asked) continue;
-    const KHz checked = TRY(checked_bound(bound, *asked, request, id, cpu, node));
+    const KHz checked = TRY(checked_bound(bound, *asked, request, id, cpu, state));
     const bool pins = !request.threshold && !(request.min && request.max);
     if (pins || bound == std::string_view("min")) window.min = checked;
     if (pins || bound == std::string_view("max")) window.max = checked;
@@ -104,8 +105,9 @@ Result<Window> asked_window(const FrequencyRequest& request, CpuId id, const pst
 
 // The highest entry of a table is a P-state in which the CPU boosts, unless turbo has an entry of its own above base:
 // on AMD under acpi-cpufreq.
-bool boosts_at(const pstate::Node& node, const pstate::Cpu& cpu, KHz frequency) {
-  return node.turbo == true && !cpu.steps.empty() && cpu.steps.back() <= *cpu.base && frequency >= cpu.steps.back();
+bool boosts_at(const NodeState& state, const pstate::Cpu& cpu, KHz frequency) {
+  return state.observed.pstate.turbo == true && !cpu.steps.empty() && cpu.steps.back() <= *cpu.base &&
+         frequency >= cpu.steps.back();
 }
 
 Failure cannot_keep_from_boosting(const FrequencyRequest& request, CpuId id, const pstate::Cpu& cpu) {
@@ -118,8 +120,8 @@ Failure cannot_keep_from_boosting(const FrequencyRequest& request, CpuId id, con
 }
 
 Result<Window> window_of(const FrequencyRequest& request, CpuId id, const pstate::Cpu& cpu, Window before,
-                         const pstate::Node& node) {
-  Result<Window> window = asked_window(request, id, cpu, before, node);
+                         const NodeState& state) {
+  Result<Window> window = asked_window(request, id, cpu, before, state);
   if (!window || request.turbo) return window;
   if (!cpu.base) return unsupported("turbo", text_of(id) + " does not report its base frequency");
   if ((request.min || request.max) && window->min > *cpu.base) {
@@ -130,7 +132,7 @@ Result<Window> window_of(const FrequencyRequest& request, CpuId id, const pstate
   }
   window->max = std::min(window->max, on_step(cpu, *cpu.base));
   window->min = std::min(window->min, window->max);
-  if (boosts_at(node, cpu, window->max)) return cannot_keep_from_boosting(request, id, cpu);
+  if (boosts_at(state, cpu, window->max)) return cannot_keep_from_boosting(request, id, cpu);
   return window;
 }
 
@@ -236,9 +238,9 @@ Result<std::map<CpuId, pstate::FrequencySetting>> plan_frequencies(const NodeSta
       continue;
     }
     const pstate::Cpu& cpu = *found;
-    const pstate::FrequencySetting* known = original_setting(state, id);
-    const pstate::FrequencySetting before = known ? *known : pstate::FrequencySetting{cpu.min, cpu.max, "", ""};
-    const Window window = TRY(window_of(request, id, cpu, {before.min, before.max}, state.facts.pstate));
+    const pstate::FrequencySetting before =
+        original_setting(state, id).value_or(pstate::FrequencySetting{cpu.min, cpu.max, "", ""});
+    const Window window = TRY(window_of(request, id, cpu, {before.min, std::min(before.max, cpu.max)}, state));
     const pstate::FrequencySetting knobs{window.min, window.max, request.governor, request.epp};
     TRY(check_way(cpu, id, window, request.threshold.has_value()));
     TRY(check_choice("governor", request.governor, cpu.governors, id));

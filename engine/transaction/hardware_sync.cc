@@ -100,6 +100,7 @@ Result<void> HardwareSync::refresh_frequencies(const CpuSet& cpus) {
   const pstate::Observed found = TRY(hardware_.observe_frequencies(cpus));
   std::map<CpuId, pstate::FrequencySetting>& known = state_.observed.pstate.cpus.edit();
   for (const auto& [cpu, knobs] : found.cpus) known[cpu] = knobs;
+  state_.observed.pstate.turbo = found.turbo;
   return {};
 }
 
@@ -131,7 +132,10 @@ Result<void> HardwareSync::converge(Setting setting, Scope scope) {
     if (setting.pstate.cpus.erase(cpu) > 0) note_absent(cpu);
     if (setting.pstate.put_back.erase(cpu) > 0) note_pending_restore(cpu);
   }
-  for (const auto& [cpu, before] : setting.pstate.put_back) pending_restore_.remove(cpu);
+  for (auto& [cpu, before] : setting.pstate.put_back) {
+    pending_restore_.remove(cpu);
+    before = shown(std::move(before), state_.facts.pstate.cpus.at(cpu), state_.observed.pstate.turbo);
+  }
   note_absent_cpus();
   state_.observed = with_applied(std::move(state_.observed), setting);
   TRY(can_change_cpusets);

@@ -42,7 +42,8 @@ std::vector<KnobChange> changes_by(const NodeState& state, Proposal proposal,
   Setting setting = std::move(proposal.setting);
   setting.pstate = changes(std::move(setting.pstate), proposal.present);
   // Settings without a workload return to their baselines.
-  for (const auto& [cpu, before] : setting.pstate.put_back) setting.pstate.cpus.emplace(cpu, before);
+  for (const auto& [cpu, before] : setting.pstate.put_back)
+    setting.pstate.cpus.emplace(cpu, shown(before, state.facts.pstate.cpus.at(cpu), state.observed.pstate.turbo));
   std::vector<KnobChange> found = knob_changes(setting, state.observed);
   if (!move) return found;
   const cpuset::Memory& memory = state.observed.cpuset.memory.at(move->target);

@@ -250,6 +250,7 @@ Result<Transaction::Tried> Transaction::apply_one(const Command& command) {
   const RequestTime time(hardware_);
   const CpuSet online = state_.facts.rdt.online;
   const pstate::Node frequencies = state_.facts.pstate;
+  const std::optional<bool> turbo = state_.observed.pstate.turbo;
   const rdt::Capabilities mount = state_.facts.rdt.capabilities;
   const std::set<std::string> groups = group_names(state_.observed.rdt);
   Result<Tried> applied = try_one(command);
@@ -259,7 +260,7 @@ Result<Transaction::Tried> Transaction::apply_one(const Command& command) {
   const Result<void> found = code == ErrorCode::Hardware ? sync_.discover() : Result<void>();
   const Result<void> refreshed = found.and_then([this] { return sync_.refresh({}); });
   const bool has_changed = state_.facts.rdt.online != online || state_.facts.pstate != frequencies ||
-                           state_.facts.rdt.capabilities != mount ||
+                           state_.observed.pstate.turbo != turbo || state_.facts.rdt.capabilities != mount ||
                            (refreshed && group_names(state_.observed.rdt) != groups);
   return has_changed ? try_one(command) : applied;
 }

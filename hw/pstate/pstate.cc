@@ -143,7 +143,6 @@ Result<Node> Pstate::discover() {
     cannot_count_branches_ = BranchCounters::missing(node.cpus.begin()->first);
     knows_branches_ = true;
   }
-  node.turbo = turbo_of_cpufreq(root_);
   node.max_percent = max_percent_of_intel_pstate(root_);
   node.cannot_count_branches = cannot_count_branches_;
   node_ = node;
@@ -151,7 +150,8 @@ Result<Node> Pstate::discover() {
 }
 
 Result<Observed> Pstate::observe(const CpuSet& cpus) {
-  if (cpus.empty()) return Observed{};
+  const std::optional<bool> turbo = turbo_of_cpufreq(root_);
+  if (cpus.empty()) return Observed{.cpus = {}, .turbo = turbo};
   const CpuSet online = TRY(read_online(root_));
   std::map<CpuId, FrequencySetting> observed;
   for (const auto& [cpu, facts] : node_.cpus) {
@@ -159,7 +159,7 @@ Result<Observed> Pstate::observe(const CpuSet& cpus) {
     Result<std::optional<FrequencySetting>> knobs = observe_cpu(root_, cpu, facts.way);
     if (knobs && *knobs) observed.emplace(cpu, **std::move(knobs));
   }
-  return Observed{std::move(observed)};
+  return Observed{std::move(observed), turbo};
 }
 
 std::map<CpuId, KHz> Pstate::current(const CpuSet& cpus) const {
@@ -195,8 +195,13 @@ CpuSet Pstate::put_back(const std::map<CpuId, FrequencySetting>& before, const C
     left.add(cpu);
   }
   const Steady::time_point deadline = Steady::now() + kAppliedWithin;
+  const std::optional<bool> turbo = turbo_of_cpufreq(root_);
   for (const auto& [cpu, knobs] : before) {
-    if (!left.contains(cpu) && !read_back(root_, cpu, node_.cpus.at(cpu).way, knobs, deadline)) left.add(cpu);
+    if (left.contains(cpu)) continue;
+    const Cpu& facts = node_.cpus.at(cpu);
+    const bool is_taken = read_back(root_, cpu, facts.way, shown(knobs, facts, turbo), deadline) ||
+                          read_back(root_, cpu, facts.way, knobs, deadline);
+    if (!is_taken) left.add(cpu);
   }
   return left;
 }

@@ -1,11 +1,30 @@
 #include "hw/pstate/types.h"
 
+#include <algorithm>
+
 namespace nrd::pstate {
 namespace {
 
 constexpr Ratio kHighest{0xFF};  // of 8 bits
 
 }  // namespace
+
+KHz highest_of(const Cpu& cpu, std::optional<bool> turbo) {
+  return turbo == false && cpu.base ? std::min(*cpu.base, cpu.max) : cpu.max;
+}
+
+FrequencySetting shown(FrequencySetting written, const Cpu& cpu, std::optional<bool> turbo) {
+  written.max = std::min(written.max, highest_of(cpu, turbo));
+  written.min = std::min(written.min, written.max);
+  return written;
+}
+
+// Drivers with a table show what was written.
+FrequencySetting without_hidden_maximum(FrequencySetting found, const Cpu& cpu, std::optional<bool> turbo) {
+  const bool may_hide = turbo == false && cpu.base && cpu.way == Interface::Cpufreq && cpu.steps.empty();
+  if (may_hide && found.max == highest_of(cpu, turbo)) found.max = kNoLimit;
+  return found;
+}
 
 Result<void> check_for_registers(CpuId cpu, Interface way, const FrequencySetting& wanted) {
   if (way == Interface::Cpufreq) return {};

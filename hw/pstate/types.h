@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -53,7 +54,6 @@ struct BranchCounts {
 // The result of discover(). Online CPUs that can be set; the others are not in `cpus`, and `missing` has the reasons.
 struct Node {
   SharedMap<CpuId, Cpu> cpus;
-  std::optional<bool> turbo;            // whether any CPU may exceed its base now; nullopt: not reported
   std::optional<uint32_t> max_percent;  // of `max` of each CPU, a limit for all of them; nullopt: none
   std::vector<std::string> missing;     // one sentence each: "P-states: no cpufreq driver, and no msr module"
   std::optional<std::string> cannot_count_branches;  // why, one sentence; nullopt: supported
@@ -69,12 +69,23 @@ struct FrequencySetting {
   friend bool operator==(const FrequencySetting&, const FrequencySetting&) = default;
 };
 
+// The kernel's own maximum for a new policy of cpufreq: FREQ_QOS_MAX_DEFAULT_VALUE.
+inline constexpr KHz kNoLimit{std::numeric_limits<int32_t>::max()};
+
+// The highest frequency of `cpu` with `turbo` as observed.
+KHz highest_of(const Cpu& cpu, std::optional<bool> turbo);
+// Values that were written, as the kernel shows them meanwhile: while turbo is off it hides a maximum above base.
+FrequencySetting shown(FrequencySetting written, const Cpu& cpu, std::optional<bool> turbo);
+// Values to restore: a maximum that is shown as base while turbo is off counts as none, since turbo may return first.
+FrequencySetting without_hidden_maximum(FrequencySetting found, const Cpu& cpu, std::optional<bool> turbo);
+
 // The frequencies that the registers of `way` can hold, whether the CPU supports them or not. Cpufreq: any.
 Result<void> check_for_registers(CpuId cpu, Interface way, const FrequencySetting& wanted);
 
 // The settings read from the kernel.
 struct Observed {
   SharedMap<CpuId, FrequencySetting> cpus;
+  std::optional<bool> turbo;  // whether any CPU may exceed its base now; nullopt: not reported
   friend bool operator==(const Observed&, const Observed&) = default;
 };
 

@@ -142,6 +142,41 @@ def test_a_governor_alone_does_not_depend_on_turbo():
         assert window(node, 4) == DEFAULT
 
 
+@pytest.mark.parametrize("request_of", [WINDOW | {"max_ratio": 20}, {"governor": "performance"}, {"turbo": False}],
+                         ids=["window", "governor", "no turbo"])
+@pytest.mark.parametrize("end", ["after", "while", "killed"])
+def test_turbo_that_is_off_at_the_first_write_is_no_maximum_to_restore(request_of, end):
+    with Node("[drift]\ninterval_seconds = 3600\n" if end == "while" else DRIFT, cpufreq="intel_pstate") as node:
+        node.sim.write(NO_TURBO, "1\n")
+        id = post(node, request_of)["id"]
+        if end == "killed":
+            node.kill9()
+        if end != "while":
+            node.sim.write(NO_TURBO, "0\n")
+        if end == "killed":
+            node.start()
+        if end != "while":
+            after_a_look(node)
+            assert node.list()[0]["status"] == "Successful" and node.health()["status"] == "ok"
+        if "governor" in request_of and end != "while":
+            assert window(node, 4) == DEFAULT and node.health()["drift_repairs"] == 0
+        node.delete(id)
+        node.sim.write(NO_TURBO, "0\n")
+        assert window(node, 4) == DEFAULT and "FREQUENCY_OWED" not in node.journal()
+
+
+def test_a_maximum_that_others_write_while_turbo_is_off_is_restored_above_base():
+    with Node(DRIFT, cpufreq="intel_pstate") as node:
+        node.sim.write(SCALING_MAX % 4, "2000000\n")
+        node.sim.write(NO_TURBO, "1\n")
+        id = post(node, {"min_ratio": 10, "max_ratio": 15}, ["4"])["id"]
+        node.sim.write(SCALING_MAX % 4, "3500000\n")
+        wait_for(lambda: node.health()["drift_repairs"] == 1, "the repair")
+        node.sim.write(NO_TURBO, "0\n")
+        node.delete(id)
+        assert window(node, 4) == DEFAULT
+
+
 def test_a_cpu_that_cannot_be_restored_blocks_no_other_request():
     with Node(DRIFT, cpufreq="intel_pstate") as node:
         id = post(node, WINDOW)["id"]
@@ -151,6 +186,8 @@ def test_a_cpu_that_cannot_be_restored_blocks_no_other_request():
         assert node.list()[0]["status"] == "Failed" and node.health()["status"] == "degraded"
         node.delete(other)
         assert node.create("10", 2, 2)["status"] == "Successful"
+        node.sim.control("reset")
+        node.sim.control("fault write 1 errno EIO")
         node.delete(id)
         assert "FREQUENCY_OWED" in node.journal() and node.list()[0]["status"] == "Successful"
         node.sim.write(NO_TURBO, "0\n")

@@ -59,20 +59,29 @@ TEST_CASE("a window is rounded down to ratios, and to the entries of a table whe
   }
 }
 
+TEST_CASE("a window that was not requested is granted as without turbo being off, which may end first") {
+  NodeState state = a_node();
+  state.observed.pstate.turbo = false;
+  for (auto& [cpu, knobs] : state.observed.pstate.cpus.edit()) knobs.max = KHz{2'200'000};
+  CHECK(planned(state, {.governor = "performance"}).value() == Window{800, 3500});
+  CHECK(planned(state, {.threshold = BranchMissThreshold{3}}).value() == Window{800, 3500});
+  CHECK(planned(state, {.turbo = false}).value() == Window{800, 2200});
+}
+
 TEST_CASE("turbo cannot be left out where the highest P-state includes it, unless the window ends below") {
   NodeState amd = a_node();  // as acpi-cpufreq describes an EPYC: boost exceeds the table
   for (auto& [cpu, facts] : amd.facts.pstate.cpus.edit()) {
     facts.steps = {{1500000}, {2000000}, {2200000}};
     facts.driver = "acpi-cpufreq";
   }
-  amd.facts.pstate.turbo = true;
+  amd.observed.pstate.turbo = true;
   const Error refused = error_of(planned(amd, {.turbo = false}));
   CHECK(refused.code == ErrorCode::Unsupported);
   CHECK(refused.field == "/pstate/turbo");
   CHECK(refused.allowed == "a maximum of at most 20, or 0 in /sys/devices/system/cpu/cpufreq/boost");
   CHECK(planned(amd, {.min = 15, .max = 20, .turbo = false}).value() == Window{1500, 2000});
   CHECK(planned(amd, {.max = 22}).value() == Window{2200, 2200});
-  amd.facts.pstate.turbo = false;
+  amd.observed.pstate.turbo = false;
   CHECK(planned(amd, {.max = 22, .turbo = false}).value() == Window{2200, 2200});
 }
 

@@ -472,7 +472,7 @@ TEST_CASE("a refusal names the reason although the node has changed since the la
   const Spec spec = a_spec("4").ways(2, 2).frequency({.min = 12, .max = 30});
   const Observed before = fixture.hardware.tree;
   SUBCASE("turbo is off") {
-    fixture.hardware.facts.pstate.turbo = false;
+    fixture.hardware.tree.pstate.turbo = false;
     fixture.hardware.stuck = {4};
     const Error refused = error_of(fixture.create(spec));
     CHECK(refused.code == ErrorCode::BadRequest);

@@ -284,15 +284,15 @@ TEST_CASE("an offline thread stays in the domain of its core") {
 TEST_CASE("turbo is reported where the driver reports it") {
   IntelTree tree;
   Pstate pstate(tree.root());
-  CHECK_FALSE(pstate.discover().value().turbo.has_value());
+  CHECK_FALSE(pstate.observe({}).value().turbo.has_value());
   tree.put("sys/devices/system/cpu/cpufreq/boost", "1\n");
-  CHECK(pstate.discover().value().turbo == true);
+  CHECK(pstate.observe({}).value().turbo == true);
   tree.put("sys/devices/system/cpu/cpufreq/boost", "0\n");
-  CHECK(pstate.discover().value().turbo == false);
+  CHECK(pstate.observe({}).value().turbo == false);
   tree.put("sys/devices/system/cpu/intel_pstate/no_turbo", "0\n");
-  CHECK(pstate.discover().value().turbo == true);
+  CHECK(pstate.observe({}).value().turbo == true);
   tree.put("sys/devices/system/cpu/intel_pstate/no_turbo", "1\n");
-  CHECK(pstate.discover().value().turbo == false);
+  CHECK(pstate.observe({}).value().turbo == false);
 }
 
 TEST_CASE("the limit of intel_pstate for all CPUs is reported while there is one") {
@@ -309,7 +309,22 @@ TEST_CASE("turbo is that of the driver in use where intel_pstate is off and its 
   IntelTree tree;
   tree.put("sys/devices/system/cpu/intel_pstate/no_turbo/unreadable", "");
   tree.put("sys/devices/system/cpu/cpufreq/boost", "0\n");
-  CHECK(Pstate(tree.root()).discover().value().turbo == false);
+  CHECK(Pstate(tree.root()).observe({}).value().turbo == false);
+}
+
+TEST_CASE("a maximum that may be hidden while turbo is off is restored as none") {
+  const Cpu cpu{.max = {3500000}, .base = KHz{2200000}};
+  const Cpu without_base{.max = {3500000}};
+  const Cpu with_table{.max = {3500000}, .base = KHz{2200000}, .steps = {{2200000}, {3500000}}};
+  const FrequencySetting at_base = a_window(800000, 2200000);
+  CHECK(without_hidden_maximum(at_base, cpu, false).max == kNoLimit);
+  CHECK(without_hidden_maximum(a_window(800000, 2000000), cpu, false).max == KHz{2000000});
+  CHECK(without_hidden_maximum(at_base, cpu, true) == at_base);
+  CHECK(without_hidden_maximum(at_base, cpu, std::nullopt) == at_base);
+  CHECK(without_hidden_maximum(at_base, without_base, false) == at_base);
+  CHECK(without_hidden_maximum(at_base, with_table, false) == at_base);
+  CHECK(shown({{3000000}, kNoLimit}, cpu, false) == FrequencySetting{{2200000}, {2200000}});
+  CHECK(shown({{800000}, kNoLimit}, cpu, true) == FrequencySetting{{800000}, {3500000}});
 }
 
 TEST_CASE("only requested CPUs are observed") {
