@@ -364,8 +364,9 @@ struct Codec<T> {
   }
 
  private:
-  template <typename Member, typename Unit>
-  static Result<void> read_field(const Value& object, const Field<T, Member, Unit>& field, T& into) {
+  // `Of`: T, or a base class of it.
+  template <typename Of, typename Member, typename Unit>
+  static Result<void> read_field(const Value& object, const Field<Of, Member, Unit>& field, T& into) {
     const Value* found = object.find(field.stored_name);
     if (found == nullptr || found->is_null()) {
       if (kIsOptional<Member> || field.has_default) return {};
@@ -377,8 +378,8 @@ struct Codec<T> {
     return {};
   }
 
-  template <typename Member, typename Unit>
-  static void write_field(Writer& writer, const Field<T, Member, Unit>& field, const T& value) {
+  template <typename Of, typename Member, typename Unit>
+  static void write_field(Writer& writer, const Field<Of, Member, Unit>& field, const T& value) {
     writer.key(field.stored_name);
     field.is_written(value) ? json::write(writer, value.*field.member) : void(writer.null());
   }

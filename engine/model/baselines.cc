@@ -40,15 +40,14 @@ std::optional<CpuId> claimed_beside(const NodeState& state, CpuId cpu) {
 
 void claim_frequencies(Baselines& added, const NodeState& state, const pstate::Setting& setting) {
   const Baselines& baselines = state.baselines;
-  std::map<CpuId, pstate::FrequencySetting> claimed;
+  std::map<CpuId, FrequencyClaim> claimed;
   for (const auto& [cpu, wanted] : setting.cpus) {
     const pstate::FrequencySetting* found = find_in(state.observed.pstate.cpus, cpu);
     if (baselines.frequencies.contains(cpu) || !found) continue;
     // A CPU that was offline when the others of its domain were claimed shows nrd's own setting; before, it had theirs.
     const std::optional<CpuId> other = *found == wanted ? claimed_beside(state, cpu) : std::nullopt;
-    const pstate::FrequencySetting before =
-        other ? baselines.frequencies.at(*other) : original_setting(state, cpu).value_or(*found);
-    claimed[cpu] = before;
+    const pstate::FrequencySetting before = original_setting(state, other.value_or(cpu)).value_or(*found);
+    claimed[cpu] = {before, state.facts.pstate.cpus.at(cpu).driver};
     if (other && given_back(baselines, *other) != before)
       added.frequencies_of_others[cpu] = given_back(baselines, *other);
   }

@@ -96,6 +96,9 @@ Result<Workload> from_row(const store::WorkloadRow& row) {
 }
 
 template <>
+inline constexpr auto json::kFields<FrequencyClaim> = std::tuple_cat(
+    kFields<pstate::FrequencySetting>, std::tuple(Field("driver", &FrequencyClaim::driver).or_default()));
+template <>
 inline constexpr auto json::kFields<TaskClaim> = std::tuple(Field("task", &TaskClaim::task),
                                                             Field("clos", &TaskClaim::clos));
 

@@ -34,11 +34,17 @@ struct NoiseClaim {
   friend bool operator==(const NoiseClaim&, const NoiseClaim&) = default;
 };
 
+// The frequency setting of a CPU under the driver that had it then.
+struct FrequencyClaim : pstate::FrequencySetting {
+  std::string driver;  // pstate::Cpu::driver; empty: claimed by a version that did not store it
+  friend bool operator==(const FrequencyClaim&, const FrequencyClaim&) = default;
+};
+
 // Values of the settings that nrd owns, from before its first write in this boot.
 struct Baselines {
   std::map<ClosId, std::map<CacheId, WayMask>> ways;  // of the root class; other groups are removed at release
   SharedMap<CpuId, ClosId> cpus;
-  SharedMap<CpuId, pstate::FrequencySetting> frequencies;
+  SharedMap<CpuId, FrequencyClaim> frequencies;
   // For some of these: the value that other software wrote while a workload used the CPU. Restored instead at release.
   std::map<CpuId, pstate::FrequencySetting> frequencies_of_others{};
   std::set<ClosId> groups{};  // classes whose groups nrd may create and remove in this boot

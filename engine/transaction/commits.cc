@@ -78,7 +78,7 @@ bool Commits::drop_restored() {
   std::vector<TaskClaim> finished;
   if (!baselines.tasks.empty()) finished = finished_task_claims(state_);
   if (!restored.empty()) {
-    std::map<CpuId, pstate::FrequencySetting>& claimed = baselines.frequencies.edit();
+    std::map<CpuId, FrequencyClaim>& claimed = baselines.frequencies.edit();
     for (const CpuId cpu : restored.members()) {
       claimed.erase(cpu);
       baselines.frequencies_of_others.erase(cpu);

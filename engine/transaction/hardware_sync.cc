@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/find_in.h"
 #include "base/log.h"
 #include "engine/model/baselines.h"
 #include "engine/model/cpu_memory.h"
@@ -39,10 +40,9 @@ Result<void> HardwareSync::discover() {
 // something else: "powersave" is the lowest frequency in the passive modes only. Nothing of the old one is restored.
 void HardwareSync::forget_replaced_drivers() {
   for (const auto& [cpu, facts] : state_.facts.pstate.cpus) {
-    const std::string before = std::exchange(drivers_[cpu], facts.driver);
-    if (before.empty() || before == facts.driver) continue;
+    const FrequencyClaim* claim = find_in(state_.baselines.frequencies, cpu);
+    if (!claim || claim->driver.empty() || claim->driver == facts.driver) continue;
     if (state_.observed.pstate.cpus.contains(cpu)) state_.observed.pstate.cpus.edit().erase(cpu);
-    if (!state_.baselines.frequencies.contains(cpu)) continue;
     state_.baselines.frequencies.edit().erase(cpu);
     state_.baselines.frequencies_of_others.erase(cpu);
     pending_restore_.remove(cpu);

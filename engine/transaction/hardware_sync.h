@@ -26,6 +26,8 @@ class HardwareSync {
       : hardware_(hardware), clock_(clock), state_(state) {}
 
   Result<void> discover();
+  // Part of discover(); after a start, when the baselines are loaded.
+  void forget_replaced_drivers();
   // Observes the hardware: frequencies of these CPUs only, the others keep their last observation; tasks of workloads
   // and `others`; where known targets run and what is known to matter of CPUs, and what `added` is about.
   Result<void> refresh(const CpuSet& frequencies, const std::set<TaskClaim>& others = {},
@@ -62,7 +64,6 @@ class HardwareSync {
 
  private:
   Result<void> refresh_infra();
-  void forget_replaced_drivers();
   void note_absent(CpuId cpu);
   void note_pending_restore(CpuId cpu);
 
@@ -71,7 +72,6 @@ class HardwareSync {
   NodeState& state_;
   bool is_in_sync_ = false;
   CpuSet pending_restore_;
-  std::map<CpuId, std::string> drivers_;  // of frequencies, as last discovered
 };
 
 }  // namespace nrd

@@ -85,6 +85,7 @@ Result<void> Transaction::recover() {
   TRY(sync_.discover());
   NodeConfig config = TRY(with_resolved_pools(*state_.config, state_.facts));
   TRY(commits_.load());
+  sync_.forget_replaced_drivers();
   state_.workloads = plan::without_lost_ways(state_);
   if (config.confinement != Confinement::None && !must_confine(state_)) {
     // While the host starts, systemd may be too busy to answer.

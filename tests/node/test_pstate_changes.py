@@ -103,6 +103,20 @@ def test_a_limit_of_the_kernel_is_not_remembered():
         assert window(node, 4) == DEFAULT
 
 
+@pytest.mark.parametrize("end", ["terminate", "kill9"])
+def test_a_driver_that_replaces_another_one_while_nrd_is_down_gets_its_own_setting_back(end):
+    with Node(DRIFT, cpufreq="intel_pstate") as node:
+        id = post(node, WINDOW)["id"]
+        getattr(node, end)()
+        node.sim.write("/sys/devices/system/cpu/intel_pstate/status", "passive\n")
+        before = node.sim.freq()["4"]
+        node.start()
+        assert window(node, 4) == {"min": 1_200_000, "max": 3_000_000} and node.sim.freq()["4"]["governor"] == "schedutil"
+        assert node.list()[0]["status"] == "Successful" and node.health()["status"] == "ok"
+        node.delete(id)
+        assert node.sim.freq()["4"] == before and node.stored() == {}
+
+
 @pytest.mark.parametrize("offline", ["gone", "busy"])
 def test_cpus_that_go_and_come_back(offline):
     with Node(DRIFT, cpufreq="intel_pstate", cpufreq_offline=offline, min_over_max="clamp") as node:

@@ -194,7 +194,7 @@ TEST_CASE("the documents of baselines lead from one state to the other") {
   Baselines before;
   before.ways = {{ClosId{0}, {{CacheId{3, 0}, WayMask(0x7ff)}, {CacheId{3, 1}, WayMask(0x7ff)}}}};
   before.cpus = {{CpuId{4}, ClosId{0}}};
-  before.frequencies = {{CpuId{4}, {KHz{1}, KHz{2}, "powersave", "power"}}};
+  before.frequencies = {{CpuId{4}, {{KHz{1}, KHz{2}, "powersave", "power"}, "intel_pstate"}}};
   before.frequencies_of_others = {{CpuId{4}, {KHz{1}, KHz{3}, "powersave", ""}}};
   before.groups = {ClosId{2}};
   before.tasks = {{a_task(4711), ClosId{2}}, {a_task(4711), ClosId{3}}};
@@ -205,7 +205,8 @@ TEST_CASE("the documents of baselines lead from one state to the other") {
             {{"ways", R"([0,"0"])"}, R"("7ff")"},
             {{"ways", R"([0,"1"])"}, R"("7ff")"},
             {{"cpu", "4"}, "0"},
-            {{"frequency", "4"}, R"({"min_khz":1,"max_khz":2,"governor":"powersave","epp":"power"})"},
+            {{"frequency", "4"},
+             R"({"min_khz":1,"max_khz":2,"governor":"powersave","epp":"power","driver":"intel_pstate"})"},
             {{"external_frequency", "4"}, R"({"min_khz":1,"max_khz":3,"governor":"powersave","epp":null})"},
             {{"group", "2"}, "{}"},
             {{"task", R"({"task":{"id":4711,"process":4711,"start":99,"boot_id":"boot-1"},"clos":2})"}, "{}"},
