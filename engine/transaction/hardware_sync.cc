@@ -73,7 +73,12 @@ Result<void> HardwareSync::refresh(const CpuSet& frequencies, const std::set<Tas
   query.targets.insert(added.targets.begin(), added.targets.end());
   query.shares.insert(added.shares.begin(), added.shares.end());
   query.memory.insert(added.memory.begin(), added.memory.end());
-  Observed observed = TRY(hardware_.observe(frequencies, tasks, query));
+  Result<Observed> seen = hardware_.observe(frequencies, tasks, query);
+  if (!seen) {  // for example because resctrl has been unmounted: the node has changed
+    TRY(discover());
+    seen = hardware_.observe(frequencies, tasks, query);
+  }
+  Observed observed = TRY(std::move(seen));
   for (const cpuset::Target& target : query.targets) observed.cpuset.targets.try_emplace(target);
   std::map<CpuId, pstate::FrequencySetting> known = observed.pstate.cpus;
   for (const auto& [cpu, knobs] : state_.observed.pstate.cpus) {

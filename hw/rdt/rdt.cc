@@ -40,6 +40,7 @@ class ResctrlRdt final : public Rdt {
       choose_writer();
     }
     add_cat(*node);
+    is_expected_ = is_available_;
     if (level_ == 3) add_l2(*node);
     node->capabilities = TRY(with_mount(*flags_));
     if (!node->main().cat) return node;
@@ -59,7 +60,7 @@ class ResctrlRdt final : public Rdt {
       start();
       if (is_mounted()) log::notice("RDT_RESTARTED", "resctrl was unmounted; libpqos has mounted it again");
     }
-    if (!is_available_ && was_available_)
+    if (!is_available_ && is_expected_)
       return fail(ErrorCode::Hardware, unavailable_reason_.message, unavailable_reason_.detail);
     if (!is_available_) return Observed{};
     Result<Observed> observed = read_all(tasks);
@@ -350,6 +351,7 @@ class ResctrlRdt final : public Rdt {
   MaskWriters writers_;
   bool is_available_ = false;   // the tree is mounted and allocates a cache; else see unavailable_reason_
   bool was_available_ = false;  // at least once since start
+  bool is_expected_ = false;    // as of the last discover()
   Error unavailable_reason_;
   std::optional<Observed> known_;  // nullopt after any failure: observe before the next write
   Cats cats_;

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from harness import DRIFT, Node, refusal, wait_for
+from harness import DRIFT, Node, process, refusal, wait_for
 
 TREE = "/sys/fs/resctrl"
 KEPT = "/run/lock/tree"  # where the simulated kernel's tree is while it is "not mounted"
@@ -71,6 +71,35 @@ def test_workloads_survive_a_restart_of_the_mount_unit():
         node.mount()
         wait_for(lambda: node.health()["status"] == "ok", "the tree to be found again")
         node.assert_consistent({id})
+
+
+@pytest.mark.parametrize("cache", [{"max": 2, "min": 2}, None], ids=["with ways", "without"])
+@pytest.mark.parametrize("config", [DRIFT, "[drift]\ninterval_seconds = 3600\n"], ids=["looks", "never"])
+def test_frequencies_are_granted_while_the_tree_is_unmounted(config, cache):
+    with ServiceNode(config, cpufreq="intel_pstate") as node, process() as sleeper:
+        node.mount()
+        node.start()
+        held = [node.call("POST", "/v1/workloads", {"core_ids": ["4-5"], "cache": cache, "pstate": {"max_ratio": 20}})]
+        if cache:
+            held.append(node.call("POST", "/v1/workloads", {"task_ids": [str(sleeper.pid)], "cache": cache}))
+        node.unmount()
+        if config == DRIFT:
+            wait_for(lambda: is_asked_to_mount(node), "the missing tree to be noticed")
+        frequency = {"core_ids": ["6"], "pstate": {"max_ratio": 25}}
+        assert node.call("POST", "/v1/workloads?dry_run=true", frequency)["changes"]
+        made = node.call("POST", "/v1/workloads", frequency)
+        assert made["status"] == "Successful" and node.sim.freq()["6"]["max"] == 2_500_000
+        assert CURE in refusal(node.create, "8", 2, 2).text
+        node.delete(made["id"])
+        assert node.sim.freq()["6"]["max"] == 3_500_000 and node.mount_calls() == []
+        node.mount()
+        if config == DRIFT:
+            wait_for(lambda: node.health()["status"] == "ok" and not is_asked_to_mount(node), "the tree to be found again")
+            assert node.create("8", 2, 2)["status"] == "Successful"
+            assert {each["status"] for each in node.list()} == {"Successful"}
+        assert [each["id"] for each in node.list()][:len(held)] == [each["id"] for each in held]
+        if cache:
+            assert sleeper.pid in node.hardware()[held[1]["cos_name"]]["tasks"]
 
 
 @pytest.mark.parametrize("flags", [[], ["--force-config"]], ids=["plain", "forced"])
