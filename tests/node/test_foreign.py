@@ -109,6 +109,17 @@ def test_groups_left_by_pqos_count_as_free():
             node.create("4", 1, 1)
 
 
+@pytest.mark.parametrize("shape", [{}, {"l2_cat": True}], ids=["L3", "L2 and L3"])
+def test_a_reset_by_pqos_is_repaired(shape):
+    with Node(DRIFT, **shape) as node:
+        ids = {node.create("4", 2, 2)["id"], node.create("5", 3, 1)["id"], node.create(["6", "12"], 0, 0)["id"]}
+        before = node.plain()
+        node.sim.run_inside(["sh", "-c", "pqos -I -R; true"])  # it stops at classes without a group
+        wait_for(lambda: node.health()["drift_repairs"] > 0, "the repair")
+        wait_for(lambda: node.plain() == before and node.health()["status"] == "ok", "the end of what pqos has left")
+        node.assert_consistent(ids)
+
+
 def test_a_cpu_that_others_put_into_a_class_of_nrd_returns_to_the_root_class():
     with Node(DRIFT) as node:
         created = node.create("4-5", 2, 2)

@@ -70,6 +70,21 @@ def test_ways_are_on_the_caches_that_cpus_have_now(shape):
                 node.assert_consistent(ids)
 
 
+def test_mounts_with_and_without_cdp_are_followed():
+    with Node(DRIFT, mb_unit="percent") as node:
+        ids = {node.create("4", 2, 2)["id"], node.create("5", 3, 1)["id"], node.create(["6", "12"], 0, 0)["id"]}
+        node.sim.control("remount cdp")
+        wait_for(lambda: len(node.hardware()) == 4 and node.health()["status"] == "ok", "the groups")
+        node.assert_consistent(ids)
+        split = node.call("POST", "/v1/workloads", {"core_ids": ["8"], "cache": {"max": 3, "min": 3, "code": 1}})
+        assert node.hardware()[split["cos_name"]]["code"]["1"] == split["granted_ways"]["1"]["code"]
+        node.sim.control("remount percent")
+        wait_for(lambda: "workload 4 were granted separate ways but share them now" in node.health()["hardware_problem"], "the report")
+        node.delete(split["id"])
+        wait_for(lambda: node.health()["status"] == "ok", "the end of it")
+        node.assert_consistent(ids)
+
+
 def test_masks_that_became_too_short_keep_no_others_from_their_ways():
     with Node(DRIFT) as node:
         short, other = node.create("4", 1, 1)["id"], node.create("5", 2, 2)["id"]

@@ -175,8 +175,8 @@ std::string use(Node& node, const Words& words) {
 std::string act_on_one(Node& node, const Words& words) {
   if (words[0] == "vanish") return done(node.vanish(words[1]));
   if (words[0] == "offline" || words[0] == "online") return hotplug(node, words);
-  if (words[0] == "remount" && (words[1] == "percent" || words[1] == "mbps")) {
-    node.remount(words[1] == "mbps" ? MbUnit::Mbps : MbUnit::Percent);
+  if (words[0] == "remount" && (words[1] == "percent" || words[1] == "mbps" || words[1] == "cdp")) {
+    node.remount(words[1] == "mbps" ? MbUnit::Mbps : MbUnit::Percent, words[1] == "cdp");
     return "ok";
   }
   return not_understood(words);

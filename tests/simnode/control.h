@@ -14,7 +14,8 @@
 //                                /dev/cpu/3/msr/0x199
 //   wipe                         a reboot as a daemon sees it: fresh resctrl, cpufreq, MSRs, a new boot id
 //   vanish GROUP                 the group is removed behind its user's back; /sys/fs/cgroup/x: a cgroup
-//   remount percent, … mbps      resctrl is mounted again, without or with mba_MBps: no groups, unlimited bandwidth
+//   remount percent, … mbps,     resctrl is mounted again, without options, with mba_MBps, with cdp: no groups,
+//   … cdp                        unlimited bandwidth
 //   offline CPU, online CPU      hotplug
 //   use GROUP CACHE FILE VALUE   what mon_data of the group says from now: use COS1 0 mbm_total_bytes +1048576
 //                                adds to it, a number sets it, Unavailable or Error stands in its place; / is the

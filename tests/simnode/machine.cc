@@ -134,6 +134,8 @@ Machine::Machine(Shape shape) : shape_(std::move(shape)), host_cpuinfo_(first_pr
   set_mb_unit(shape_.mb_unit);
 }
 
+void Machine::set_cdp(bool cdp) { levels_.back().cdp = cdp; }
+
 void Machine::set_mb_unit(MbUnit unit) {
   shape_.mb_unit = unit;
   switch (unit) {

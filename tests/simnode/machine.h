@@ -145,6 +145,7 @@ class Machine {
   bool is_online(int cpu) const { return online_.contains(cpu); }
   void set_online(int cpu, bool online);
   void set_mb_unit(MbUnit unit);
+  void set_cdp(bool cdp);  // of the last level
 
   Vendor vendor() const { return shape_.vendor; }  // never Host
   int min_cbm_bits() const { return *shape_.min_cbm_bits; }

@@ -68,9 +68,10 @@ int Node::vanish(const std::string& group) {
   return cgroup ? cgroups_.vanish(*cgroup) : resctrl_tree_.remove_folder(group, 0);
 }
 
-void Node::remount(MbUnit unit) {
+void Node::remount(MbUnit unit, bool cdp) {
   resctrl_permissions.reset();
   machine_.set_mb_unit(unit);
+  machine_.set_cdp(cdp);
   resctrl_.wipe();
 }
 

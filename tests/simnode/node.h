@@ -30,7 +30,7 @@ class Node : public Tree {
   void reboot();                         // a new boot id, and all that can be set as fresh as after one
   int vanish(const std::string& group);  // without a request of its user; not counted as a write
   int set_online(int cpu, bool online);  // 0 or errno
-  void remount(MbUnit unit);             // resctrl: without groups, and bandwidth in another unit
+  void remount(MbUnit unit, bool cdp);   // resctrl: without groups, and with these options
 
   bool has_hardware_file(const std::string& name);  // as the log names it: /sys/devices/system/cpu/cpufreq/…
 
