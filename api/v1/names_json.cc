@@ -28,7 +28,7 @@ bool is_name(std::string_view text, size_t longest, std::string_view marks) {
 
 // Only characters that need no percent-encoding in a path.
 bool is_id(const std::string& text) {
-  return (text.empty() || is_word(text, "-_.~:@+")) && text.size() <= kMaxId && text != "." && text != "..";
+  return is_word(text, "-_.~:@+") && text.size() <= kMaxId && text != "." && text != "..";
 }
 
 bool is_uuid(const std::string& text) { return text.size() <= kMaxUuid && !has_controls(text); }
@@ -41,7 +41,7 @@ constexpr const char* kWrongName = "is too long or has invalid characters";
 constexpr TextMember kName{
     .key = "name",
     .allowed = kNames,
-    .is_valid = [](const std::string& text) { return text.empty() || is_name(text, kMaxName, "-_."); },
+    .is_valid = [](const std::string& text) { return is_name(text, kMaxName, "-_."); },
     .complaint = kWrongName};
 
 Result<std::optional<std::string>> parse_label(const json::Member& label) {
@@ -84,12 +84,12 @@ Result<std::string> parse_text(const Value& body, const TextMember& member) {
   const std::string at = json::pointer("", member.key);
   const std::string* text = value->as_string();
   if (!text) return json::wrong_type(at, *value, member.allowed);
-  if (member.is_valid(*text)) return *text;
+  if (text->empty() || member.is_valid(*text)) return *text;
   return fail_at(ErrorCode::BadRequest, at, member.complaint, std::string(member.allowed));
 }
 
 Result<void> check_given_id(const std::string& id) {
-  if (!id.empty() && is_id(id)) return {};
+  if (is_id(id)) return {};
   return fail_at(ErrorCode::BadRequest, "/id", kWrongName, std::string(kIds));
 }
 

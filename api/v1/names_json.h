@@ -21,7 +21,7 @@ struct TextMember {
   const char* complaint;
 };
 extern const TextMember kUuid, kGivenId, kUnit, kCgroup, kPolicy;
-// Empty if the body has none.
+// Empty if the body has none, null or "".
 Result<std::string> parse_text(const json::Value& body, const TextMember& member);
 // BadRequest at /id.
 Result<void> check_given_id(const std::string& id);
