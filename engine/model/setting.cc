@@ -52,7 +52,7 @@ std::map<ClosId, Members> members_of_classes(const NodeState& state, const Class
   for (const auto& [id, workload] : state.workloads) {
     if (!workload.grant.has_class()) continue;
     members[workload.grant.clos].cpus |= cpus_of(workload);
-    members[workload.grant.clos].has_tasks |= !workload.spec.tasks.empty();
+    members[workload.grant.clos].has_tasks |= names_tasks(workload.spec);
   }
   return members;
 }
