@@ -4,14 +4,9 @@ import json
 import os
 import re
 
-import jsonschema
 import pytest
-import yaml
 from harness import Node
-
-ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
-with open(os.path.join(ROOT, "docs", "openapi.yaml")) as file:
-    SPEC = yaml.safe_load(file)
+from specified import METHODS, OPERATIONS, ROOT, SPEC, assert_specified, resolved, validator
 
 GOOD = {"core_ids": ["4-5"], "cache": {"max": 2, "min": 2}}
 JSON = {"Content-Type": "application/json", "Accept": "application/json"}
@@ -148,27 +143,6 @@ CALLS = [
 ]
 
 
-def resolved(node):
-    while "$ref" in node:
-        target = SPEC
-        for part in node["$ref"].removeprefix("#/").split("/"):
-            target = target[part]
-        node = target
-    return node
-
-
-def assert_specified(method, path, status, content_type, text):
-    answer = resolved(SPEC["paths"][path][method]["responses"][str(status)])
-    content = answer.get("content")
-    if content is None:
-        assert text == ""
-        return
-    assert content_type in content, (method, path, status, content_type)
-    if "json" in content_type:
-        schema = {**content[content_type]["schema"], "components": SPEC["components"]}
-        jsonschema.Draft202012Validator(schema).validate(json.loads(text))
-
-
 @pytest.mark.parametrize("shape", [{}, {"cache_ids": "4,0", "shareable": "600"}])
 def test_every_answer_is_as_specified(shape):
     config = f'[policy]\nfile = "{os.path.abspath(ROOT)}/etc/policy.toml"\n[[cpu.pools]]\nname = "fast"\ncpus = "15"\nkind = "exclusive"\n'
@@ -226,7 +200,7 @@ def test_a_node_without_rdt_answers_as_specified():
 
 
 # JSON pointer: its schema.
-PARTS = {"/cache": "CachePatch", "/l2": "L2", "/rdt/mba": "Bandwidth", "/pstate": "FrequencyRequest"}
+PARTS = {"/cache": "CacheRequest", "/l2": "L2", "/rdt/mba": "Bandwidth", "/pstate": "FrequencyRequest"}
 
 
 def allowed_by(schema):
@@ -237,7 +211,7 @@ def allowed_by(schema):
     if "maximum" in schema:
         return f"{schema['minimum']} to {schema['maximum']}"
     if "enum" in schema:
-        return " or ".join(f'"{name}"' for name in sorted(schema["enum"], key="allow refuse on off".find) if name)
+        return " or ".join(f'"{name}"' for name in sorted(filter(None, schema["enum"]), key="allow refuse on off".find))
     if "maxLength" in schema:
         return f"a string of at most {schema['maxLength']} bytes"
     return "true or false" if schema["type"] == "boolean" else "above 0"
@@ -261,11 +235,6 @@ def test_every_operation_is_tried():
     tried = {(method, path.partition("?")[0]) for method, path, *_ in CALLS}
     assert tried == {(method, path) for path, operations in SPEC["paths"].items()
                      for method in operations if method in ("get", "post", "patch", "delete", "put")}
-
-
-METHODS = ("get", "post", "patch", "delete", "put")
-OPERATIONS = {(method, path): operation for path, operations in SPEC["paths"].items()
-              for method, operation in operations.items() if method in METHODS}
 
 
 def test_every_operation_has_a_unique_id_and_a_declared_tag():
@@ -372,7 +341,7 @@ def examples():
 def test_every_example_is_valid():
     assert len(list(examples())) > 40
     for where, schema, value in examples():
-        for error in jsonschema.Draft202012Validator({**schema, "components": SPEC["components"]}).iter_errors(value):
+        for error in validator(schema).iter_errors(value):
             raise AssertionError(f"{where}: {error.message}")
 
 
