@@ -36,7 +36,7 @@ class PamClient {
  public:
   // Internal if `program` cannot be run.
   static Result<std::unique_ptr<PamClient>> start(const std::string& program);
-  virtual ~PamClient() = default;  // kills running logins without calling `then`
+  virtual ~PamClient() = default;  // kills running logins, whose `then` gets Busy; others get no call
 
   using Then = std::function<void(PamOutcome)>;
   // Calls `then` once, on another thread, or on this one if the queue is full. `client`: for the queue limits.

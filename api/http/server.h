@@ -1,8 +1,8 @@
 // The HTTP server: listeners and the event loop.
 //
 // Pistache 0.0.5 has bugs that any client can trigger (a split chunk makes its worker loop forever, a response can
-// reach another connection, a silent TLS client blocks all others). So nrd uses only its reactor and its request
-// parser, behind its own listener and parser; docs/security.md explains why the bugs cannot be triggered.
+// reach another connection, a silent TLS client blocks all others). So nrd uses only its reactor and its texts of
+// status codes; docs/security.md explains why the bugs cannot be triggered.
 #pragma once
 
 #include <chrono>

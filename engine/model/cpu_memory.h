@@ -18,7 +18,7 @@ cpuset::MemoryNodes memory_near(const NodeState& state, const CpuSet& cpus);
 std::optional<cpuset::MemoryNodes> memory_of(const Workload& workload);
 // Of all workloads, by target.
 std::map<cpuset::Target, cpuset::MemoryNodes> bound_memory(const NodeState& state);
-// The targets whose memory matters: those of workloads, and those that nrd has to restore.
+// The targets whose memory matters: those of workloads, of open operations, and those that nrd has to restore.
 std::set<cpuset::Target> targets_with_memory(const NodeState& state);
 // Adds the memory of workloads, and that to restore, to `wanted`. Not of targets whose processes got memory elsewhere.
 void add_memory(cpuset::Setting& wanted, const NodeState& state);

@@ -20,7 +20,7 @@ std::string owners_of(const NodeState& state, const CpuSet& cpus, std::optional<
 // stopped they may be in another pool, or in none.
 CpuSet granted_cpus(const NodeState& state);
 // The online CPUs where the tasks of `workload` may run; nullopt: it was granted no CPUs of a pool. Empty: all of them
-// are offline.
+// are offline or granted to others, or its shared pool is not configured any more.
 std::optional<CpuSet> allowed_cpus(const NodeState& state, const Workload& workload);
 // Those of one of its pools. Of a shared one, what no workload was granted.
 CpuSet allowed_cpus(const NodeState& state, const CpuGrant& grant);
@@ -36,7 +36,8 @@ std::set<Task> processes_of(const NodeState& state, const Spec& spec);
 std::set<cpuset::Target> targets_of(const Workload& workload);
 // "nrd-7.scope", of one that has a scope.
 std::string name_of_scope(const Workload& workload);
-// The targets of all workloads, also of those that are not limited, and those that nrd has to restore.
+// The targets of all workloads, also of those that are not limited, what confines the host, and those that nrd has to
+// restore.
 std::set<cpuset::Target> known_targets(const NodeState& state);
 // What to observe of CPUs and targets.
 cpuset::Query query_of(const NodeState& state);
@@ -51,8 +52,8 @@ std::set<cpuset::Target> absent_units(const NodeState& state);
 cpuset::Setting cpu_setting_of(const NodeState& state);
 // What the pools and workloads use, for a search of conflicts.
 cpuset::PoolUse pool_use_of(const NodeState& state);
-// Why tasks of a workload do not run where they may: its pool is gone, or all its CPUs of a pool are offline; empty:
-// they do.
+// Why tasks of a workload do not run where they may: its pool is gone or has its CPUs no more, a CPU does not exist any
+// more, or all its CPUs of a pool are offline; empty: they do.
 std::string cpu_problem(const NodeState& state);
 // True if each thread of `workload`, as last observed, runs where it may.
 bool has_its_cpus(const NodeState& state, const Workload& workload);

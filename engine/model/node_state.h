@@ -66,7 +66,8 @@ struct Health {
   friend bool operator==(const Health&, const Health&) = default;
 };
 
-// What the store holds. A commit that fails or freezes exchanges this half as a whole.
+// What the store holds. A commit of workloads that fails or freezes exchanges this half as a whole, a claim that fails
+// the baselines alone.
 struct DurableState {
   uint64_t revision = 0;  // of the store
   uint64_t next_id = 1;   // of the next workload without an id chosen by its client
@@ -150,8 +151,8 @@ plan::Speed speed_of(const NodeState& state, CpuId cpu);
 // Ways of `cache` that devices also fill, so that they are never exclusive.
 WayMask io_ways(const NodeState& state, CacheId cache);
 // Ways of the root class (the OS) on `cache` under the current setting. Where ways are granted: the longest run of
-// unassigned ways, wherever it lies (all of them where masks may have holes), and at least as many as the OS floor.
-// Otherwise the mask stays as it is.
+// unassigned ways, wherever it lies (all of them where masks may have holes), and at least as many as the OS floor, or
+// as a mask must have where a group has locked ways of the floor. Otherwise the mask stays as it is.
 WayMask os_ways(const NodeState& state, CacheId cache);
 
 }  // namespace nrd

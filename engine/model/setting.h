@@ -9,7 +9,8 @@
 namespace nrd {
 
 // The setting of `state`: the baseline of every setting that nrd owns, then for each class the ways of ways_in_use(),
-// for each workload's online CPUs its class, and for CPUs with a requested frequency its window.
+// for each workload's online CPUs its class, for CPUs with a requested frequency its window, for tasks their class and
+// CPUs, CPU time and memory, and what keeps the host and work of the kernel off CPUs of pools.
 Setting setting_of(const NodeState& state);
 
 // Its parts about frequencies, about the classes of tasks, and about tasks (their classes and where they run) alone.

@@ -16,7 +16,7 @@ pstate::Setting changes(pstate::Setting setting, const pstate::Setting& before);
 Setting without_same_limits(Setting setting, const cpuset::Setting& before);
 // `setting` without what confines the rest of the host.
 Setting without_confinement(Setting setting);
-// The CPU sets of `setting` that targets do not have in `observed`.
+// The CPU sets of `setting` that targets do not have in `observed`, and all that are restored.
 cpuset::Setting changed_cpu_sets(const cpuset::Setting& setting, const cpuset::Observed& observed);
 // `setting` without the shares of CPU time, the memory nodes, the latency limits, and the CPUs of work of the kernel,
 // that `observed` has.

@@ -157,7 +157,7 @@ Result<void> Commits::commit(store::Change change, Part part) {
 }
 
 // Reopens the store to find out whether it contains the change, and converges the hardware to what it holds. Success
-// means that the change is stored.
+// means that the change is stored, or, once writes were frozen, that the outcome is known.
 Result<void> Commits::resolve_unknown() {
   INVARIANT(unknown_);
   const Result<uint64_t> revision = store_.reopen();

@@ -2,7 +2,8 @@
 // NodeState.
 //
 // Commands that wait together share one commit. `done` is called exactly once for each command, on the engine thread,
-// after the commit and after the new state is published; it must not block.
+// after the commit and after the new state is published; with Busy on the caller's, if the queue is full or the engine
+// stops. It must not block.
 #pragma once
 
 #include <chrono>

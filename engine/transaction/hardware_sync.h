@@ -41,8 +41,8 @@ class HardwareSync {
   // Returns whether this observed all groups.
   Result<bool> refresh_foreign_groups();
 
-  // Changes: of targets, latency limits and work of the kernel, only what differs from the present setting; nothing of
-  // what confines the rest of the host, which grants never change.
+  // Changes: of targets, latency limits and work of the kernel, only what differs from the present setting or the last
+  // observation; nothing of what confines the rest of the host, which grants never change.
   enum class Scope { All, Changes };
   Result<void> converge(Setting setting, Scope scope);
   // Writes a part of the present setting. A failure is noted as a problem.
