@@ -25,7 +25,7 @@ struct Place {
   const json::Value* value;
 };
 
-// A client that has a part in both shapes must have it twice with the same value.
+// A client that has a part in both shapes must have it twice with the same value, unless it edited one in an answer.
 struct Parts {
   std::vector<Place> cache;
   std::vector<Place> mba;

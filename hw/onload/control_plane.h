@@ -1,7 +1,7 @@
 // Onload's control plane servers: one process for each network namespace with stacks. The kernel starts them and lists
 // their PIDs in /proc/driver/onload/cp_server_pids. They keep /dev/onload open, and so a reference to the module.
 //
-// Engine thread.
+// Controller thread.
 #pragma once
 
 #include <optional>

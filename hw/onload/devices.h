@@ -2,7 +2,7 @@
 //
 // A device gets a new number at every load of its module (/sys/class/NAME/NAME/dev). A node in /dev may be older and
 // its number may belong to another device by now, so only character devices of the right number are changed. Nodes are
-// opened with O_PATH only: a real open would take a reference to the module. Engine thread.
+// opened with O_PATH only: a real open would take a reference to the module. Controller thread.
 #pragma once
 
 #include <array>

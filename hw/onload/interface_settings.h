@@ -1,7 +1,7 @@
 // The two settings of a network interface: whether Onload may accelerate it, and whether it is registered with Onload
 // through AF_XDP, for cards of other vendors than Solarflare.
 //
-// Both are written to sysfs and read back. Engine thread.
+// Both are written to sysfs and read back. Controller thread.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,7 @@
 // The network interfaces of this node as Onload sees them, and what changed between two observations.
 //
 // Unloading a driver removes its interfaces, and they may come back under other names, so they are compared by PCI
-// address and MAC. Only interfaces of nrd's network namespace are seen. Engine thread.
+// address and MAC. Only interfaces of nrd's network namespace are seen. Controller thread.
 #pragma once
 
 #include <map>

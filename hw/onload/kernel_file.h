@@ -1,7 +1,7 @@
 // Small files of the kernel, with one value or line each, below a given root.
 //
 // The kernel ends its texts with a line feed, so one without is truncated and an error. A missing file is nullopt, not
-// an error: modules, interfaces and processes disappear at any time. Engine thread.
+// an error: modules, interfaces and processes disappear at any time. Controller thread.
 #pragma once
 
 #include <cstddef>

@@ -8,7 +8,7 @@
 // kernel has no link to the file (threads of an exited leader), be one of the KnownFiles. Handles missed this way hold
 // no reference, or show up as unexplained (refcount_audit.h).
 //
-// Engine thread. One HandleScanner serves one search: it caches the mapped files it has seen.
+// Controller thread. One HandleScanner serves one search: it caches the mapped files it has seen.
 #pragma once
 
 #include <cstddef>

@@ -4,7 +4,7 @@
 //   3: 4711 1000 12 0 0 ...
 //   id, PID of the creator (0: in an inaccessible PID namespace), uid, and a varying number of counters
 //
-// Engine thread.
+// Controller thread.
 #pragma once
 
 #include <optional>

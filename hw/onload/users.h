@@ -12,7 +12,7 @@
 // inspected is reported and counts as use. New users may start after the walk: block device access first (devices.h),
 // and remove modules in a way that fails while they are used.
 //
-// Takes about a second on a busy node. Engine thread.
+// Takes about a second on a busy node. Controller thread.
 #pragma once
 
 #include <chrono>
