@@ -1,7 +1,8 @@
 // The directory of one process in /proc. It stays open, so everything read from it is about the same process: once the
 // process is gone, the kernel returns ESRCH, even if its PID is reused (Documentation/filesystems/proc.rst).
 //
-// A process that is gone is nullopt, not an error. Links are inspected without opening their targets. Controller thread.
+// A process that is gone is nullopt, not an error. Links are inspected without opening their targets. Controller
+// thread.
 #pragma once
 
 #include <cstdint>
