@@ -38,11 +38,10 @@ constexpr std::string_view kNames = "at most 63 letters, digits and -_. in betwe
 constexpr std::string_view kLabels = "an object such as {\"team\": \"trading\"}";
 constexpr const char* kWrongName = "is too long or has invalid characters";
 
-constexpr TextMember kName{
-    .key = "name",
-    .allowed = kNames,
-    .is_valid = [](const std::string& text) { return is_name(text, kMaxName, "-_."); },
-    .complaint = kWrongName};
+constexpr TextMember kName{.key = "name",
+                           .allowed = kNames,
+                           .is_valid = [](const std::string& text) { return is_name(text, kMaxName, "-_."); },
+                           .complaint = kWrongName};
 
 Result<std::optional<std::string>> parse_label(const json::Member& label) {
   const std::string at = json::pointer("/labels", label.key.substr(0, json::kQuoted));
