@@ -1,4 +1,4 @@
-"""Reads a how-to and runs it as it stands: its commands on a simulated node, their output compared with the page.
+"""Reads a page as it stands: its commands, which run on a simulated node, and the output that the page shows of them.
 
     page = Page("docs/howto/isolate-a-cache.md")
     for step in page.steps: ...
@@ -8,13 +8,21 @@ README.md has the syntax of pages.
 
 import dataclasses
 import difflib
+import os
 import re
 import shlex
 
+import yaml
+from answers import differences, example
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Names of what the simulated node does not have. A block that needs one of these is not run there.
-NEEDS = ("hardware", "network", "onload", "systemd")
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
-DIRECTIVE = re.compile(r"<!-- (node|file|needs|status):? ?(.*?) -->")
+NEEDS = ("build", "hardware", "kubernetes", "network", "onload", "rmd", "systemd")
+FENCE = re.compile(r"^```([\w-]*)\n(.*?)^```$", re.M | re.S)
+DIRECTIVE = re.compile(r"<!-- (node|run|file|shows|shape|needs|status|tested-by):? ?(.*?) -->")
+TYPED = re.compile(r"^(?:[$#] )?(?:sudo )?(?:nrd|nrdctl|curl|systemctl|openssl|kubectl|cmake) ", re.M)
+LOADERS = {"json": example, "text": str, "yaml": yaml.safe_load}
+CHECKED = "/etc/nrd/nrd.toml.d/page.toml"  # a part of a configuration, beside that of the page so far
 
 
 class PageError(Exception):
@@ -39,46 +47,85 @@ class File:
 @dataclasses.dataclass
 class Command:
     text: str
-    output: list
+    output: list  # None: any
     status: int
     needs: str
     line: int
+    form: str = "console"  # the language of its block
+
+    def difference(self, real):
+        """Between the output of the page and the real one; empty if there is none."""
+        if self.output is None:
+            return ""
+        if self.form in ("json", "shape"):
+            shown, found = (example("\n".join(lines)) for lines in (self.output, real))
+            return "\n".join(differences(shown, found, has_values=self.form == "json"))
+        return "" if matches(self.output, real) else difference(self.output, real)
 
 
 class Page:
     def __init__(self, path):
         self.path = path
         with open(path) as file:
-            self.steps = steps_of(file.read())
+            text = file.read()
+        try:
+            self.steps = steps_of(text)
+        except PageError as error:
+            raise PageError(f"{path}: {error}") from error
 
     def commands(self, needs=None):
         return [step for step in self.steps if isinstance(step, Command) and step.needs == needs]
 
 
 def steps_of(text):
-    """Directives and blocks in their order. A directive belongs to the block that follows it, except for `node`."""
+    """Directives and blocks in their order. A directive belongs to the block that follows it, except for `node` and `run`."""
     marks = sorted([*DIRECTIVE.finditer(text), *FENCE.finditer(text)], key=lambda match: match.start())
     steps, pending = [], {}
     for mark in marks:
         line = text.count("\n", 0, mark.start()) + 1
-        if mark.re is DIRECTIVE:
-            if mark[1] == "node":
-                steps.append(Node(options_of(shlex.split(mark[2])), line))
-            else:
-                pending[mark[1]] = mark[2]
-            continue
-        needs, status = pending.pop("needs", None), int(pending.pop("status", 0))
-        if needs not in (None, *NEEDS):
-            raise PageError(f"line {line}: needs: {needs}; known: {', '.join(NEEDS)}")
-        if "file" in pending:
-            steps.append(File(pending.pop("file"), mark[2], line))
-        elif mark[1] == "console":
-            steps += commands_of(mark[2], line + 1, needs, status)
-        elif needs or status:
-            raise PageError(f"line {line}: only blocks of console have needs and status")
+        if mark.re is FENCE:
+            steps += steps_of_block(mark[1], mark[2], line, pending)
+            pending = {}
+        elif mark[1] == "node":
+            steps.append(Node(options_of(shlex.split(mark[2])), line))
+        elif mark[1] == "run":
+            steps.append(Command(mark[2], None, 0, None, line))
+        else:
+            pending[mark[1]] = mark[2]
     if pending:
         raise PageError(f"no block follows: {pending}")
     return steps
+
+
+def steps_of_block(language, block, line, pending):
+    """What shows that the block is true: each is run, or loaded, or names the test that does it, or is a drawing."""
+    needs, status = pending.get("needs"), int(pending.get("status", 0))
+    if needs not in (None, *NEEDS):
+        raise PageError(f"line {line}: needs: {needs}; known: {', '.join(NEEDS)}")
+    if "tested-by" in pending:
+        if not os.path.exists(os.path.join(ROOT, pending["tested-by"])):
+            raise PageError(f"line {line}: there is no {pending['tested-by']}")
+        return []
+    if "file" in pending:
+        return [File(pending["file"], block, line)]
+    if language == "console":
+        return commands_of(block, line + 1, needs, status)
+    if language == "sh":
+        return commands_without_prompt(block, line + 1, needs)
+    for form in ("shows", "shape"):
+        if form in pending:
+            return [Command(pending[form], block.splitlines(), status, needs, line, form if form == "shape" else language)]
+    if needs or status:
+        raise PageError(f"line {line}: only blocks of commands and their output have needs and status")
+    if language == "toml":
+        return [File(CHECKED, block, line), Command(f"nrd --check-config && rm {CHECKED}", None, 0, None, line)]
+    if language not in LOADERS or (language == "text" and TYPED.search(block)):
+        raise PageError(f"line {line}: write the language, or how the block is tested (tests/host/README.md)")
+    try:
+        LOADERS[language](block)
+    except (ValueError, yaml.YAMLError) as error:
+        raise PageError(f"line {line}: {error}") from error
+    return []
 
 
 def options_of(words):
@@ -107,6 +154,25 @@ def commands_of(block, first, needs, status):
             commands[-1].output.append(line)
     if commands:
         commands[-1].status = status
+    return commands
+
+
+def commands_without_prompt(block, first, needs):
+    """Each ends where its line does, unless a quote is open or `\\` or `|` is the last character. Processes cannot run on
+    simulated CPUs, so `nrdctl run` makes a workload for none."""
+    commands, text = [], ""
+    block = re.sub(r"^nrdctl run (.*?) -- .*", r"nrdctl workload create \1", block, flags=re.M)
+    for number, line in enumerate(block.splitlines(), first):
+        text = f"{text}\n{line}" if text else line
+        try:
+            shlex.split(text, comments=True)
+        except ValueError:
+            continue
+        if line.strip() and not line.endswith(("\\", "|")):
+            commands.append(Command(text, None, 0, needs, number, "sh"))
+            text = ""
+    if text.strip():
+        raise PageError(f"line {first}: the last command has no end: {text}")
     return commands
 
 

@@ -9,7 +9,7 @@ import os
 import shlex
 import sys
 
-from howto import Command, File, Node, Page, matches
+from howto import Command, File, Node, Page
 from reader import Reader
 from test_howtos import pages
 
@@ -33,7 +33,7 @@ def show_script(path):
         elif isinstance(step, Command) and step.needs == "systemd":
             print(f"echo {shlex.quote('# ' + step.text)}\nsaid=$({step.text} 2>&1); status=$?; printf '%s\\n' \"$said\"")
             print(f"[ $status = {step.status} ] || {{ echo 'line {step.line}: exit status' $status; exit 1; }}")
-            for line in step.output:
+            for line in step.output or []:
                 for fact in filter(None, (part.strip() for part in line.split("…"))):
                     print(f"grep -qF -- {shlex.quote(fact)} <<< \"$said\" || {{ echo 'line {step.line}: no' {shlex.quote(fact)}; exit 1; }}")
 
@@ -50,11 +50,14 @@ def real_outputs(page):
             elif isinstance(step, File):
                 reader.write(step.path, step.text)
             elif not step.needs:
-                status, output = reader.run(step.text)
+                status, output = reader.run(step.text, step.form == "sh")
                 if status != step.status:
                     print(f"{page.path}:{step.line}: exit status {status}, not {step.status}")
-                if not matches(step.output, output):
+                difference = step.difference(output)
+                if difference and step.form == "console":
                     changed.append((step, output))
+                elif difference:
+                    print(f"{page.path}:{step.line}: {step.text}\n{difference}")
     finally:
         if reader:
             reader.end()

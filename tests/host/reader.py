@@ -1,6 +1,7 @@
 """A shell on a simulated node where nrd is installed: the place of a page's reader."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -35,6 +36,9 @@ class Reader:
                     "COLUMNS": "130", "NRD_HOWTO": self.folder}
         self.sim = SimNode()
         self.shell = None
+        with open(os.path.join(self.folder, ".curlrc"), "w") as file:
+            file.write("fail-with-body\nsilent\n")
+        self.process = subprocess.Popen(["sleep", "infinity"])  # 4711 in a page
         try:
             shape = {} if "machine" in options else SHAPE
             self.sim.start([os.path.join(HERE, "installed"), ROOT], env={**os.environ, **self.env}, **{**shape, **options})
@@ -64,10 +68,12 @@ class Reader:
             assert self.sim.process.poll() is None and time.monotonic() < end, self.sim.stderr()
             time.sleep(0.005)
 
-    def run(self, command):
-        """(exit status, lines of output) of a command in the reader's shell."""
+    def run(self, command, strict=False):
+        """(exit status, lines of output) of a command in the reader's shell. `strict`: curl fails for a refusal."""
         end = f"-- end {time.monotonic_ns()}"
-        self.shell.stdin.write(f"{command}\nprintf '\\n%s %s\\n' '{end}' $?\n".encode())
+        config = f"export CURL_HOME={self.folder}" if strict else "unset CURL_HOME"
+        command = command.replace("4711", str(self.process.pid))
+        self.shell.stdin.write(f"{config}\n{command}\nprintf '\\n%s %s\\n' '{end}' $?\n".encode())
         self.shell.stdin.flush()
         lines = []
         while True:
@@ -75,7 +81,7 @@ class Reader:
             assert line, "the shell has ended after:\n" + "".join(lines)
             if line.startswith(end):
                 break
-            lines.append(line.rstrip("\n"))
+            lines.append(re.sub(rf"\b{self.process.pid}\b", "4711", line.rstrip("\n")))
         while lines and not lines[-1]:
             lines.pop()
         return int(line.split()[-1]), lines
@@ -103,6 +109,8 @@ class Reader:
                 pass
             os.killpg(self.shell.pid, signal.SIGKILL)  # with what the page left in the background
             self.shell.wait()
+        self.process.kill()
+        self.process.wait()
         self.sim.stop()
         journal = self.journal()
         shutil.rmtree(self.folder, ignore_errors=True)

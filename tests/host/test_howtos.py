@@ -1,29 +1,33 @@
-"""The pages for operators do what they say: each command runs on a simulated node, and its output is that of the page."""
+"""The documents do what they say: each command runs on a simulated node, and its output is that of the page."""
 
 import contextlib
 import glob
 import os
 
 import pytest
-from howto import Command, File, Node, Page, PageError, difference, matches, steps_of
+from answers import differences, example
+from howto import ROOT, Command, File, Node, Page, PageError, difference, matches, steps_of
 from reader import Reader
 
-DOCS = os.path.join(os.path.dirname(__file__), "..", "..", "docs")
-FIRST = "first-steps.md"  # ./test runs this page (NRD_HOST_PAGES), tests/host/run all of them
+DOCS = os.path.join(ROOT, "docs")
+FIRST = "first-steps.md"
+ALL = [os.path.join(ROOT, "README.md"), *(path for folder in (".", "howto", "explain") for path in sorted(glob.glob(f"{DOCS}/{folder}/*.md")))]
 
 
 def pages():
-    found = [os.path.join(DOCS, FIRST), *sorted(glob.glob(f"{DOCS}/howto/*.md")), *sorted(glob.glob(f"{DOCS}/explain/*.md"))]
-    found = [path for path in found if os.environ.get("NRD_HOST_PAGES", "") in path]
-    return [path for path in found if any(isinstance(step, (Node, Command)) for step in Page(path).steps)]
+    """Those with commands. ./test runs some of them (NRD_HOST_PAGES), tests/host/run all."""
+    found = [path for path in ALL if any(isinstance(step, (Node, Command)) for step in Page(path).steps)]
+    chosen = os.environ.get("NRD_HOST_PAGES", "").split(":")
+    return [path for path in found if any(name in path for name in chosen)]
 
 
 def run(reader, command):
-    status, output = reader.run(command.text)
+    status, output = reader.run(command.text, command.form == "sh")
     said = "\n".join(output)
     where = f"line {command.line}: {command.text}"
     assert status == command.status, f"{where}\nexit status {status}, not {command.status}:\n{said}"
-    assert matches(command.output, output), f"{where}\n{difference(command.output, output)}"
+    difference = command.difference(output)
+    assert not difference, f"{where}\n{difference}"
 
 
 def follow(page):
@@ -92,7 +96,25 @@ def test_a_block_that_needs_more_than_the_node_is_not_run():
     assert step.needs == "systemd"
 
 
-@pytest.mark.parametrize("text", ["<!-- needs: luck -->\n```console\n$ a\n```\n", "```console\nno command\n```\n", "<!-- status: 1 -->\n"])
+def test_each_line_without_prompt_is_a_command_unless_it_goes_on():
+    text = "```sh\na b   # more\nc 'd\ne'\nf |\n g\nnrdctl run --cpus 1 -- ./feed\n```\n"
+    assert [(step.text, step.line) for step in steps_of(text)] == [
+        ("a b   # more", 2), ("c 'd\ne'", 4), ("f |\n g", 6), ("nrdctl workload create --cpus 1", 7)]
+
+
+def test_json_differs_from_the_page_in_members_and_values():
+    shown = example('{"a": 1, "b": {"c": "2026-01-01T00:00:00Z", …}, "d": [1, …], "e": …}')
+    assert not [*differences(shown, {"a": 1, "b": {"c": "2026-02-03T04:05:06Z", "x": 2}, "d": [1, 2, 3], "e": None})]
+    assert [*differences(shown, {"a": 2, "b": {}, "d": [], "e": 0, "f": 0})] == [
+        "/a: 1 in the page, 2 in the real output", "/b/c: only in the page",
+        "/d: 1 items in the page, 0 in the real output", "/f: only in the real output"]
+    assert [*differences(example('{"a": 1, "b": "x"}'), {"a": None, "b": 2}, has_values=False)] == [
+        "/b: 'x' in the page, 2 in the real output"]
+
+
+@pytest.mark.parametrize("text", ["<!-- needs: luck -->\n```console\n$ a\n```\n", "```console\nno command\n```\n", "<!-- status: 1 -->\n",
+                                  "```\nnrdctl status\n```\n", "```text\nnrdctl status\n```\n", "```json\n{\n```\n",
+                                  "<!-- tested-by: tests/none.py -->\n```sh\na\n```\n", "```sh\necho 'a\n```\n"])
 def test_a_page_with_a_wrong_directive_is_refused(text):
     with pytest.raises(PageError):
         steps_of(text)

@@ -21,7 +21,7 @@ kind = "exclusive"
 
 def blocks():
     with open(README) as file:
-        return re.findall(r"^```\n(.*?)^```$", file.read(), re.M | re.S)
+        return re.findall(r"^```\w*\n(.*?)^```$", file.read(), re.M | re.S)
 
 
 def test_the_drawings_of_the_main_example_are_real():
