@@ -161,7 +161,8 @@ def commands_without_prompt(block, first, needs):
     """Each ends where its line does, unless a quote is open or `\\` or `|` is the last character. Processes cannot run on
     simulated CPUs, so `nrdctl run` makes a workload for none."""
     commands, text = [], ""
-    block = re.sub(r"^nrdctl run (.*?) -- .*", r"nrdctl workload create \1", block, flags=re.M)
+    if not needs:
+        block = re.sub(r"^nrdctl run (.*?) -- .*", r"nrdctl workload create \1", block, flags=re.M)
     for number, line in enumerate(block.splitlines(), first):
         text = f"{text}\n{line}" if text else line
         try:

@@ -3,6 +3,9 @@
 import contextlib
 import glob
 import os
+import re
+import shlex
+import subprocess
 
 import pytest
 from answers import differences, example
@@ -67,6 +70,15 @@ def test_each_how_to_runs_commands_and_undoes_them():
             text = file.read()
         assert "\n## Undo" in text, path
         assert Page(path).commands(), f"{path}: no command runs on a simulated node"
+
+
+def test_commands_that_no_simulated_node_can_run_have_known_options():
+    commands = [(path, step) for path in ALL for step in Page(path).steps if isinstance(step, Command) and step.needs]
+    words = [(path, step.line, part) for path, step in commands for part in re.findall(r"\bnrdctl .*?(?= [>#|&]|\)|$)", step.text, re.M)]
+    assert len(words) > 20
+    for path, line, text in words:
+        ended = subprocess.run([os.environ["NRDCTL"], *shlex.split(text)[1:]], env={"NRD_SOCKET": "/none"}, capture_output=True, text=True)
+        assert ended.returncode != 2, f"{path}:{line}: {text}: {ended}"  # wrong usage
 
 
 # The runner itself
