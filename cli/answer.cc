@@ -82,19 +82,18 @@ bool is_at(const std::string& field, std::string_view member) {
   return field.starts_with(member) && (is_within || field.size() == member.size());
 }
 
-// The option of nrdctl for a JSON pointer into a workload; the pointer if there is none.
-std::string option_of(const std::string& field) {
-  const std::string member = without_group(field);
+}  // namespace
+
+std::string option_of(const std::string& pointer) {
+  const std::string member = without_group(pointer);
   for (const ResourceOption& each : resource_options()) {
     if (is_at(member, std::string("/") + each.part + "/" + each.member)) return each.option.flag;
   }
   for (const Named& each : kOthers) {
     if (is_at(member, each.field)) return std::string(each.option);
   }
-  return field;
+  return pointer;
 }
-
-}  // namespace
 
 int report(const Outcome<>& done, const Output& output) {
   if (done) return kDone;
@@ -118,30 +117,20 @@ std::string padded(std::string text, size_t width) {
   return text;
 }
 
-namespace {
-
-template <typename Name>
-Stop refusal_with(const Answer& answer, Name name_of) {
+Stop refusal_of(const Answer& answer) {
   const int exit = exit_of(answer.status);
   const Result<json::Value> problem = json::parse(answer.body);
   if (!problem || !problem->is_object() || !problem->find("detail")) {
     return {exit,
             answer.body.empty() ? "request failed with HTTP status " + std::to_string(answer.status) : answer.body};
   }
-  const std::string field = name_of(text_or_nothing(*problem, "field"));
+  const std::string pointer = text_or_nothing(*problem, "field");
+  const std::string field = answer.name_of == nullptr ? pointer : answer.name_of(pointer);
   const std::string allowed = text_or_nothing(*problem, "allowed");
   return {exit,
           (field.empty() ? "" : field + ": ") + text_or_nothing(*problem, "detail") +
               (allowed.empty() ? "" : "; allowed: " + allowed),
           answer.body};
-}
-
-}  // namespace
-
-Stop refusal_of(const Answer& answer) { return refusal_with(answer, option_of); }
-
-Stop refusal_of_document(const Answer& answer) {
-  return refusal_with(answer, [](std::string field) { return field; });
 }
 
 Stop refusal_of_new(const Answer& answer) {
@@ -150,10 +139,10 @@ Stop refusal_of_new(const Answer& answer) {
   return refusal;
 }
 
-Outcome<std::string> body_of(const Result<Answer>& answer, Stop (*refuse)(const Answer&)) {
+Outcome<std::string> body_of(const Result<Answer>& answer) {
   const Answer found = TRY(or_stop(answer, kUnreachable));
   if (found.is_success()) return found.body;
-  return tl::unexpected(refuse(found));
+  return tl::unexpected(refusal_of(found));
 }
 
 Outcome<json::Value> parsed(const std::string& body) {
@@ -163,10 +152,6 @@ Outcome<json::Value> parsed(const std::string& body) {
 }
 
 Outcome<json::Value> value_of(const Result<Answer>& answer) { return body_of(answer).and_then(parsed); }
-
-Outcome<json::Value> value_of_document(const Result<Answer>& answer) {
-  return body_of(answer, refusal_of_document).and_then(parsed);
-}
 
 Outcome<json::Value> value_to_draw(const Result<Answer>& answer, Output output) {
   const std::string body = TRY(body_of(answer));

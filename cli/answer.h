@@ -56,21 +56,20 @@ std::string padded(std::string text, size_t width);
 //
 //   {"detail": "expected a whole number of ways, found \"x\"", "field": "/cache/max", "allowed": "0 to 4294967295", …}
 //   --max: expected a whole number of ways, found "x"; allowed: 0 to 4294967295
-Stop refusal_of(const Answer& answer);
-// Likewise of a document, which has members, not options:
 //
-//   /cache/max: expected a whole number of ways, found "x"; allowed: 0 to 4294967295
-Stop refusal_of_document(const Answer& answer);
+// The client has the names (naming()); of a document, which has members, not options, they are JSON pointers.
+Stop refusal_of(const Answer& answer);
 // Likewise of a new workload: what it conflicts with may be gone later.
 Stop refusal_of_new(const Answer& answer);
 
-// The body of a successful response. `refuse`: for any other.
-Outcome<std::string> body_of(const Result<Answer>& answer, Stop (*refuse)(const Answer&) = refusal_of);
+// The option of nrdctl for a member of a workload; the JSON pointer if there is none.
+std::string option_of(const std::string& pointer);
+
+// The body of a successful response.
+Outcome<std::string> body_of(const Result<Answer>& answer);
 Outcome<json::Value> parsed(const std::string& body);
 // body_of() and parsed() combined.
 Outcome<json::Value> value_of(const Result<Answer>& answer);
-// Likewise, of a request that is a document.
-Outcome<json::Value> value_of_document(const Result<Answer>& answer);
 // value_of() for drawing; with --json prints the response and stops.
 Outcome<json::Value> value_to_draw(const Result<Answer>& answer, Output output);
 

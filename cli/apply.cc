@@ -81,15 +81,14 @@ std::vector<std::string> to_prune(const Known& known, const std::vector<Planned>
 // What the PUT would change; a new workload differs in everything.
 Outcome<std::vector<std::string>> changes_of(const Client& client, const Known& known, const Planned& planned) {
   const std::string path = "/v1/workloads/" + encoded(planned.document.id) + "?dry_run=true";
-  const json::Value preview = TRY(value_of_document(client.put(path, planned.text)));
+  const json::Value preview = TRY(value_of(client.put(path, planned.text)));
   const auto before = known.find(planned.document.id);
   return differences(before == known.end() ? json::Value::object({}) : request_in(before->second),
                      request_in(part(preview, "workload")));
 }
 
 Outcome<> put(const Client& client, Output output, const Known& known, const Planned& planned) {
-  const json::Value after =
-      TRY(value_of_document(client.put("/v1/workloads/" + encoded(planned.document.id), planned.text)));
+  const json::Value after = TRY(value_of(client.put("/v1/workloads/" + encoded(planned.document.id), planned.text)));
   const auto before = known.find(planned.document.id);
   const bool is_same = before != known.end() && text_of(before->second, "updated") == text_of(after, "updated") &&
                        request_in(before->second) == request_in(after);

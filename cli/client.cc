@@ -181,6 +181,7 @@ Result<Answer> Client::call(const std::string& method, const std::string& path, 
                           "Accept: application/json, application/problem+json, text/plain;q=0.5"),
       &::curl_slist_free_all);
   Answer answer;
+  answer.name_of = name_of_;
   ErrorText text{};
   CURL* curl = handle.get();
   set_limits(curl);

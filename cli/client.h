@@ -29,9 +29,13 @@ inline constexpr std::chrono::milliseconds kPollInterval{100};
 
 inline constexpr long kOk = 200, kCreated = 201, kAccepted = 202, kNotFound = 404, kConflict = 409;
 
+// What a refusal calls a member of the request, given its JSON pointer. Null: the pointer.
+using NameOf = std::string (*)(const std::string& pointer);
+
 struct Answer {
   long status = 0;
   std::string body;
+  NameOf name_of = nullptr;  // of the client
   bool is_success() const { return status >= kOk && status <= kAccepted; }
 };
 
@@ -43,6 +47,13 @@ class Client {
   Client broken_off_by(int fd) const {
     Client other = *this;
     other.breaks_off_ = fd;
+    return other;
+  }
+
+  // A copy whose refusals call members of requests by these names.
+  Client naming(NameOf name_of) const {
+    Client other = *this;
+    other.name_of_ = name_of;
     return other;
   }
 
@@ -68,6 +79,7 @@ class Client {
 
   Endpoint to_;
   std::optional<int> breaks_off_{};
+  NameOf name_of_ = nullptr;
 };
 
 }  // namespace nrd::cli

@@ -158,25 +158,13 @@ Outcome<std::string> request_of(const Client& client, NewWorkload wanted) {
   return workload_request(wanted);
 }
 
-namespace {
-
-// A refused document, by its members instead of options.
-Outcome<> accepted(const Result<Answer>& answer, const NewWorkload& wanted) {
-  if (!answer || answer->is_success() || wanted.file.empty()) return {};
-  return tl::unexpected(refusal_of_document(*answer));
-}
-
-}  // namespace
-
 Outcome<> create_workload(const Client& client, Output output, const NewWorkload& wanted) {
   const Result<Answer> answer = client.post("/v1/workloads", TRY(request_of(client, wanted)));
-  TRY(accepted(answer, wanted));
   return print_workload(TRY(after_operation(client, answer, output)), output);
 }
 
 Outcome<> dry_run_workload(const Client& client, Output output, const NewWorkload& wanted) {
   const Result<Answer> answer = client.post("/v1/workloads?dry_run=true", TRY(request_of(client, wanted)));
-  TRY(accepted(answer, wanted));
   const json::Value preview = TRY(value_to_draw(answer, output));
   print_table({&part(preview, "workload"), 1}, output);
   for (const json::Value& change : part(preview, "changes").items()) {

@@ -59,9 +59,8 @@ void declare_create(CLI::App& workload, Arguments& a) {
   CLI::App* create = declare(workload, a, "create", "assign cache ways, bandwidth and frequencies to CPUs or tasks",
                              [&a](const Client& client, Output output) {
                                expand_ways(a.wanted);
-                               return naming_ways(a.is_dry ? dry_run_workload(client, output, a.wanted)
-                                                           : create_workload(client, output, a.wanted),
-                                                  a.wanted);
+                               return (a.is_dry ? dry_run_workload : create_workload)(naming_options(client, a.wanted),
+                                                                                      output, a.wanted);
                              });
   declare_resources(*create, a.wanted);
   create->add_option("--task-ids", a.wanted.tasks, "PIDs (all threads of the process) and TIDs, such as 4711,4712")
@@ -94,7 +93,7 @@ void declare_update(CLI::App& workload, Arguments& a) {
   CLI::App* update = declare(workload, a, "update", "change parts of a workload, keep the others",
                              [&a](const Client& client, Output output) {
                                if (a.wanted.ways > 0) expand_ways(a.wanted);
-                               return naming_ways(update_workload(client, output, a.id, a.wanted), a.wanted);
+                               return update_workload(naming_options(client, a.wanted), output, a.id, a.wanted);
                              });
   update->add_option("ID", a.id, "id, uuid or name")->required();
   declare_resources(*update, a.wanted);
@@ -167,12 +166,13 @@ void expand_ways(NewWorkload& wanted) {
   for (const char* bound : {"max", "min"}) wanted.resources["cache"].try_emplace(bound, std::to_string(wanted.ways));
 }
 
-Outcome<> naming_ways(Outcome<> done, const NewWorkload& wanted) {
-  if (done || wanted.ways == 0) return done;
-  for (const std::string_view bound : {"--max", "--min"}) {
-    if (std::string& text = done.error().error; text.starts_with(bound)) text.replace(0, bound.size(), "--ways");
-  }
-  return done;
+Client naming_options(const Client& client, const NewWorkload& wanted) {
+  if (!wanted.file.empty()) return client.naming(nullptr);
+  if (wanted.ways == 0) return client;
+  return client.naming([](const std::string& pointer) {
+    const std::string option = option_of(pointer);
+    return option == "--max" || option == "--min" ? "--ways" : option;
+  });
 }
 
 void declare_workload(CLI::App& app, Arguments& a) {

@@ -12,7 +12,7 @@ void declare_workload(CLI::App& app, Arguments& a);
 void declare_resources(CLI::App& app, NewWorkload& wanted);
 // After parsing: --ways N is a guarantee of max = min = N.
 void expand_ways(NewWorkload& wanted);
-// A refusal of one of these bounds is about --ways.
-Outcome<> naming_ways(Outcome<> done, const NewWorkload& wanted);
+// Refusals are about what the user gave: --ways, not these bounds, or members of a document.
+Client naming_options(const Client& client, const NewWorkload& wanted);
 
 }  // namespace nrd::cli

@@ -27,11 +27,12 @@ namespace {
 using namespace nrd::cli;
 
 void declare_documents(CLI::App& app, Arguments& a) {
-  CLI::App* applied = declare(app, a, "apply", "create and change workloads as documents declare them",
-                              [&a](const Client& client, Output output) { return apply(client, output, a.apply); });
-  CLI::App* diff =
-      declare(app, a, "diff", "show what apply would change; exit code 1 if anything",
-              [&a](const Client& client, Output output) { return show_differences(client, output, a.apply); });
+  CLI::App* applied =
+      declare(app, a, "apply", "create and change workloads as documents declare them",
+              [&a](const Client& client, Output output) { return apply(client.naming(nullptr), output, a.apply); });
+  CLI::App* diff = declare(
+      app, a, "diff", "show what apply would change; exit code 1 if anything",
+      [&a](const Client& client, Output output) { return show_differences(client.naming(nullptr), output, a.apply); });
   for (CLI::App* command : {applied, diff}) {
     command->add_option("-f,--file", a.apply.path, "file or folder of documents; - is standard input")->required();
     command->add_option("--set", a.apply.set, "label the workloads as members of this set");
@@ -43,23 +44,24 @@ void declare_documents(CLI::App& app, Arguments& a) {
       ->add_option("FILE", a.file, "name ending in .yaml; must not exist")
       ->required();
   declare(app, a, "restore", "create the workloads of a backup again",
-          [&a](const Client& client, Output output) { return apply(client, output, a.apply); })
+          [&a](const Client& client, Output output) { return apply(client.naming(nullptr), output, a.apply); })
       ->add_option("FILE", a.apply.path, "file of nrdctl backup")
       ->required();
 }
 
 Outcome<> run_command(const CLI::App& run, const Client& client, Arguments& a) {
   expand_ways(a.wanted);
+  const Client named = naming_options(client, a.wanted);
   if (!a.processes.file.empty()) {
     if (!a.launch.command.empty()) return stop(kUsage, "--processes names what to run; leave out COMMAND");
     if (asks_for_pooled_cpus(a.wanted)) return stop(kUsage, "--processes names the pools; leave out --pool");
     a.processes.workload = a.wanted;
-    return naming_ways(run_processes(client, a.processes), a.wanted);
+    return run_processes(named, a.processes);
   }
   if (a.launch.command.empty()) return stop(kUsage, "COMMAND is required");
   a.launch.workload = a.wanted;
   a.launch.accelerate = acceleration_of(run, a);
-  return naming_ways(launch(client, a.launch), a.wanted);
+  return launch(named, a.launch);
 }
 
 void declare_run(CLI::App& app, Arguments& a) {
@@ -108,8 +110,9 @@ void declare_genconf(CLI::App& app, Arguments& a) {
 
 void declare_import(CLI::App& app, Arguments& a) {
   ImportRmd& wanted = a.import;
-  CLI::App* import = declare(app, a, "import-rmd", "import configuration and workloads of Intel RMD",
-                             [&a](const Client& client, Output) { return import_rmd(client, a.import); });
+  CLI::App* import =
+      declare(app, a, "import-rmd", "import configuration and workloads of Intel RMD",
+              [&a](const Client& client, Output) { return import_rmd(client.naming(nullptr), a.import); });
   import->add_option("DIR", wanted.directory, "RMD's configuration directory, /etc/rmd or a copy");
   import->add_option("--output", wanted.output, "output directory; existing files are kept")->capture_default_str();
   import->add_option("--workloads", wanted.workloads,
@@ -286,8 +289,9 @@ int main(int argc, char** argv) {
   }
   ::curl_global_init(CURL_GLOBAL_DEFAULT);
   const Output output = output_of(arguments);
-  const int exit = report(
-      read_own_password(arguments).and_then([&] { return arguments.execute(Client(arguments.to), output); }), output);
+  const int exit = report(read_own_password(arguments).and_then(
+                              [&] { return arguments.execute(Client(arguments.to).naming(option_of), output); }),
+                          output);
   ::curl_global_cleanup();
   if (flush()) return exit;
   print_error("cannot write standard output: the result is incomplete");

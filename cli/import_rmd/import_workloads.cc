@@ -64,7 +64,7 @@ bool is_older(const DumpedWorkload& a, const DumpedWorkload& b) {
 }
 
 std::string reason_of(const Answer& answer) {
-  return std::to_string(answer.status) + " " + without_controls(refusal_of_document(answer).error);
+  return std::to_string(answer.status) + " " + without_controls(refusal_of(answer).error);
 }
 
 // The granted pool, class and id, and differences from RMD's workload.

@@ -72,7 +72,7 @@ class OnloadCommands {
  private:
   Arguments::Execute execution_of(OnloadCommand command) {
     return [&a = a_, command](const Client& client, Output output) {
-      return command(client, output, a).map_error(naming_onload_options);
+      return command(client.naming(onload_option_of), output, a);
     };
   }
 

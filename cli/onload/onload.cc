@@ -121,21 +121,17 @@ std::vector<std::string> words_of(const std::string& text, char separator) {
   return {words.begin(), words.end()};
 }
 
-Stop naming_onload_options(Stop refusal) {
+std::string onload_option_of(const std::string& pointer) {
   static const std::map<std::string, std::string> kOptions = {
-      {"/version", "VERSION"}, {"--name", "NAME"},      {"/source", "SOURCE"},         {"/users_policy", "--users"},
+      {"/version", "VERSION"}, {"/name", "NAME"},       {"/source", "SOURCE"},         {"/users_policy", "--users"},
       {"/to", "--to"},         {"/reason", "--reason"}, {"/drain_seconds", "--drain"}, {"/on_failure", "--on-failure"}};
-  const std::string pointer = refusal.error.substr(0, refusal.error.find(": "));
-  std::string option = pointer;
-  if (const auto found = kOptions.find(pointer); found != kOptions.end()) option = found->second;
-  if (pointer.starts_with("/control_plane/")) option = "--control-plane";
-  if (constexpr std::string_view kPart = "/parameters/"; pointer.starts_with(kPart)) {
-    option = pointer.substr(kPart.size());
-    std::ranges::replace(option, '/', '.');
-    option = parse_number<size_t>(option) ? "ARGS" : "--param " + option;  // a position: of controlplane set
-  }
-  refusal.error.replace(0, pointer.size(), option);
-  return refusal;
+  if (const auto found = kOptions.find(pointer); found != kOptions.end()) return found->second;
+  if (pointer.starts_with("/control_plane/")) return "--control-plane";
+  constexpr std::string_view kPart = "/parameters/";
+  if (!pointer.starts_with(kPart)) return pointer;
+  std::string parameter = pointer.substr(kPart.size());
+  std::ranges::replace(parameter, '/', '.');
+  return parse_number<size_t>(parameter) ? "ARGS" : "--param " + parameter;  // a position: of controlplane set
 }
 
 Outcome<> show_onload(const Client& client, Output output, const OnloadArguments& /*a*/) {

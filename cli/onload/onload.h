@@ -34,10 +34,9 @@ struct OnloadArguments {
 
 using OnloadCommand = Outcome<> (*)(const Client& client, Output output, const OnloadArguments& a);
 
-// A refusal with the option or argument in place of the JSON pointer:
-//
-//   /parameters/sfc_char/phys_mode_gid: it may grant rights -> --param sfc_char.phys_mode_gid: it may grant rights
-Stop naming_onload_options(Stop refusal);
+// The option or argument for a member of a request: "/parameters/sfc_char/phys_mode_gid" is "--param
+// sfc_char.phys_mode_gid".
+std::string onload_option_of(const std::string& pointer);
 
 Outcome<> show_onload(const Client& client, Output output, const OnloadArguments& a);
 Outcome<> show_onload_versions(const Client& client, Output output, const OnloadArguments& a);
