@@ -135,7 +135,10 @@ Stop refusal_of(const Answer& answer) {
 
 Stop refusal_of_new(const Answer& answer) {
   Stop refusal = refusal_of(answer);
-  if (answer.status == kConflict) refusal.exit = kTryLater;
+  // RMD's clients expect 400 for a CPU of another workload.
+  const Outcome<json::Value> problem = parsed(answer.body);
+  const bool is_taken = problem && text_or_nothing(*problem, "code").ends_with("Taken");
+  if (is_taken || answer.status == kConflict) refusal.exit = kTryLater;
   return refusal;
 }
 

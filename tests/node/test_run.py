@@ -94,6 +94,8 @@ def test_a_temporary_refusal_exits_with_75_and_leaves_nothing(node):
     node.create("1", 5, 5)
     done = run(node, "--cpus", "0", "--ways", "5", "--", "true")
     assert done.returncode == 75 and "--ways: needs 5 contiguous ways on cache 0" in done.stderr
+    done = run(node, "--cpus", "1", "--max", "0", "--min", "0", "--", "true")
+    assert done.returncode == 75 and "--cpus: CPU 1 belongs to workload" in done.stderr
     assert len(node.list()) == 1
 
 
