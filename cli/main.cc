@@ -147,7 +147,7 @@ void declare_cpus(CLI::App& app, Arguments& a) {
       ->add_option("POOL", a.id, "name of a CPU pool (default: all)")
       ->check(given());
   declare(*cpus, a, "unconfine", "while nrd is stopped: let the rest of the host use all CPUs again (cpu.confine)",
-          [](const Client& client, Output) { return unconfine(client); });
+          unconfine);
 }
 
 void declare_node(CLI::App& app, Arguments& a) {
@@ -182,8 +182,9 @@ void declare_service(CLI::App& app, Arguments& a) {
           [&a](const Client& client, Output) { return write_support_bundle(client, a.file); })
       ->add_option("FILE", a.file, "output file; must not exist")
       ->required();
-  CLI::App* reset = declare(app, a, "reset", "delete all workloads and release all resources",
-                            [&a](const Client& client, Output) { return nrd::cli::reset(client, a.reset); });
+  CLI::App* reset =
+      declare(app, a, "reset", "delete all workloads and release all resources",
+              [&a](const Client& client, Output output) { return nrd::cli::reset(client, output, a.reset); });
   reset->add_flag("--yes", a.reset.is_confirmed, "do not ask for confirmation");
   reset->add_option("--foreign", a.reset.foreign,
                     "remove foreign resctrl groups whose names match this pattern, such as 'COS*'");

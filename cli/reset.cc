@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/errno_text.h"
+#include "base/json/object.h"
 #include "cli/answer.h"
 #include "cli/commands.h"
 
@@ -69,42 +70,48 @@ Outcome<> check_name(const std::string& name) {
   return is_name ? Outcome<>() : stop(kRefused, name + " is not the name of a resctrl group");
 }
 
-Outcome<> remove_group(const Reset& wanted, const std::string& name, const std::string& content) {
+Outcome<> remove_group(const Reset& wanted, Output output, const std::string& name, const std::string& content) {
   TRY(check_name(name));
   TRY(confirm(wanted, "remove resctrl group " + name + " (" + content + ")?"));
   if (::rmdir((fs::path(kResctrl) / name).c_str()) != 0) {
     return stop(kRefused, "cannot remove group " + name + ": " + errno_text());
   }
-  print_format("group %s removed\n", name.c_str());
+  if (output.json) print_json(json::text_of({{"group", name}, {"result", "removed"}}));
+  if (!output.json) print_format("group %s removed\n", name.c_str());
   return {};
 }
 
-Outcome<> remove_groups(const Reset& wanted, const std::map<std::string, std::string>& groups) {
+Outcome<> remove_groups(const Reset& wanted, Output output, const std::map<std::string, std::string>& groups) {
   int exit = kDone;
   for (const auto& [name, content] : groups) {
     if (::fnmatch(wanted.foreign.c_str(), name.c_str(), FNM_PERIOD) != 0) continue;
-    exit = std::max(exit, report(remove_group(wanted, name, content)));
+    exit = std::max(exit, report(remove_group(wanted, output, name, content), output));
   }
   return exit == kDone ? Outcome<>() : stop(exit);
 }
 
-Outcome<> delete_all(const Client& client, const Reset& wanted, const json::Value& workloads) {
+Outcome<> delete_all(const Client& client, Output output, const Reset& wanted, const json::Value& workloads) {
   std::vector<std::string> ids;
   for (const json::Value& workload : workloads.items()) ids.push_back(text_of(workload, "id"));
   if (ids.empty()) return {};
   TRY(confirm(wanted, "delete " + std::to_string(ids.size()) + " workloads?"));
-  return delete_workloads(client, {}, ids, client.is_local());
+  return delete_workloads(client, output, ids, client.is_local());
 }
 
-// nrdctl lies in /usr/bin, nrd in /usr/sbin.
-Outcome<> run_daemon(const char* option) {
+// nrdctl lies in /usr/bin, nrd in /usr/sbin. Its report is text.
+Outcome<> run_daemon(const char* option, Output output) {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   const std::string daemon = self.parent_path().parent_path() / "sbin/nrd";
   flush();
   const std::array<const char*, 3> words{"nrd", option, nullptr};
   pid_t child = 0;
-  const int failed = ::posix_spawn(&child, daemon.c_str(), nullptr, nullptr, const_cast<char**>(words.data()), environ);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  if (output.json) ::posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+  const int failed =
+      ::posix_spawn(&child, daemon.c_str(), &actions, nullptr, const_cast<char**>(words.data()), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) return stop(kRefused, "cannot run " + daemon + ": " + errno_text(failed));
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -114,34 +121,34 @@ Outcome<> run_daemon(const char* option) {
 }
 
 // Foreign groups last: nrd refuses the option while another nrd, at another socket, has groups of its own.
-Outcome<> reset_without_daemon(const Reset& wanted) {
+Outcome<> reset_without_daemon(const Reset& wanted, Output output) {
   TRY(confirm(wanted, "nrd is not running; delete all stored workloads?"));
-  TRY(run_daemon("--reset"));
-  return wanted.foreign.empty() ? Outcome<>() : remove_groups(wanted, all_groups());
+  TRY(run_daemon("--reset", output));
+  return wanted.foreign.empty() ? Outcome<>() : remove_groups(wanted, output, all_groups());
 }
 
 }  // namespace
 
-Outcome<> reset(const Client& client, const Reset& wanted) {
+Outcome<> reset(const Client& client, Output output, const Reset& wanted) {
   const Result<Answer> answer = client.get("/v1/workloads");
   // A daemon that does not answer in time has groups of its own, which are not foreign.
-  if (!answer && answer.error().code == ErrorCode::NotFound) return reset_without_daemon(wanted);
+  if (!answer && answer.error().code == ErrorCode::NotFound) return reset_without_daemon(wanted, output);
   const json::Value workloads = TRY(value_of(answer));
-  TRY(delete_all(client, wanted, workloads));
+  TRY(delete_all(client, output, wanted, workloads));
   if (wanted.foreign.empty()) return {};
   if (!client.is_local()) return stop(kRefused, "--foreign requires the Unix socket of the local node");
   const json::Value node = TRY(value_of(client.get("/v1/node")));
-  return remove_groups(wanted, foreign_groups(node));
+  return remove_groups(wanted, output, foreign_groups(node));
 }
 
-Outcome<> unconfine(const Client& client) {
+Outcome<> unconfine(const Client& client, Output output) {
   if (!client.is_local()) return stop(kRefused, "this requires the Unix socket of the local node");
   if (client.get("/v1/health")) {
     return stop(kRefused,
                 "nrd is running, and would confine the rest of the host again; set confine = \"none\" in [cpu] of "
                 "its configuration, then run nrdctl reload");
   }
-  return run_daemon("--unconfine");
+  return run_daemon("--unconfine", output);
 }
 
 }  // namespace nrd::cli

@@ -228,8 +228,10 @@ def test_reset_gives_everything_back_running_or_stopped():
                 result = node.run_daemon("--reset")
                 assert "2 workloads deleted" in result.stdout, result
             else:
-                result = node.sim.run_inside([NRDCTL, "--socket", node.socket, "reset", "--yes", "--foreign", "th*"], check=False)
-                assert result.returncode == 0 and "group theirs removed" in result.stdout, result
+                result = node.sim.run_inside([NRDCTL, "--socket", node.socket, "--json", "reset", "--yes", "--foreign", "th*"], check=False)
+                done = [json.loads(line) for line in result.stdout.splitlines()]
+                assert result.returncode == 0 and done == [
+                    {"workload": "1", "result": "deleted"}, {"workload": "2", "result": "deleted"}, {"group": "theirs", "result": "removed"}], result
                 assert node.list() == []
             assert node.hardware() == tree
 
