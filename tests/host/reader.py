@@ -41,9 +41,10 @@ class Reader:
         self.process = subprocess.Popen(["sleep", "infinity"])  # 4711 in a page
         try:
             shape = {} if "machine" in options else SHAPE
-            self.sim.start([os.path.join(HERE, "installed"), ROOT], env={**os.environ, **self.env}, **{**shape, **options})
+            self.sim.start(["unshare", "--net", os.path.join(HERE, "installed"), ROOT], env={**os.environ, **self.env}, **{**shape, **options})
             self.wait_until_installed()
-            self.shell = subprocess.Popen(self.sim.inside(["bash", "--norc", "--noprofile"]), env=self.env, cwd=self.home,
+            shell = self.sim.inside(["nsenter", "-t", str(self.sim.pid), "-n", "bash", "--norc", "--noprofile"])
+            self.shell = subprocess.Popen(shell, env=self.env, cwd=self.home,
                                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                           start_new_session=True)
             status, output = self.run("cd; systemctl start nrd")
