@@ -278,6 +278,24 @@ def test_the_selector_of_the_rmd_config_goes_to_the_daemon_set(cluster, operator
     wait_for(lambda: selector(cluster) == OWN, "the selector of before")
 
 
+def test_the_status_of_the_rmd_config_tells_why_its_selector_is_not_applied(cluster, operator):
+    """Until it is, after the label of both has gone from one of them."""
+    def applied():
+        found, = cluster.api.get("RmdConfig", "rmdconfig")["status"]["conditions"]
+        assert found["type"] == "Applied"
+        return found["status"], found["message"]
+    cluster.api.create(config({"kubernetes.io/os": "other", "rdt": "true"}))
+    wait_for(lambda: applied()[0] == "False", "the condition")
+    assert applied()[1] == ('label kubernetes.io/os is "other" in the RmdConfig and "linux" in the DaemonSet\'s own node selector; '
+                            "expected it in one of the two")
+    assert selector(cluster) == OWN
+    cluster.api.merge("RmdConfig", "rmdconfig", {"spec": {"rmdNodeSelector": {"kubernetes.io/os": None}}})
+    wait_for(lambda: applied() == ("True", ""), "the selector to be applied")
+    assert selector(cluster) == OWN | {"rdt": "true"}
+    cluster.api.delete("RmdConfig", "rmdconfig")
+    wait_for(lambda: selector(cluster) == OWN, "the selector of before")
+
+
 def test_the_status_of_the_rmd_config_has_the_nodes(cluster, operator):
     """Those that have an RmdNodeState, as long as they do."""
     def nodes():

@@ -1,5 +1,5 @@
-// Package rmdconfig brings the node selector of the RmdConfig to the DaemonSet of the node role, and the names of the nodes
-// into its status.
+// Package rmdconfig brings the node selector of the RmdConfig to the DaemonSet of the node role, and into its status the names of
+// the nodes and whether the DaemonSet has the selector.
 package rmdconfig
 
 import (
@@ -14,6 +14,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -62,8 +63,11 @@ func (c *Controller) Run(ctx context.Context) error {
 		return err
 	}
 	pauses := kube.Pauses{Usual: interval, AfterFailure: failurePause}
-	return kube.Repeat(ctx, c.changed, pauses, "cannot bring the RmdConfig's selector to the DaemonSet, or the nodes into its status",
-		func(ctx context.Context) error { return errors.Join(c.compare(ctx), c.showNodes(ctx)) })
+	return kube.Repeat(ctx, c.changed, pauses, "cannot bring the RmdConfig's selector to the DaemonSet, or its status up to date",
+		func(ctx context.Context) error {
+			err := c.compare(ctx)
+			return errors.Join(err, c.show(ctx, err))
+		})
 }
 
 // compare changes the DaemonSet if its selector differs. Without an RmdConfig the labels of a former one go.
@@ -105,20 +109,32 @@ func (c *Controller) wanted() (map[string]string, error) {
 	return config.Spec.NodeSelector, nil
 }
 
-// showNodes writes status.nodes if it differs.
-func (c *Controller) showNodes(ctx context.Context) error {
+// status of an RmdConfig.
+type status struct {
+	Nodes      []string           `json:"nodes"`
+	Conditions []metav1.Condition `json:"conditions"`
+}
+
+// show writes the status if it differs. A problem is why the DaemonSet has not the selector.
+func (c *Controller) show(ctx context.Context, problem error) error {
 	object := kube.Only(c.informer)
 	nodes, areKnown := c.nodes()
 	if object == nil || !areKnown {
 		return nil
 	}
-	nodes = nodes[:min(len(nodes), mostNodes)]
-	shown, _, err := unstructured.NestedStringSlice(object.Object, "status", "nodes")
-	if err == nil && slices.Equal(shown, nodes) {
+	var config struct {
+		Status status `json:"status"`
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &config); err != nil {
+		return err
+	}
+	shown := config.Status
+	wanted := status{nodes[:min(len(nodes), mostNodes)], slices.Clone(shown.Conditions)}
+	meta.SetStatusCondition(&wanted.Conditions, applied(object.GetGeneration(), problem))
+	if slices.Equal(shown.Nodes, wanted.Nodes) && slices.Equal(shown.Conditions, wanted.Conditions) {
 		return nil
 	}
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": object.GetResourceVersion()},
-		"status": map[string]any{"nodes": nodes}})
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": object.GetResourceVersion()}, "status": wanted})
 	if err != nil {
 		return err
 	}
@@ -128,6 +144,15 @@ func (c *Controller) showNodes(ctx context.Context) error {
 		return nil // deleted or changed since it was seen; a change is another step
 	}
 	return err
+}
+
+// applied is the condition of an RmdConfig.
+func applied(generation int64, problem error) metav1.Condition {
+	condition := metav1.Condition{Type: "Applied", Status: metav1.ConditionTrue, Reason: "Applied", ObservedGeneration: generation}
+	if problem != nil {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, "Failed", problem.Error()
+	}
+	return condition
 }
 
 // difference is a merge patch, or nil. It fails if the DaemonSet has changed since it was read, by its resourceVersion.
