@@ -127,6 +127,25 @@ def test_what_does_not_fit_fails_on_its_node_alone_with_the_reason(cluster, x, y
     assert "CPU 4 belongs to workload cr.default.one" in await_state(cluster, "two", response="Fail: ")["response"]
 
 
+MOST_NODES = 1000  # of a CR, in deploy/crds.yaml
+
+
+def test_a_list_of_too_many_nodes_is_refused(cluster, x):
+    with pytest.raises(Refused, match=f"must have at most {MOST_NODES} items"):
+        cluster.api.create(cr("many", nodes=[f"node-{number}" for number in range(MOST_NODES + 1)], coreIds=["4"]))
+
+
+def test_a_node_too_many_has_its_grant_and_an_event_tells_that_it_is_not_shown(cluster, x):
+    cluster.api.create(cr("many", nodes=None, nodeSelector={"rack": "none"}, coreIds=["4"], rdt={"cache": GUARANTEE}))
+    cluster.api.merge("RmdWorkload", "many", {"status": {"workloadStates": {f"node-{number}": {"response": "Success: 200"} for number in range(MOST_NODES)}}}, sub="status")
+    cluster.api.merge("RmdWorkload", "many", {"spec": {"nodeSelector": {"rack": "x"}}})
+    cluster.await_event("many", "node node-x: the status cannot have its state: ")
+    cluster.await_event("many", f"status.workloadStates: Too many: {MOST_NODES + 1}: must have at most {MOST_NODES} items")
+    assert [each["id"] for each in x.workloads()] == ["cr.default.many"]
+    cluster.api.merge("RmdWorkload", "many", {"status": {"workloadStates": {"node-0": None}}}, sub="status")
+    await_state(cluster, "many")
+
+
 def test_cpus_that_the_node_does_not_have_are_named(cluster, x):
     cluster.api.create(cr("one", coreIds=["4", "99"], rdt={"cache": GUARANTEE}))
     assert "CPU 99" in await_state(cluster, "one", response="Fail: ")["response"]

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -26,11 +27,23 @@ func (c *Controller) writeState(ctx context.Context, each wanted, state intel.Wo
 	if reflect.DeepEqual(c.partOf(each.object), content) {
 		return nil
 	}
-	if err := c.applyPart(ctx, each.object, content); err != nil {
+	if err := c.applyPart(ctx, each.object, content); apierrors.IsInvalid(err) {
+		c.tellUnshown(each.object, err)
+		return err
+	} else if err != nil {
 		return err
 	}
 	c.tell(each.object, state)
 	return nil
+}
+
+// tellUnshown tells once that the status cannot have this node's part, such as that of one node too many.
+func (c *Controller) tellUnshown(cr *unstructured.Unstructured, err error) {
+	if c.unshown[keyOf(cr)] == err.Error() {
+		return
+	}
+	c.unshown[keyOf(cr)] = err.Error()
+	c.events.Tell(about(cr), kube.Warning, "NotShown", "Grant", "node "+c.node+": the status cannot have its state: "+err.Error())
 }
 
 // mostBehind is how far the informer is behind at most. Of an API server with a restored store versions begin again.
@@ -57,13 +70,16 @@ func (c *Controller) partOf(cr *unstructured.Unstructured) map[string]any {
 
 // tell writes an event about what has changed on this node.
 func (c *Controller) tell(cr *unstructured.Unstructured, state intel.WorkloadState) {
-	about := kube.Object{APIVersion: cr.GetAPIVersion(), Kind: cr.GetKind(), Namespace: cr.GetNamespace(), Name: cr.GetName(),
-		UID: string(cr.GetUID())}
 	if state.ID == "" {
-		c.events.Tell(about, kube.Warning, "Refused", "Grant", "node "+c.node+": "+state.Response)
+		c.events.Tell(about(cr), kube.Warning, "Refused", "Grant", "node "+c.node+": "+state.Response)
 		return
 	}
-	c.events.Tell(about, kube.Normal, "Granted", "Grant", fmt.Sprintf("node %s: class %s, CPUs %s", c.node, state.CosName, strings.Join(state.CoreIDs, ",")))
+	c.events.Tell(about(cr), kube.Normal, "Granted", "Grant", fmt.Sprintf("node %s: class %s, CPUs %s", c.node, state.CosName, strings.Join(state.CoreIDs, ",")))
+}
+
+func about(cr *unstructured.Unstructured) kube.Object {
+	return kube.Object{APIVersion: cr.GetAPIVersion(), Kind: cr.GetKind(), Namespace: cr.GetNamespace(), Name: cr.GetName(),
+		UID: string(cr.GetUID())}
 }
 
 // clearOthers takes this node's part out of CRs that no longer select it: those whose ids do not stay.
