@@ -64,6 +64,9 @@ func (p Pauses) longest() time.Duration {
 // settle joins changes that come together, such as a list at the start.
 const settle = 100 * time.Millisecond
 
+// mostReason bytes of a failure in the log. While the API server is away, each of a hundred objects has its own.
+const mostReason = 1000
+
 // Repeat takes a step at first, at each signal and after a pause, until the context ends. failure begins the line of the
 // log about a step that fails; there is one until it succeeds or fails for another reason.
 func Repeat(ctx context.Context, changed Signal, pauses Pauses, failure string, step func(context.Context) error) error {
@@ -71,7 +74,7 @@ func Repeat(ctx context.Context, changed Signal, pauses Pauses, failure string, 
 	for last := ""; ; {
 		next, reason := pauses.Usual, ""
 		if err := step(ctx); err != nil {
-			next, reason = failed, err.Error()
+			next, reason = failed, Shortened(err.Error(), mostReason)
 			failed = min(2*failed, pauses.longest())
 		} else {
 			failed = pauses.AfterFailure

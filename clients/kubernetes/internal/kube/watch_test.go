@@ -1,9 +1,13 @@
 package kube
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -70,5 +74,23 @@ func TestTheLongerStepsFailTheRarerTheyAre(t *testing.T) {
 				t.Errorf("%+v: %v, want %v", row.pauses, seconds, row.seconds)
 			}
 		})
+	}
+}
+
+func TestTheFirstOfManyFailuresAreLoggedOnce(t *testing.T) {
+	var lines bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&lines, nil)))
+	defer slog.SetDefault(before)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		_ = Repeat(ctx, NewSignal(), Pauses{Usual: time.Minute, AfterFailure: time.Second}, "cannot write", func(context.Context) error {
+			last := strconv.Itoa(int(time.Now().UnixNano())) // one of the many that differs
+			return errors.New(strings.Repeat("connection refused\n", 100) + last)
+		})
+	})
+	if found := lines.String(); strings.Count(found, "\n") != 1 || len(found) > 2*mostReason {
+		t.Errorf("%d bytes: %s", len(found), found)
 	}
 }

@@ -2,6 +2,7 @@ package containers
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/containerd/nri/pkg/api"
@@ -177,7 +178,8 @@ func (b *book) inUse(resource string) map[string]bool {
 	return ids
 }
 
-// difference between what is wanted and what nrd has: workloads to create or replace, and those that have no container.
+// difference between what is wanted and what nrd has: workloads to create or replace, and those that have no container. In the same
+// order each time, so that the same failures are logged once.
 func difference(wanted map[string]entry, found []nrd.Workload) (missing, extra []string) {
 	left := maps.Clone(wanted)
 	for _, workload := range found {
@@ -196,5 +198,6 @@ func difference(wanted map[string]entry, found []nrd.Workload) (missing, extra [
 			missing = append(missing, id)
 		}
 	}
+	slices.Sort(missing)
 	return missing, extra
 }

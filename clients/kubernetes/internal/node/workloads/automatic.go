@@ -96,7 +96,8 @@ func (a *Automatic) publish(ctx context.Context, wanted map[string]grantObject) 
 		}
 	}
 	var missing []grantObject
-	for key, object := range wanted {
+	for _, key := range slices.Sorted(maps.Keys(wanted)) { // in the same order each time, so that the same failures are logged once
+		object := wanted[key]
 		if found, isThere, _ := a.shown.GetStore().GetByKey(key); isThere {
 			failures = append(failures, a.showState(ctx, found.(*unstructured.Unstructured), object.Unstructured))
 		} else {
