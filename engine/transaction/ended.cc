@@ -56,23 +56,20 @@ bool names_tasks(const NodeState& state) {
 }
 
 std::set<WorkloadId> ArrivalDeadlines::passed(const Workloads& workloads, Time now, Steady steady) {
-  std::map<WorkloadId, Deadline> present;
+  std::map<WorkloadId, Wait> present;
   std::set<WorkloadId> late;
   for (const auto& [id, workload] : workloads) {
     const std::optional<CgroupOwner>& owner = workload.spec.cgroup_owner;
     if (!owner) continue;
     const Time named = std::max(workload.created, owner->since);
-    const Deadline* known = find_in(deadlines_, id);
+    const Wait* known = find_in(waits_, id);
     // The wall clock counts for the time before nrd knew it, as when nrd was down.
     const auto waited = std::max(now - named, Time::duration::zero());
-    const Deadline deadline =
-        known && known->named == named
-            ? *known
-            : Deadline{.named = named, .end = steady + std::chrono::seconds(owner->within_seconds) - waited};
-    present.emplace(id, deadline);
-    if (steady > deadline.end) late.insert(id);
+    const Wait wait = known && known->named == named ? *known : Wait{.named = named, .begin = steady - waited};
+    present.emplace(id, wait);
+    if (steady > wait.begin + std::chrono::seconds(owner->within_seconds)) late.insert(id);
   }
-  deadlines_ = std::move(present);
+  waits_ = std::move(present);
   return late;
 }
 

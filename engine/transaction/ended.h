@@ -31,11 +31,11 @@ class ArrivalDeadlines {
   std::set<WorkloadId> passed(const Workloads& workloads, Time now, Steady steady);
 
  private:
-  struct Deadline {
-    Time named{};  // since when the workload waits
-    Steady end{};
+  struct Wait {
+    Time named{};    // since when the workload waits
+    Steady begin{};  // the same moment; `within_seconds` may change meanwhile
   };
-  std::map<WorkloadId, Deadline> deadlines_;
+  std::map<WorkloadId, Wait> waits_;
 };
 
 struct EndedGroups {

@@ -138,6 +138,21 @@ TEST_CASE("a step of the wall clock ends no workload, and keeps none") {
   CHECK(is_late(-std::chrono::hours(24), std::chrono::seconds(161)));
 }
 
+TEST_CASE("a changed time to come counts from the creation") {
+  UnitFixture fixture;
+  Spec spec = for_unit();
+  spec.cgroup_owner = CgroupOwner{};
+  auto workload = value_of(fixture.create(spec));
+  ArrivalDeadlines deadlines;
+  const std::chrono::seconds passed(11);
+  for (const uint32_t within : {300U, 10U}) {
+    workload.spec.cgroup_owner->within_seconds = within;
+    Workloads one;
+    one.put(workload);
+    CHECK(deadlines.passed(one, workload.created + passed, ArrivalDeadlines::Steady(passed)).empty() == (within > 11));
+  }
+}
+
 TEST_CASE("a workload ends with a job that came and went between two observations") {
   UnitFixture fixture;
   auto& group = fixture.hardware.tree.cpuset.groups[kUnit];
