@@ -21,6 +21,8 @@ type entry struct {
 	created   int64  // nanoseconds since 1970; 0: a pause container of before the connection, whose age the runtime does not tell
 	// unread: what it asks for could not be read, and is tried again. Its workload stays as it is meanwhile.
 	unread *unread
+	// repairs are how often nrd did not have its workload any more.
+	repairs int
 }
 
 // unread is what a container's request is read from.
@@ -164,6 +166,16 @@ func (b *book) setCPUs(container, cpus string) {
 	if e, isThere := b.entries[container]; isThere {
 		e.cpus = cpus
 		b.entries[container] = e
+	}
+}
+
+// countRepair of the grant of a container, or of the pause container of a sandbox.
+func (b *book) countRepair(container string) {
+	for _, entries := range []map[string]entry{b.entries, b.pauses} {
+		if e, isThere := entries[container]; isThere {
+			e.repairs++
+			entries[container] = e
+		}
 	}
 }
 

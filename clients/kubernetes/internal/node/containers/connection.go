@@ -28,6 +28,9 @@ const (
 	endGrace = time.Second
 	// compareInterval is the longest time for which a difference between runtime and nrd stays unnoticed.
 	compareInterval = time.Minute
+	// mostRepairs of a grant that nrd does not have any more, such as after the loss of its state. One that ends again each time has
+	// no process in its cgroup: of a sandbox of CRI-O without pause container, of gVisor, of a virtual machine.
+	mostRepairs = 2
 )
 
 // Run keeps the plugin connected to the runtime until the context ends.
@@ -252,12 +255,14 @@ func (p *Plugin) compareOnce(ctx context.Context) error {
 	}
 	missing, extra := difference(p.book.wanted(), found)
 	p.leave()
+	present := nrd.ByID(found)
 	var failures []error
 	for _, id := range extra {
 		failures = append(failures, p.dropExtra(ctx, id))
 	}
 	for _, id := range missing {
-		granted, err := p.grantMissing(ctx, id)
+		_, isThere := present[id]
+		granted, err := p.grantMissing(ctx, id, !isThere)
 		found, failures = append(found, granted...), append(failures, err)
 	}
 	if len(extra)+len(missing) > 0 {
@@ -282,9 +287,9 @@ func (p *Plugin) dropExtra(ctx context.Context, id string) error {
 	return p.client.Delete(ctx, id)
 }
 
-// grantMissing repairs the grant of a container, unless it has ended since the comparison. It returns the workload if
-// nrd has granted it.
-func (p *Plugin) grantMissing(ctx context.Context, id string) ([]nrd.Workload, error) {
+// grantMissing repairs the grant of a container, unless it has ended since the comparison. hasEnded: nrd has no workload of this id.
+// It returns the workload if nrd has granted it.
+func (p *Plugin) grantMissing(ctx context.Context, id string, hasEnded bool) ([]nrd.Workload, error) {
 	ctx, cancel := context.WithTimeout(ctx, repairDeadline)
 	defer cancel()
 	if err := p.enter(ctx); err != nil {
@@ -295,6 +300,10 @@ func (p *Plugin) grantMissing(ctx context.Context, id string) ([]nrd.Workload, e
 	if !isWanted || e.isKept() {
 		return nil, nil
 	}
+	if hasEnded && e.repairs == mostRepairs {
+		p.giveUp(e)
+		return nil, nil
+	}
 	granted, err := p.client.Put(ctx, id, e.request)
 	if e.isPause() && nrd.IsRefusal(err) {
 		p.leavePause(e, err)
@@ -303,6 +312,21 @@ func (p *Plugin) grantMissing(ctx context.Context, id string) ([]nrd.Workload, e
 	if err != nil {
 		return nil, fmt.Errorf("workload %s: %w", id, err)
 	}
+	if hasEnded {
+		p.book.countRepair(e.container)
+	}
 	slog.Info("granted again what a container has", "workload", id)
 	return []nrd.Workload{granted}, nil
+}
+
+// giveUp a container whose grant ends each time. Held: the turn.
+func (p *Plugin) giveUp(e entry) {
+	if e.isPause() {
+		p.leavePause(e, errors.New("one has no process in its cgroup"))
+		return
+	}
+	delete(p.book.entries, e.container)
+	note := "container " + e.identity.container + ": its grant has no effect and has ended: no process of the node is in its cgroup, as with a RuntimeClass for virtual machines or for gVisor"
+	slog.Warn("grant given up", "workload", e.workloadID(), "pod", e.pod, "namespace", e.namespace, "reason", note)
+	p.tellIgnored(e.identity, note)
 }

@@ -102,7 +102,7 @@ func pauseOf(pod *api.PodSandbox) (entry, error) {
 	if err != nil {
 		return entry{}, err
 	}
-	who := identity{podUID: pod.Uid, namespace: pod.Namespace, pod: pod.Name}
+	who := podIdentity(pod)
 	request := nrd.Request{Owner: &nrd.Owner{Cgroup: true, WithinSeconds: graceSeconds}, Labels: labelsOf(who)}
 	if strings.HasSuffix(cgroup, ".scope") {
 		request.Unit = path.Base(cgroup)
@@ -133,7 +133,7 @@ func (p *Plugin) forgetPause(pod *api.PodSandbox) {
 	}
 }
 
-// leavePause gives up a pause container that nrd refuses, on cgroup v1 for example. Held: the turn.
+// leavePause gives up a pause container that nrd refuses, on cgroup v1 for example, or that has no process. Held: the turn.
 func (p *Plugin) leavePause(e entry, err error) {
 	delete(p.book.pauses, e.container)
 	if text := err.Error(); text != p.refusal {

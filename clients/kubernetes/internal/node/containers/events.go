@@ -17,12 +17,12 @@ func (p *Plugin) tellReplaced(pod *api.PodSandbox, container *api.Container, cha
 	for _, each := range change.GetEnv() {
 		asked := variable(container.GetEnv(), each.Key)
 		if asked != "" && asked != each.Value && !slices.Contains(notOfAuthor, each.Key) {
-			p.tellIgnored(pod, "container "+container.Name+": the value of "+each.Key+" has no effect: the node sets it")
+			p.tellIgnored(identityOf(pod, container), "container "+container.Name+": the value of "+each.Key+" has no effect: the node sets it")
 		}
 	}
 }
 
-func (p *Plugin) tellIgnored(pod *api.PodSandbox, note string) {
-	about := kube.Object{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.Uid}
+func (p *Plugin) tellIgnored(who identity, note string) {
+	about := kube.Object{APIVersion: "v1", Kind: "Pod", Namespace: who.namespace, Name: who.pod, UID: who.podUID}
 	p.events.Tell(about, kube.Warning, "NoEffect", "Create", note)
 }

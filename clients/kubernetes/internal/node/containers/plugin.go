@@ -179,7 +179,7 @@ func (p *Plugin) CreateContainer(ctx context.Context, pod *api.PodSandbox, conta
 	}
 	p.tellReplaced(pod, container, change)
 	for _, each := range annotations.Ignored(container.Name, pod.Annotations, true, len(wanted.devices[devices.WaysName]) > 0) {
-		p.tellIgnored(pod, each)
+		p.tellIgnored(wanted.identity, each)
 	}
 	p.results.Add("granted")
 	slog.Info("granted", "workload", granted.ID, "class", granted.ClosName, "pod", pod.Name, "namespace", pod.Namespace)
@@ -260,7 +260,7 @@ func (p *Plugin) RemoveContainer(ctx context.Context, _ *api.PodSandbox, contain
 func (p *Plugin) RunPodSandbox(ctx context.Context, pod *api.PodSandbox) error {
 	p.notePause(ctx, pod)
 	for _, each := range devices.Ignored(pod.Annotations) {
-		p.tellIgnored(pod, each)
+		p.tellIgnored(podIdentity(pod), each)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package containers
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -10,9 +11,14 @@ import (
 	"time"
 
 	"github.com/containerd/nri/pkg/api"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"nrd.internal/kubernetes/internal/kube"
 	"nrd.internal/kubernetes/internal/node/devices"
 	"nrd.internal/kubernetes/internal/nrd"
+	"nrd.internal/kubernetes/internal/testservers"
 )
 
 func TestTheEndOfAFormerSandboxKeepsTheGrantsOfTheNewerOne(t *testing.T) {
@@ -214,7 +220,7 @@ func TestAContainerThatCannotBeReadIsNeitherGrantedNorStarted(t *testing.T) {
 	if err := compare(t, p); err != nil || started.Granted("k8s.pod.c") != nil {
 		t.Errorf("%v, want no grant", err)
 	}
-	if _, err := p.grantMissing(t.Context(), "k8s.pod.c"); err != nil || started.Granted("k8s.pod.c") != nil {
+	if _, err := p.grantMissing(t.Context(), "k8s.pod.c", true); err != nil || started.Granted("k8s.pod.c") != nil {
 		t.Errorf("%v, want no grant", err)
 	}
 	if err := p.StartContainer(t.Context(), pod, container); err == nil || !strings.Contains(err.Error(), "c_cache_min") {
@@ -243,5 +249,65 @@ func TestOfTwoPodsOfOneNameTheNewerOneIsListed(t *testing.T) {
 	p.book.put(entryOf("newer", 2))
 	if list, err := p.Containers(); err != nil || len(list) != 1 || list[0].PodUID != "newer" || list[0].Workload != "k8s.newer.c" {
 		t.Errorf("%+v, want the container of the newer pod", list)
+	}
+}
+
+func TestASandboxWithoutAPauseContainerIsGivenUp(t *testing.T) {
+	p := connectedPlugin(nrd.New("/nowhere"))
+	p.book.defaultPool = "common"
+	// CRI-O makes none where the pod does not share its processes, and tells no process of the sandbox.
+	pod := &api.PodSandbox{Id: "sandbox", Uid: "pod", Linux: &api.LinuxPodSandbox{CgroupsPath: "kubepods.slice:crio:sandbox"}}
+	if err := p.RunPodSandbox(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	for range mostRepairs {
+		if _, err := p.grantMissing(t.Context(), "k8s.pod", true); err == nil {
+			t.Error("want another try")
+		}
+		p.book.countRepair("sandbox")
+	}
+	if _, err := p.grantMissing(t.Context(), "k8s.pod", false); err == nil {
+		t.Error("want a try of one that nrd has with another request")
+	}
+	if _, err := p.grantMissing(t.Context(), "k8s.pod", true); err != nil || len(p.book.wanted()) > 0 {
+		t.Errorf("%v, %+v, want none", err, p.book.wanted())
+	}
+}
+
+// As without a process in the cgroup: of gVisor, or in a virtual machine.
+func TestAGrantThatEndsEachTimeIsGivenUpAndThePodTellsSo(t *testing.T) {
+	started := startNRD(t, "")
+	server, _ := testservers.Client(t)
+	p := connectedPlugin(started.Client)
+	p.events = kube.NewEvents(server, "node-a")
+	go func() { _ = p.events.Run(t.Context()) }()
+	pod := &api.PodSandbox{Id: "sandbox", Uid: "pod", Namespace: "default", Name: "elsewhere"}
+	p.book = p.bookOf(t.Context(), []*api.PodSandbox{pod}, []*api.Container{waysContainer("1", api.ContainerState_CONTAINER_RUNNING, 1)})
+	for grants := range mostRepairs + 2 {
+		if err := compare(t, p); err != nil {
+			t.Fatal(err)
+		}
+		if isGranted := started.Granted("k8s.pod.c") != nil; isGranted != (grants < mostRepairs) {
+			t.Errorf("comparison %d: granted %v", grants, isGranted)
+		}
+		if err := started.Delete(t.Context(), "k8s.pod.c"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	events := server.Resource(schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}).Namespace("default")
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		list, err := events.List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		isTold := func(each unstructured.Unstructured) bool {
+			return strings.HasPrefix(fmt.Sprint(each.Object["note"]), "container c: its grant has no effect and has ended")
+		}
+		if slices.ContainsFunc(list.Items, isTold) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("no event tells of it: %v", list.Items)
+		}
 	}
 }

@@ -88,7 +88,14 @@ func (p *Plugin) readAgain(ctx context.Context) error {
 
 func identityOf(pod *api.PodSandbox, container *api.Container) identity {
 	source := pod.Annotations["kubernetes.io/config.source"] // set by kubelet
-	return identity{podUID: pod.Uid, namespace: pod.Namespace, pod: pod.Name, container: container.Name, isStatic: source == "file" || source == "http"}
+	who := podIdentity(pod)
+	who.container, who.isStatic = container.Name, source == "file" || source == "http"
+	return who
+}
+
+// podIdentity is that of the pause container.
+func podIdentity(pod *api.PodSandbox) identity {
+	return identity{podUID: pod.Uid, namespace: pod.Namespace, pod: pod.Name}
 }
 
 // pool with what a device of it stands for.
