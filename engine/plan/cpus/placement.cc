@@ -11,18 +11,6 @@
 namespace nrd::plan {
 namespace {
 
-Result<void> check_form(const CpuPool& pool, const CpuRequest& request) {
-  const int given = (request.count > 0 ? 1 : 0) + (request.cores > 0 ? 1 : 0) + (request.cpus.empty() ? 0 : 1);
-  if (given != 1) {
-    return fail_at(ErrorCode::BadRequest, "/cpu", "needs exactly one of count, cores and cpus", "count, cores or cpus");
-  }
-  if (pool.kind == CpuPool::Kind::Shared) {
-    return fail_at(ErrorCode::BadRequest, number_field(request),
-                   pool_text(pool) + " is shared and grants no CPUs of its own", "an exclusive pool");
-  }
-  return {};
-}
-
 constexpr const char* kCpusField = "/cpu/cpus";
 
 std::string cpu_text(const CpuSet& cpus) { return "CPU " + cpus.to_string(); }
@@ -121,7 +109,6 @@ CpuGrant grant_of(const Situation& situation, const CpuRequest& request, const F
 }  // namespace
 
 Result<CpuGrant> place(const Situation& situation, const CpuRequest& request) {
-  TRY(check_form(situation.pool, request));
   if (!request.cpus.empty()) {
     TRY(check_exact(situation, request));
     return grant_of(situation, request, {request.cpus, "requested"});

@@ -41,6 +41,7 @@ struct Situation {
   std::function<std::string(const CpuSet&)> owners{};
 };
 
+// Of exactly one of count, cores and cpus, in an exclusive pool: check_number() in cpu_grant.cc.
 // Errors: BadRequest /cpu/... for what no situation could grant, CpuTaken /cpu/cpus, NotEnough /cpu/count or /cpu/cores
 // with what would fit. What an error says would fit is granted when it is requested instead.
 Result<CpuGrant> place(const Situation& situation, const CpuRequest& request);

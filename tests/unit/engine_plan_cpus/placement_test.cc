@@ -333,21 +333,4 @@ TEST_CASE("these CPUs, where the request or the pool forbids their place") {
   });
 }
 
-TEST_CASE("a request has one amount, and its pool CPUs of its own") {
-  CpuPool shared = a_pool(Threads::Any);
-  shared.kind = CpuPool::Kind::Shared;
-  check({
-      {.name = "none",
-       .request = {},
-       .expected = "BadRequest /cpu: needs exactly one of count, cores and cpus (count, cores or cpus)"},
-      {.name = "two",
-       .request = {.count = 1, .cores = 1},
-       .expected = "BadRequest /cpu: needs exactly one of count, cores and cpus (count, cores or cpus)"},
-      {.name = "a shared pool",
-       .request = {.count = 1},
-       .expected = "BadRequest /cpu/count: pool \"fast\" is shared and grants no CPUs of its own (an exclusive pool)",
-       .pool = shared},
-  });
-}
-
 }  // namespace nrd::placement_test
