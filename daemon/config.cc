@@ -135,9 +135,10 @@ Result<void> check(const Config& config) {
     if (path->starts_with('/')) continue;
     return fail_at(ErrorCode::BadRequest, key, std::string(key) + " is " + *path + ", expected an absolute path");
   }
-  // Of --unix-socket: the paths of files have been checked.
-  if (const std::string& path = config.server.sockets.front().path; path.size() > kLongestSocketPath) {
-    return fail_at(ErrorCode::BadRequest, "the local socket",
+  for (size_t i = 0; i < config.server.sockets.size(); ++i) {
+    const std::string& path = config.server.sockets[i].path;
+    if (path.size() <= kLongestSocketPath) continue;
+    return fail_at(ErrorCode::BadRequest, "server.sockets/" + std::to_string(i),
                    "the local socket is " + path + ", expected at most " + std::to_string(kLongestSocketPath) +
                        " bytes, the kernel's limit");
   }
