@@ -149,12 +149,12 @@ Error with_position(const LoadedConfig& loaded, Error error) {
   const auto is_of_file = [](const auto& entry) { return entry.second.source == Origin::Source::File; };
   const size_t slash = error.field.find('/');
   auto found = loaded.origins.find(error.field.substr(0, slash));
-  if (found == loaded.origins.end() || !is_of_file(*found)) {
+  if (found == loaded.origins.end()) {
     const std::string section = error.field.substr(0, error.field.find('.')) + ".";
     found = std::ranges::find_if(
         loaded.origins, [&](const auto& entry) { return is_of_file(entry) && entry.first.starts_with(section); });
   }
-  if (error.field.empty() || found == loaded.origins.end()) return error;
+  if (error.field.empty() || found == loaded.origins.end() || !is_of_file(*found)) return error;
   const Origin& origin = found->second;
   const auto item = slash == std::string::npos ? std::nullopt : parse_number<size_t>(error.field.substr(slash + 1));
   const size_t line = item && *item < origin.items.size() ? origin.items[*item] : origin.line;

@@ -138,6 +138,14 @@ TEST_CASE("flags override the files and say so") {
   CHECK(loaded.origins.at("log.level").source == Origin::Source::CommandLine);
 }
 
+TEST_CASE("a wrong flag is not blamed on a file") {
+  const Files files;
+  Files::write(files.main(), "[server]\ndebug_port = 1\n");
+  ConfigSource source{.file = files.main(), .is_required = true};
+  source.address = "example.org";
+  CHECK(error_of(load_config(source)).message.starts_with("server.address is example.org"));
+}
+
 TEST_CASE("every key is listed once, with its default") {
   std::set<std::string> names;
   for (const daemon::ConfigKey& key : daemon::config_keys()) {
