@@ -69,6 +69,14 @@ TEST_CASE("repeated failures are refused without asking PAM until tokens refill"
   CHECK_FALSE(limits.admit("h", "other", kNow + kHostRegains));
 }
 
+TEST_CASE("a host that waited long may fail no more often than a new one") {
+  LoginLimits limits;
+  CHECK(limits.admit("h", "first", kNow));
+  int admitted = 0;
+  for (int i = 0; i < 100; ++i) admitted += limits.admit("h", std::to_string(i), kNow + 24h) ? 1 : 0;
+  CHECK(admitted == static_cast<int>(kFailuresOfHost));
+}
+
 TEST_CASE("failed logins of a user are limited across hosts") {
   LoginLimits limits;
   int admitted = 0;
