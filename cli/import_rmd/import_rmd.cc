@@ -15,7 +15,7 @@ namespace {
 
 // RMD read the first of these that exists, and used its defaults if none did.
 Result<json::Value> read_config(const RmdDirectory& rmd, Report& report) {
-  for (const char* name : {"rmd.toml", "rmd.yaml", "rmd.yml"}) {
+  for (const char* name : {"rmd.json", "rmd.toml", "rmd.yaml", "rmd.yml"}) {
     std::optional<json::Value> config = TRY(rmd.read_tree(name));
     if (config) return *std::move(config);
   }

@@ -183,6 +183,13 @@ TEST_CASE("numbers and booleans in quotes are imported, as RMD took them") {
   CHECK(has_line(odd.moved(), "shrink = false"));
 }
 
+TEST_CASE("a configuration in JSON is read before one in TOML, as RMD did") {
+  const Rmd rmd("[default]\ntlsport = 8444\n");
+  rmd.put("rmd.json", "{\n\t\"default\": {\n\t\t\"tlsport\": 8445,\n\t\t\"address\": \"192.0.2.1\"\n\t}\n}\n");
+  CHECK(has_line(rmd.moved(), "tls_port = 8445"));
+  CHECK(has_line(rmd.moved(), "address = \"192.0.2.1\""));
+}
+
 TEST_CASE("CPU types are imported in every form that RMD took") {
   const Rmd rmd("");
   rmd.put("cpu_map.toml",
