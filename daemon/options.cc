@@ -47,7 +47,8 @@ void declare(CLI::App& app, Options& options, std::optional<std::string>& direct
   ConfigSource& source = options.source;
   app.set_version_flag("--version", std::string("nrd ") + kVersion);
   CLI::Option* file = app.add_option("--config", source.file, "configuration file (TOML)")->capture_default_str();
-  app.add_option("--conf-dir", directory, "directory that contains nrd.toml, instead of --config")->excludes(file);
+  app.add_option("--conf-dir,--conf_dir", directory, "directory that contains nrd.toml, instead of --config")
+      ->excludes(file);
   app.add_flag("-d,--debug", source.debug, "also serve plain HTTP without authentication on loopback");
   app.add_option("--debug-port,--debugport", source.debug_port, "plain HTTP port (8081)")->check(port);
   app.add_option("--address", source.address, "listen address (127.0.0.1)");
@@ -56,7 +57,7 @@ void declare(CLI::App& app, Options& options, std::optional<std::string>& direct
   app.add_option("--state-dir", source.state_directory, "directory for nrd.db (/var/lib/nrd)");
   app.add_option("--log-level", source.log_level, "log level: error, warning, notice, info or debug (info)")
       ->check(CLI::IsMember({"error", "warning", "notice", "info", "debug"}));
-  app.add_flag("--force-config", source.force_config,
+  app.add_flag("--force-config,--force_config", source.force_config,
                "remount resctrl if its options do not match rdt.mba_mode; clears every class first");
   app.add_flag("--reset", options.resets, "delete all stored workloads, release all resources, and exit");
   app.add_flag("--unconfine", options.unconfines,

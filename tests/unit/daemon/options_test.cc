@@ -87,6 +87,12 @@ TEST_CASE("RMD's flags are accepted with the values of its defaults") {
   CHECK(defaults->loaded.config.server == daemon::Config::Server{});
 }
 
+TEST_CASE("RMD's flags are accepted with underscores, as RMD took them") {
+  const auto options = value_of(parsed({"--conf_dir", ConfigFile(kText).root(), "--force_config=true"}));
+  CHECK(options.loaded.config.server.tls_port == 1002);
+  CHECK(options.source.force_config);
+}
+
 TEST_CASE("--conf-dir reads the nrd.toml in that directory, which must exist") {
   const Error absent = error_of(parsed({"--conf-dir", "/nonexistent"}));
   CHECK(absent.message.find("/nonexistent/nrd.toml") != std::string::npos);
