@@ -17,11 +17,11 @@ namespace {
 
 using tree::at_line;
 
-// All three or none: without a CA clients could not be authenticated.
-Result<void> check_tls(const http::TlsFiles& tls) {
+// All three or none: without a CA clients could not be authenticated, unless by passwords.
+Result<void> check_tls(const http::TlsFiles& tls, bool has_passwords) {
   for (const auto& [key, path] : {std::pair{"tls.certificate", &tls.certificate}, std::pair{"tls.key", &tls.key},
                                   std::pair{"tls.client_ca", &tls.client_ca}}) {
-    if (!path->empty()) continue;
+    if (!path->empty() || (path == &tls.client_ca && has_passwords)) continue;
     return fail_at(ErrorCode::BadRequest, "tls",
                    std::string(key) + " is missing: HTTPS requires certificate, key and client_ca " +
                        "(\"nrdctl tls init\" creates them)");
@@ -123,7 +123,7 @@ Result<void> check(const Config& config) {
                        "(127.0.0.1 or ::1)");
   }
   if (config.tls) {
-    TRY(check_tls(*config.tls));
+    TRY(check_tls(*config.tls, config.access.pam));
   }
   TRY(check_access(config));
   TRY(check_quotas(config.cpu_quotas, config.node.cpu_pools));

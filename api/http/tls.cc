@@ -93,6 +93,7 @@ Result<void> use_own(SSL_CTX* context, const TlsFiles& files) {
 }
 
 Result<void> trust_clients(SSL_CTX* context, const TlsFiles& files) {
+  if (files.client_ca.empty()) return {};  // requests no certificates
   if (::SSL_CTX_load_verify_file(context, files.client_ca.c_str()) != 1) {
     return failed("is not a readable certificate (PEM)", files.client_ca);
   }

@@ -25,7 +25,7 @@ enum class ClientAuth {
 struct TlsFiles {
   std::string certificate;  // PEM: the server's, then intermediate ones
   std::string key;          // PEM, without passphrase
-  std::string client_ca;    // PEM: CA of client certificates
+  std::string client_ca;    // PEM: CA of client certificates; empty: clients have none
   ClientAuth client_auth = ClientAuth::Require;
   friend bool operator==(const TlsFiles&, const TlsFiles&) = default;
 };

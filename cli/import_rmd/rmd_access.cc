@@ -19,7 +19,8 @@ struct Source {
 
 // Input of [tls].
 struct TlsSource {
-  Source certificate, key, client_ca;
+  Source certificate, key;
+  Source client_ca;  // empty: clients have no certificates
 };
 
 std::string below(const std::string& directory, const char* name) {
@@ -34,6 +35,9 @@ std::string problem_of(const Source& source) {
   return facts->is_over ? "has expired" : "";
 }
 
+// Clients log in through PAM. RMD then asked for no certificates.
+bool has_only_passwords(RmdImport& moving) { return moving.text("default.clientauth", "challenge") == "no"; }
+
 // Nullopt, with a report: a file is missing.
 Result<std::optional<TlsSource>> read_tls(RmdImport& moving, const RmdDirectory& rmd) {
   const std::string server = moving.text("default.certpath", "/etc/rmd/cert/server");
@@ -42,6 +46,7 @@ Result<std::optional<TlsSource>> read_tls(RmdImport& moving, const RmdDirectory&
   for (const auto& [named, source] :
        {std::pair{below(server, "rmd-cert.pem"), &tls.certificate}, std::pair{below(server, "rmd-key.pem"), &tls.key},
         std::pair{below(client, "ca.pem"), &tls.client_ca}}) {
+    if (source == &tls.client_ca && has_only_passwords(moving)) continue;
     std::optional<std::string> pem = TRY(rmd.read(named));
     source->path = rmd.place_of(named);
     if (!pem) {
@@ -58,7 +63,7 @@ Result<std::optional<TlsSource>> read_tls(RmdImport& moving, const RmdDirectory&
 bool is_usable(RmdImport& moving, const TlsSource& tls) {
   bool is_good = true;
   for (const Source* source : {&tls.certificate, &tls.client_ca}) {
-    const std::string problem = problem_of(*source);
+    const std::string problem = source->path.empty() ? "" : problem_of(*source);
     if (problem.empty()) continue;
     moving.report().left_out(source->path, problem);
     is_good = false;
@@ -74,8 +79,9 @@ bool is_usable(RmdImport& moving, const TlsSource& tls) {
 void set_client_auth(RmdImport& moving) {
   const std::string was = moving.text("default.clientauth", "challenge");
   const std::string key = "default.clientauth";
-  moving.set("tls", "client_auth", was == "no" ? "\"optional\"" : "\"require\"");
-  if (was == "no") return moving.report().taken(key, "tls.client_auth = optional, for clients that log in through PAM");
+  moving.set("tls", "client_auth", has_only_passwords(moving) ? "\"optional\"" : "\"require\"");
+  if (has_only_passwords(moving))
+    return moving.report().taken(key, "tls.client_auth = optional, for clients that log in through PAM");
   if (was == "challenge") return moving.report().taken(key, "tls.client_auth = require");
   moving.report().changed(key, "tls.client_auth = require, not " + was + ", which gave every RMD client full access");
 }
@@ -84,6 +90,7 @@ void take_tls(RmdImport& moving, const TlsSource& tls) {
   for (const auto& [source, name, key, mode] : {std::tuple{&tls.certificate, "server.crt", "certificate", kPublic},
                                                 std::tuple{&tls.key, "server.key", "key", kSecret},
                                                 std::tuple{&tls.client_ca, "ca.crt", "client_ca", kPublic}}) {
+    if (source->path.empty()) continue;
     const std::string to = moving.path_of(std::string("tls/") + name);
     moving.add_file("tls", {name, source->pem, mode});
     moving.take_text(source->path, "tls", key, to);
@@ -186,6 +193,8 @@ Result<void> move_pam_stack(RmdImport& moving, const RmdDirectory& rmd) {
 // Password logins, and the access list that applies to them. Without HTTPS only their files, and the keys to add later.
 Result<void> move_pam(RmdImport& moving, const RmdDirectory& rmd, const std::string& path,
                       const std::string& access_list, bool is_served) {
+  if (moving.says("default.clientcapath"))
+    moving.report().left_out("default.clientcapath", "not used: clients log in with passwords (default.clientauth)");
   TRY(move_pam_stack(moving, rmd));
   const std::string to = moving.path_of("acl.csv");
   if (!access_list.empty()) moving.add_file("", {"acl.csv", access_list, kPublic});
@@ -256,8 +265,7 @@ Result<void> move_access(RmdImport& moving, const RmdDirectory& rmd) {
   const bool is_served = tls && is_usable(moving, *tls);
   if (is_served) take_tls(moving, *tls);
   TRY(move_roles(moving, rmd, access_list.value_or("")));
-  if (moving.text("default.clientauth", "challenge") == "no")
-    return move_pam(moving, rmd, path, access_list.value_or(""), is_served);
+  if (has_only_passwords(moving)) return move_pam(moving, rmd, path, access_list.value_or(""), is_served);
   if (!is_served && moving.says("default.clientauth"))
     moving.report().left_out("default.clientauth", "HTTPS is disabled");
   if (moving.says("pam.service"))

@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import random
+import re
 import shutil
 import subprocess
 import threading
@@ -50,6 +51,19 @@ def test_a_user_with_a_valid_password_has_their_role(service):
     assert (status, text) == (403, 'User "bob" is not authorized to access this resource\n')
     assert get(service, basic("alice", PASSWORD), "/v1/workloads/1", method="DELETE")[0] == 404
     assert any("AUDIT_CHANGE" in line and "USER=alice" in line for line in service.journal().splitlines())
+
+
+def test_without_a_ca_no_client_needs_a_certificate_and_each_a_password():
+    with Service("optional", CONFIG, accounts=Accounts(USERS), start=False) as service:
+        with open(service.config) as file:
+            text = file.read()
+        service.configure(re.sub("^client_ca = .*\n", "", text, flags=re.M))
+        service.start()
+        assert get(service, basic("alice", PASSWORD))[0] == 200
+        assert get(service, {})[:2] == (400, MALFORMED)
+        assert ask(service.tls(service.admin), "GET", "/v1/node")[:2] == (400, MALFORMED)
+        service.sighup("CONFIG_RELOADED")
+        assert get(service, basic("bob", "b"))[0] == 200
 
 
 def test_a_user_without_a_role_learns_nothing_about_the_password(service):

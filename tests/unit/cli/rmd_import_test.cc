@@ -69,14 +69,17 @@ DumpedWorkload only(const std::string& dump) {
 }  // namespace
 
 TEST_CASE("PAM users and RMD's access list are imported") {
-  const Rmd rmd("[default]\nclientauth = \"no\"\n[pam]\nservice = \"rmd\"\n");
+  const Rmd rmd("[default]\nclientauth = \"no\"\nclientcapath = \"/nonexistent\"\n[pam]\nservice = \"rmd\"\n");
   rmd.put("acl/url/policy.csv", "p, user, /workloads, GET\ng, alice, user\n");
   const RmdImport moving = rmd.moved();
   CHECK(has_line(moving, "client_auth = \"optional\""));
+  CHECK(moving.configuration().find("client_ca") == std::string::npos);
+  CHECK(names_in(moving, "tls") == std::set<std::string>{"server.crt", "server.key"});
   CHECK(has_line(moving, "pam = true"));
   CHECK(has_line(moving, "acl = \"/etc/nrd/acl.csv\""));
   CHECK(names_in(moving, "").contains("acl.csv"));
-  CHECK(notes_about(moving, Note::Kind::LeftOut, "pam.service") == 1);
+  for (const std::string key : {"pam.service", "default.clientcapath"})
+    CHECK(notes_about(moving, Note::Kind::LeftOut, key) == 1);
   CHECK(notes_about(moving, Note::Kind::LeftOut, "pam/rmd") == 1);
   CHECK(notes_about(moving, Note::Kind::Changed, "policy.csv") == 0);
   rmd.put("acl/url/policy.csv", "p, user, /workloads, GET\ng, root, user\n");

@@ -282,6 +282,9 @@ TEST_CASE("HTTPS requires all of its files") {
     CHECK(checked.message.starts_with(missing + " is missing"));
   }
   CHECK(daemon::check(*parse_config("[tls]\n" + certificate + key + authority, "x")));
+  const std::string passwords = "client_auth = \"optional\"\n[access]\npam = true\n";
+  CHECK(daemon::check(*parse_config("[tls]\n" + certificate + key + passwords, "x")));
+  CHECK_FALSE(daemon::check(*parse_config("[tls]\n" + certificate + authority + passwords, "x")));
 }
 
 TEST_CASE("roles may be empty") {
