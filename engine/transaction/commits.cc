@@ -44,7 +44,7 @@ Result<void> Commits::commit_workloads() {
     stored_.next_id = state_.next_id;
     return {};
   }
-  keys_.write_to(change, now(clock_));
+  keys_.write_to(change, key_time());
   drop_restored();
   return commit(std::move(change), Part::All);
 }

@@ -33,6 +33,10 @@ class Commits {
 
   Idempotency& keys() { return keys_; }
   const Idempotency& keys() const { return keys_; }
+  // The age of keys: steps of the wall clock do not count while nrd runs.
+  Time key_time() const {
+    return start_ + std::chrono::floor<std::chrono::milliseconds>(clock_.steady() - start_steady_);
+  }
 
  private:
   enum class Part { Baselines, All };
@@ -47,6 +51,8 @@ class Commits {
   HardwareSync& sync_;
   DurableState stored_;
   Idempotency keys_;
+  const Time start_ = now(clock_);
+  const std::chrono::steady_clock::time_point start_steady_ = clock_.steady();
   struct Unknown {
     DurableState after;  // what the store holds if it contains the change
     Part part;

@@ -201,7 +201,7 @@ Result<Proposal> Transaction::plan_on_fresh_observation(const Command& command) 
 }
 
 Result<std::optional<WorkloadId>> Transaction::created_with(const IdempotencyKey& key) const {
-  Result<std::optional<WorkloadId>> found = commits_.keys().find(key, now(clock_));
+  Result<std::optional<WorkloadId>> found = commits_.keys().find(key, commits_.key_time());
   if (!found || !*found || state_.workloads.contains(**found)) return found;
   return fail_at(ErrorCode::Conflict, "Idempotency-Key", "the workload created with this key has been deleted",
                  "a new key for a new workload");
@@ -288,7 +288,7 @@ Result<Transaction::Tried> Transaction::try_one(const Command& command) {
   if (proposal.workloads == state_.workloads) return tried;
   TRY(changes_.carry_out(std::move(proposal)));
   if (is_new) note_created(state_.workloads.at(id));
-  if (create && create->key) commits_.keys().add(*create->key, id, now(clock_));
+  if (create && create->key) commits_.keys().add(*create->key, id, commits_.key_time());
   return tried;
 }
 
@@ -363,7 +363,7 @@ std::vector<Outcome> Transaction::apply(std::span<const Command> commands, const
   // If the outcome of a claim is unknown, the whole batch is already rolled back.
   const Result<void> committed = commits_.is_unknown() ? frozen() : commits_.commit_workloads();
   if (committed) {
-    commits_.keys().keep_added(now(clock_));
+    commits_.keys().keep_added(commits_.key_time());
   } else {
     commits_.keys().drop_added();
   }

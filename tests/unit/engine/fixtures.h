@@ -19,6 +19,14 @@ std::string picture(WayMask ways, unsigned width);
 
 inline Task a_process(pid_t id) { return {.id = id, .process = id, .start = 7, .boot_id = "boot-1"}; }
 
+// The wall clock may be set; the steady one goes on.
+struct SteppedClock final : Clock {
+  std::chrono::system_clock::time_point now() const override { return real.now() + step; }
+  std::chrono::steady_clock::time_point steady() const override { return real.steady(); }
+  SystemClock real;
+  std::chrono::hours step{0};
+};
+
 struct TransactionFixture {
   explicit TransactionFixture(const NodeShape& shape = {}, NodeConfig configured = {});
   ~TransactionFixture();
@@ -42,7 +50,7 @@ struct TransactionFixture {
   std::atomic<bool> memory_changed = false;  // first: the other thread ends after `writer`
   FakeHardware hardware;
   FakeStore store;
-  SystemClock clock;
+  SteppedClock clock;
   NodeConfig config;
   std::unique_ptr<Transaction> writer;
 };

@@ -521,6 +521,17 @@ TEST_CASE("retrying a create with its key gives one workload and one commit") {
   CHECK(fixture.apply(create).error().code == ErrorCode::Conflict);
 }
 
+TEST_CASE("a retry is one of the same request after the host has set its clock") {
+  Fixture fixture;
+  fixture.clock.step = std::chrono::hours(-24 * 365 * 56);  // no time yet at boot
+  fixture.start();
+  const CreateWorkload create{.spec = a_spec("4").ways(2, 2), .key = IdempotencyKey{"k", "f"}};
+  const auto first = fixture.apply(create);
+  REQUIRE(first);
+  fixture.clock.step = {};
+  CHECK(fixture.apply(create) == first);
+}
+
 TEST_CASE("whether a key was used can be asked without using it") {
   Fixture fixture;
   const CreateWorkload create{.spec = a_spec("4").ways(2, 2), .key = IdempotencyKey{"k", "f"}};
