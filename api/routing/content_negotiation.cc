@@ -23,7 +23,11 @@ bool is_excluded(std::string_view parameters) {
 
 }  // namespace
 
-bool is_json(std::string_view content_type) { return lower_case(next_part(content_type, ';')) == "application/json"; }
+// Of a list, which proxies make of repeated headers, the first. Web pages cannot send such a one without asking first.
+bool is_json(std::string_view content_type) {
+  std::string_view first = next_part(content_type, ',');
+  return lower_case(next_part(first, ';')) == "application/json";
+}
 
 std::optional<ErrorStyle> error_style(std::string_view accept) {
   if (trimmed(accept).empty()) return ErrorStyle::Text;

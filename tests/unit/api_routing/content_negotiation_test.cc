@@ -15,11 +15,14 @@ using nrd::routing::ErrorStyle;
 using nrd::routing::is_json;
 
 TEST_CASE("JSON is application/json with or without parameters") {
-  for (const std::string type : {"application/json", "application/json;charset=utf-8", "Application/JSON ; a=b"}) {
+  for (const std::string type : {"application/json", "application/json;charset=utf-8", "Application/JSON ; a=b",
+                                 "application/json, application/json", "application/json;charset=utf-8, text/plain"}) {
     CAPTURE(type);
     CHECK(is_json(type));
   }
-  for (const std::string type : {"", "text/plain", "application/jsonx", "application/problem+json", "json"}) {
+  for (const std::string type :
+       {"", "text/plain", "application/jsonx", "application/problem+json", "json", "text/plain, application/json",
+        "text/plain;a, application/json", ", application/json"}) {
     CAPTURE(type);
     CHECK_FALSE(is_json(type));
   }
