@@ -49,9 +49,14 @@ bool is_unrequested(const UsageSample& sample, ClosId clos) {
   return group && std::ranges::any_of(*group, [](const auto& usage) { return usage.second.counted.is_unrequested; });
 }
 
-UsageSample next_sample(const UsageSample* last, const rdt::Usages& counted, UsageSample::Steady taken, Time at) {
-  UsageSample sample{.taken = taken, .at = at, .since = {}, .classes = {}};
-  if (last != nullptr) sample.since = taken - last->taken;
+UsageSample next_sample(const UsageSample* last, const rdt::Usages& counted, const Workloads& workloads,
+                        UsageSample::Steady taken, Time at) {
+  UsageSample sample{
+      .taken = taken, .at = at, .since = {}, .classes = {}, .workloads = workloads, .workloads_before = {}};
+  if (last != nullptr) {
+    sample.since = taken - last->taken;
+    sample.workloads_before = last->workloads;
+  }
   for (const auto& [clos, domains] : counted) {
     for (const auto& [domain, now] : domains) {
       CacheUsage& usage = sample.classes[clos][domain];
@@ -125,7 +130,7 @@ std::set<ClosId> Sampler::asked(const std::map<ClosId, std::set<CacheId>>& count
   return asked;
 }
 
-void Sampler::take(const rdt::Usages& usages) {
+void Sampler::take(const rdt::Usages& usages, const Workloads& workloads) {
   std::vector<Done> waiting;
   std::shared_ptr<const UsageSample> sample;
   {
@@ -134,7 +139,7 @@ void Sampler::take(const rdt::Usages& usages) {
     // A rate over a long interval would not describe the present.
     const bool is_recent = last_ && now - last_->taken <= linger();
     sample = std::make_shared<const UsageSample>(
-        next_sample(is_recent ? last_.get() : nullptr, usages, now, nrd::now(clock_)));
+        next_sample(is_recent ? last_.get() : nullptr, usages, workloads, now, nrd::now(clock_)));
     last_ = sample;
     sample_requested_ = false;
     waiting.swap(waiting_);

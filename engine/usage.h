@@ -34,6 +34,8 @@ struct UsageSample {
   Time at;                                        // the same as wall-clock time
   std::optional<std::chrono::nanoseconds> since;  // the previous sample; nullopt: none suitable for rates
   std::map<ClosId, std::map<rdt::MonitoringDomain, CacheUsage>> classes;
+  Workloads workloads;         // whose classes these were
+  Workloads workloads_before;  // at the previous sample
 };
 
 // Where the class of `workload` is counted: the L3 caches of its ways, or of its CPUs if it requested L2 ways alone.
@@ -46,7 +48,8 @@ bool is_unrequested(const UsageSample& sample, ClosId clos);
 std::map<ClosId, std::set<CacheId>> counted_classes(const NodeState& state);
 
 // `last`: null if there was none, or it is too old for a current rate.
-UsageSample next_sample(const UsageSample* last, const rdt::Usages& counted, UsageSample::Steady taken, Time at);
+UsageSample next_sample(const UsageSample* last, const rdt::Usages& counted, const Workloads& workloads,
+                        UsageSample::Steady taken, Time at);
 
 // Schedules usage samples and keeps the requests that wait for one. The engine thread takes the samples; readers use
 // the published one.
@@ -81,7 +84,7 @@ class Sampler {
   }
   // The classes among `counted` requested since the last sample; after last(), all of them.
   std::set<ClosId> asked(const std::map<ClosId, std::set<CacheId>>& counted);
-  void take(const rdt::Usages& usages);
+  void take(const rdt::Usages& usages, const Workloads& workloads);
   // No more samples follow.
   void end();
 

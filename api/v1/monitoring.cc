@@ -88,6 +88,12 @@ void render_cache(json::Writer& w, const NodeState& state, const Workload& workl
   w.end_array().end_object();
 }
 
+// With the present grant. The order of times says nothing once the clock has been set.
+bool had_it(const Workloads& workloads, const Workload& workload) {
+  const auto found = workloads.find(workload.id);
+  return found != workloads.end() && found->second.revision >= workload.revision;
+}
+
 }  // namespace
 
 size_t workloads_in_class(const NodeState& state, ClosId clos) {
@@ -99,11 +105,11 @@ size_t workloads_in_class(const NodeState& state, ClosId clos) {
 std::optional<CacheUsage> usage_of(const UsageSample& sample, const Workload& workload,
                                    const rdt::MonitoringDomain& domain) {
   const auto* group = find_in(sample.classes, workload.grant.clos);
-  const CacheUsage* found = group && sample.at >= workload.updated ? find_in(*group, domain) : nullptr;
+  const CacheUsage* found = group && had_it(sample.workloads, workload) ? find_in(*group, domain) : nullptr;
   if (!found) return std::nullopt;
   CacheUsage usage = *found;
   // At the previous sample the class may have belonged to another workload.
-  if (sample.since && sample.at - *sample.since < workload.updated) {
+  if (!had_it(sample.workloads_before, workload)) {
     usage.total_bytes_per_second = usage.local_bytes_per_second = std::nullopt;
   }
   return usage;

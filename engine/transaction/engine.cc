@@ -210,7 +210,7 @@ class ThreadedEngine final : public Engine {
 
   void take_sample() {
     const auto classes = counted_classes(writer_.state());
-    sampler_.take(hardware_.count_usage(classes, sampler_.asked(classes)));
+    sampler_.take(hardware_.count_usage(classes, sampler_.asked(classes)), writer_.state().workloads);
   }
 
   // Wakes the engine thread because work is due earlier than it knows.

@@ -44,7 +44,7 @@ TEST_CASE("the first request waits for a sample, and one within the interval get
   CHECK(sampler.ask(ClosId{1}, asker.done()));
   CHECK(asker.answers.empty());
   CHECK(sampler.is_due());
-  sampler.take(used(5));
+  sampler.take(used(5), {});
   REQUIRE(asker.answers.size() == 1);
   CHECK(!sampler.is_due());
   clock.passed += 1s;
@@ -61,7 +61,7 @@ TEST_CASE("sampling goes on for a while after the last question and then ends") 
   int samples = 0;
   for (; sampler.next() && samples < 100; ++samples) {
     clock.passed = std::max(clock.passed, (*sampler.next()).time_since_epoch());
-    sampler.take(used(5));
+    sampler.take(used(5), {});
   }
   CHECK(samples == 1 + Sampler::kLinger / 1s);
 }
@@ -71,15 +71,15 @@ TEST_CASE("a rate starts with the second sample, and not after a long pause") {
   Sampler sampler(clock, 1s);
   Asker asker;
   sampler.ask(ClosId{1}, asker.done());
-  sampler.take(used(1000));
+  sampler.take(used(1000), {});
   clock.passed += 2s;
-  sampler.take(used(5000));
+  sampler.take(used(5000), {});
   bool is_due = false;
   CHECK(of(*sampler.last(is_due)).total_bytes_per_second == 2000.0);
   CHECK(of(*sampler.last(is_due)).local_bytes_per_second == std::nullopt);
   CHECK(sampler.last(is_due)->since == 2s);
   clock.passed += 1h;
-  sampler.take(used(9000));
+  sampler.take(used(9000), {});
   CHECK(of(*sampler.last(is_due)).total_bytes_per_second == std::nullopt);
   CHECK(sampler.last(is_due)->since == std::nullopt);
 }
@@ -91,7 +91,7 @@ TEST_CASE("reading the last sample never waits, and requests one sample for the 
   CHECK(sampler.last(is_due) == nullptr);
   CHECK(is_due);
   CHECK(sampler.is_due());
-  sampler.take(used(5));
+  sampler.take(used(5), {});
   CHECK(sampler.last(is_due) != nullptr);
   CHECK(!is_due);
   CHECK(sampler.next() == std::nullopt);
@@ -114,7 +114,7 @@ TEST_CASE("a reload that switches monitoring off ends the sampling") {
   Sampler sampler(clock, 1s);
   Asker asker;
   sampler.ask(ClosId{1}, asker.done());
-  sampler.take(used(1));
+  sampler.take(used(1), {});
   REQUIRE(sampler.next());
   sampler.set_interval(0s);
   CHECK(sampler.next() == std::nullopt);
@@ -136,10 +136,10 @@ TEST_CASE("each request is answered once, also above the limit and after the end
 }
 
 TEST_CASE("a counter that is lower than before has no rate, one that stays has the rate 0") {
-  const UsageSample first = next_sample(nullptr, used(9), UsageSample::Steady(1s), {});
-  CHECK(of(next_sample(&first, used(8), UsageSample::Steady(2s), {})).total_bytes_per_second == std::nullopt);
-  CHECK(of(next_sample(&first, used(9), UsageSample::Steady(2s), {})).total_bytes_per_second == 0.0);
-  CHECK(of(next_sample(&first, used(9), UsageSample::Steady(1s), {})).total_bytes_per_second == std::nullopt);
+  const UsageSample first = next_sample(nullptr, used(9), {}, UsageSample::Steady(1s), {});
+  CHECK(of(next_sample(&first, used(8), {}, UsageSample::Steady(2s), {})).total_bytes_per_second == std::nullopt);
+  CHECK(of(next_sample(&first, used(9), {}, UsageSample::Steady(2s), {})).total_bytes_per_second == 0.0);
+  CHECK(of(next_sample(&first, used(9), {}, UsageSample::Steady(1s), {})).total_bytes_per_second == std::nullopt);
 }
 
 TEST_CASE("a request about a class without counters takes a new sample") {
@@ -152,11 +152,11 @@ TEST_CASE("a request about a class without counters takes a new sample") {
   CHECK(sampler.asked(counted).empty());
   rdt::Usages usages = used(5);
   usages[ClosId{1}][{CacheId{3, 0}}].is_unrequested = true;
-  sampler.take(usages);
+  sampler.take(usages, {});
   CHECK(!sampler.ask(ClosId{2}, asker.done()));
   CHECK(sampler.ask(ClosId{1}, asker.done()));
   CHECK(sampler.asked(counted) == std::set{ClosId{1}, ClosId{2}});
-  sampler.take(used(5));
+  sampler.take(used(5), {});
   CHECK(asker.answers.size() == 3);
 }
 
@@ -169,7 +169,7 @@ TEST_CASE("a scrape requests monitoring of all classes") {
   CHECK(sampler.asked(counted) == std::set{ClosId{1}, ClosId{2}});
   rdt::Usages usages = used(5);
   usages[ClosId{1}][{CacheId{3, 0}}].is_unrequested = true;
-  sampler.take(usages);
+  sampler.take(usages, {});
   sampler.last(is_due);
   CHECK(is_due);
   CHECK(sampler.asked(counted) == std::set{ClosId{1}, ClosId{2}});
