@@ -53,9 +53,12 @@ void add_operation(Families& families, const onload::Status& status) {
   const auto& all = status.operations;
   const auto last = std::find_if(
       all.rbegin(), all.rend(), [](const onload::Operation& each) { return each.outcome != onload::Outcome::Running; });
+  // No operation puts the state unmanaged into force.
+  const onload::Generation* kept = onload::effective(status);
+  const bool has_failed = last != all.rend() && last->outcome != onload::Outcome::Succeeded &&
+                          (kept == nullptr || kept->number <= last->generation);
   families.push_back(one(Kind::Gauge, "nrd_onload_last_operation_failed",
-                         "1 if the last finished operation failed or was rolled back",
-                         last != all.rend() && last->outcome != onload::Outcome::Succeeded));
+                         "1 if the last finished operation failed or was rolled back", has_failed));
 }
 
 }  // namespace

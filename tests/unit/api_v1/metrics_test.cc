@@ -105,6 +105,17 @@ TEST_CASE("the last finished operation is reported as failed until another succe
   CHECK(has_line(service.scrape(), "nrd_onload_last_operation_failed 0"));
 }
 
+TEST_CASE("a failed operation is not reported once Onload is unmanaged") {
+  Service service;
+  auto& known = service.onload.known;
+  known.generations.push_back({.number = 1, .verdict = onload::Verdict::Verified});
+  known.generations.push_back({.number = 2, .verdict = onload::Verdict::Failed});
+  known.operations.push_back({.id = 1, .generation = 2, .outcome = onload::Outcome::RolledBack});
+  CHECK(has_line(service.scrape(), "nrd_onload_last_operation_failed 1"));
+  known.generations.push_back({.number = 3, .verdict = onload::Verdict::Verified});
+  CHECK(has_line(service.scrape(), "nrd_onload_last_operation_failed 0"));
+}
+
 TEST_CASE("the fields of a process are those after its name, whatever the name contains") {
   const std::string stat = "7 (a) b ( c) S 1 7 7 0 -1 4194560 1 2 3 4 250 150 0 0 20 0 9 0 100 8192 3 184467440737\n";
   const v1::ProcessStat expected{.cpu_seconds = 4, .threads = 9, .virtual_bytes = 8192, .resident_bytes = 12288};

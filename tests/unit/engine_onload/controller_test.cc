@@ -237,6 +237,20 @@ TEST_CASE("a version that fails to start is rolled back, and the previous one st
   CHECK(status->device_access_open);
 }
 
+TEST_CASE("after a rollback, a request of the generation in force succeeds and touches no module") {
+  LoadedFixture fixture;
+  fixture.node.acts = 0;
+  fixture.node.fails_at = 7;
+  REQUIRE(fixture.apply(a_spec("9.0")));
+  REQUIRE(fixture.settled()->operations.back().outcome == Outcome::RolledBack);
+  REQUIRE(value_of(fixture.roll_back(1)).operation);
+  const auto status = fixture.settled();
+  CHECK(status->operations.back().outcome == Outcome::Succeeded);
+  CHECK(std::ranges::none_of(status->operations.back().steps, [](const Step& step) {
+    return step.act == Act::EndUsers || step.act == Act::Remove || step.act == Act::Insert;
+  }));
+}
+
 TEST_CASE("a first spec that fails restores the distribution's driver it replaced") {
   Fixture fixture;
   fixture.node.observed.modules["sfc"] = {.name = "sfc", .build_id = "system"};
