@@ -8,7 +8,8 @@
 namespace nrd {
 namespace {
 
-constexpr unsigned kChange = 2;
+constexpr unsigned kChange = 4;
+constexpr unsigned kLeftOut = 2;  // a character of the known word
 constexpr unsigned kCaseChange = 1;
 
 unsigned cost(char a, char b) {
@@ -20,11 +21,11 @@ unsigned cost(char a, char b) {
 unsigned distance(std::string_view a, std::string_view b) {
   std::vector<unsigned> before_last(b.size() + 1);
   std::vector<unsigned> last(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) last[j] = static_cast<unsigned>(j) * kChange;
+  for (size_t j = 0; j <= b.size(); ++j) last[j] = static_cast<unsigned>(j) * kLeftOut;
   for (size_t i = 0; i < a.size(); ++i) {
     std::vector<unsigned> row{last[0] + kChange};
     for (size_t j = 0; j < b.size(); ++j) {
-      row.push_back(std::min({last[j] + cost(a[i], b[j]), row[j] + kChange, last[j + 1] + kChange}));
+      row.push_back(std::min({last[j] + cost(a[i], b[j]), row[j] + kLeftOut, last[j + 1] + kChange}));
       const bool is_exchanged = i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j];
       if (is_exchanged) row.back() = std::min(row.back(), before_last[j - 1] + kChange);
     }
@@ -37,13 +38,22 @@ unsigned distance(std::string_view a, std::string_view b) {
 
 std::string_view closest(std::string_view word, const std::vector<std::string_view>& known) {
   constexpr size_t kCompared = 64;  // longer than any known word; bounds the cost for hostile input
+  const std::string_view given = word.substr(0, kCompared);
   // Of words at the same distance, the one with the longer common beginning: "wate" is "wait" rather than "name".
-  const auto rank = [given = word.substr(0, kCompared)](std::string_view candidate) {
+  const auto rank = [given](std::string_view candidate) {
     const auto common = std::ranges::mismatch(given, candidate).in1 - given.begin();
     return std::pair(distance(given, candidate), -common);
   };
   const auto best = std::ranges::min_element(known, {}, rank);
-  return best == known.end() ? std::string_view() : *best;
+  if (best == known.end()) return {};
+  const size_t shorter = std::min(given.size(), best->size());
+  return rank(*best).first > kChange + shorter / 4 * kChange ? std::string_view() : *best;
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known, std::string_view before,
+                         std::string_view after) {
+  const std::string_view guess = closest(word, known);
+  return guess.empty() ? "" : "; did you mean " + std::string(before) + std::string(guess) + std::string(after) + "?";
 }
 
 }  // namespace nrd

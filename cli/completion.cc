@@ -154,7 +154,8 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
   for (const std::string& each : known) {
     if (begin < word.size() && begin < each.size() && each[begin] == word[begin]) alike.push_back(each);
   }
-  return alike.empty() ? "" : "did you mean " + std::string(closest(word, alike)) + "?";
+  const std::string_view guess = closest(word, alike);
+  return guess.empty() ? "" : "did you mean " + std::string(guess) + "?";
 }
 
 }  // namespace

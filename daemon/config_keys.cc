@@ -142,16 +142,16 @@ Problem unknown_section(const std::string& name) {
   std::vector<std::string_view> sections;
   for (const ConfigKey& key : config_keys()) sections.push_back(key.section());
   if (std::ranges::find(sections, name) != sections.end()) return {};
-  return "unknown section [" + name + "]; did you mean [" + std::string(closest(name, sections)) + "]?";
+  return "unknown section [" + name + "]" + did_you_mean(name, sections, "[", "]");
 }
 
 Problem unknown_key(const std::string& section, const std::string& key) {
   std::vector<std::string_view> names;
   for (const ConfigKey& known : config_keys()) {
-    if (known.section() == section) names.emplace_back(known.name);
+    if (known.section() == section) names.push_back(std::string_view(known.name).substr(section.size() + 1));
   }
-  const std::string name = section + "." + key;
-  return "unknown key " + name + "; did you mean " + std::string(closest(name, names)) + "?";
+  const std::string begin = section + ".";
+  return "unknown key " + begin + key + did_you_mean(key, names, begin, "");
 }
 
 }  // namespace nrd::daemon

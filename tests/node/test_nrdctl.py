@@ -112,6 +112,7 @@ def test_refusals_name_the_option_and_have_an_exit_code(node):
     assert "did you mean list?" in nrdctl(node, "workload", "lst", exit=2)
     assert "did you mean --name?" in nrdctl(node, "workload", "create", "--nmae", "x", exit=2)
     assert "did you mean" not in nrdctl(node, "zzz", exit=2)
+    assert "did you mean" not in nrdctl(node, "workload", "destroy", exit=2)
     for id in ("", "x", "-1"):
         assert f'"{id}" is not an operation number' in nrdctl(node, "onload", "cancel", "--", id, exit=2)
     nrdctl(node, "workload", "wait", "feed", "--for", "deleted", "--timeout", "0", exit=75)

@@ -53,12 +53,17 @@ TEST_CASE("Accept decides how an error is written") {
   }
 }
 
-TEST_CASE("the suggestion is the known word with the smallest edit distance") {
+TEST_CASE("the suggestion is the known word with the smallest edit distance, if that is small") {
   CHECK(closest("chache", {"core_ids", "cache", "rdt"}) == "cache");
   CHECK(closest("CORE_IDS", {"cos_name", "core_ids", "task_ids"}) == "core_ids");
   CHECK(closest("wate", {"name", "since", "wait"}) == "wait");  // as far as "name"
-  CHECK(closest("", {"rdt", "cache"}) == "rdt");
-  CHECK(closest(std::string(100'000, 'x'), {"rdt", "cache"}) == "rdt");
+  CHECK(closest("", {"rdt", "cache"}).empty());
+  CHECK(closest("destroy", {"delete", "describe"}).empty());
+  CHECK(closest("foo", {"pool", "policy"}).empty());
+  CHECK(closest("percent", {"mbps", "percentage"}) == "percentage");
+  CHECK(closest(std::string(100'000, 'x'), {"rdt", "cache"}).empty());
+  CHECK(did_you_mean("sever", {"tls", "server"}, "[", "]") == "; did you mean [server]?");
+  CHECK(did_you_mean("colour", {"tls", "server"}, "[", "]").empty());
 }
 
 }  // namespace nrd::content_negotiation_test

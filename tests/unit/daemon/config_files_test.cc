@@ -174,7 +174,9 @@ TEST_CASE("each key shows what it has parsed, and copies it") {
   }
 }
 
-TEST_CASE("an unknown name suggests the nearest one") {
+TEST_CASE("an unknown name suggests the nearest one, unless that is far") {
+  CHECK(daemon::unknown_section("network") == "unknown section [network]");
+  CHECK(daemon::unknown_key("server", "colour") == "unknown key server.colour");
   CHECK(daemon::unknown_section("cachepool") == "unknown section [cachepool]; did you mean [cache_pools]?");
   CHECK(daemon::unknown_section("onload").empty());
   CHECK(daemon::unknown_key("server", "Debug") == "unknown key server.Debug; did you mean server.debug?");
