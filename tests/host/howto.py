@@ -94,6 +94,8 @@ def steps_of(text):
             pending[mark[1]] = mark[2]
     if pending:
         raise PageError(f"no block follows: {pending}")
+    if len(re.findall(r"^ *```", text, re.M)) != 2 * sum(mark.re is FENCE for mark in marks):
+        raise PageError("a block begins with more than ``` and a language, or has no end")
     return steps
 
 
@@ -110,7 +112,7 @@ def steps_of_block(language, block, line, pending):
         return [File(pending["file"], block, line)]
     if language == "console":
         return commands_of(block, line + 1, needs, status)
-    if language == "sh":
+    if language == "sh" and not status:
         return commands_without_prompt(block, line + 1, needs)
     for form in ("shows", "shape"):
         if form in pending:

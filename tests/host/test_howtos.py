@@ -126,7 +126,8 @@ def test_json_differs_from_the_page_in_members_and_values():
 
 @pytest.mark.parametrize("text", ["<!-- needs: luck -->\n```console\n$ a\n```\n", "```console\nno command\n```\n", "<!-- status: 1 -->\n",
                                   "```\nnrdctl status\n```\n", "```text\nnrdctl status\n```\n", "```json\n{\n```\n",
-                                  "<!-- tested-by: tests/none.py -->\n```sh\na\n```\n", "```sh\necho 'a\n```\n"])
+                                  "<!-- tested-by: tests/none.py -->\n```sh\na\n```\n", "```sh\necho 'a\n```\n",
+                                  "<!-- status: 1 -->\n```sh\na\n```\n", "```json {x}\n{}\n```\n", " ```sh\na\n ```\n"])
 def test_a_page_with_a_wrong_directive_is_refused(text):
     with pytest.raises(PageError):
         steps_of(text)
