@@ -127,6 +127,12 @@ TEST_CASE("a CPU that was right before its neighbour's write is read back as wel
   REQUIRE_FALSE(converged.has_value());
   CHECK(converged.error().code == ErrorCode::Hardware);
   CHECK(converged.error().message == "CPU 0 did not take max 3500000 kHz (found 900000)");
+
+  const FrequencySetting right = pstate.observe(all()).value().cpus.at(CpuId{0});
+  FrequencySetting saving = right;
+  saving.epp = "power";
+  CHECK(pstate.converge(a_setting({{CpuId{0}, right}, {CpuId{1}, saving}})).error().message ==
+        "CPU 0 did not take EPP balance_performance (found power)");
 }
 
 TEST_CASE("a CPU that goes offline after discover is left out") {
