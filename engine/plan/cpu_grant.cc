@@ -1,7 +1,6 @@
 #include "engine/plan/cpu_grant.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -221,15 +220,13 @@ Result<void> check_core_ids(const NodeState& state, const Workload& workload, co
   return {};
 }
 
-// Moves an error to the member of the request that is wrong: "/cpu/1/count". Some stand in the first request for all.
+// Moves an error to the member of the request that is wrong: "/cpu/1/count". The first has near and apart of all.
 auto at_request(const Spec& spec, size_t index) {
   return [&spec, index](Error error) {
     constexpr std::string_view kField = "/cpu";
     if (spec.further_cpus.empty() || !error.field.starts_with(kField)) return error;
     const std::string_view member = std::string_view(error.field).substr(kField.size());
-    const bool is_common =
-        std::ranges::any_of(std::array{"/near", "/strict", "/apart", "/level", "/among", "/enforce", "/memory"},
-                            [member](const char* name) { return member.starts_with(name); });
+    const bool is_common = member.starts_with("/near") || member.starts_with("/apart");
     error.field.insert(kField.size(), "/" + std::to_string(is_common ? 0 : index));
     return error;
   };
