@@ -192,6 +192,7 @@ def test_a_policy_limits_bandwidth():
     ("max", "2-3", {"percentage": 50}, None),
     ("max", "2-4", {"percentage": 50}, "5"),
     ("max", "1-2", {"percentage": 100}, None),
+    ("max", "1-2", {"percentage": 91}, None),  # in steps of 10
     ("per-thread", "1-2", {"percentage": 50}, None),
     ("none", "1-2", {"percentage": 50}, None)])
 def test_a_limit_that_slows_others_threads_is_said(mode, cpus, mba, siblings):

@@ -59,7 +59,7 @@ TEST_CASE("limits are rounded up as the kernel rounds them") {
   CHECK(plan::limit_for(percent, {kPercentage, 1}).value == 10);
   CHECK(plan::limit_for(percent, {kPercentage, 11}).value == 20);
   CHECK(plan::limit_for(percent, {kPercentage, 91}).value == 100);
-  const rdt::MbaInfo mbps{.step = 10, .least = 10, .unit = MbaUnit::Mbps, .most = 4294967295};
+  const rdt::MbaInfo mbps{.step = 10, .least = 20, .unit = MbaUnit::Mbps, .most = 4294967295};
   CHECK(plan::limit_for(mbps, {kMbps, 1}).value == 10);
   CHECK(plan::limit_for(mbps, {kMbps, 5001}).value == 5010);
   const rdt::MbaInfo amd{.step = 1, .least = 0, .unit = MbaUnit::EighthsOfGbps, .most = 2048};

@@ -171,6 +171,20 @@ TEST_CASE("the quota also limits what a patch adds, but not what it keeps or giv
   CHECK_FALSE(fixture.patch_as(kAlice, id, R"({"count": 3})"));
 }
 
+TEST_CASE("a user that has lost its quota keeps CPUs of pools that it named") {
+  Fixture fixture;
+  const WorkloadId id = value_of(fixture.create_as(kAlice, a_spec("2,4"))).id;
+  NodeConfig without = fixture.config;
+  without.cpu_quotas->users.erase(kAlice.uid);
+  REQUIRE(fixture.writer->reconfigure(without, ReloadMode::Apply));
+  const auto patch = [&](const char* cpus) {
+    const SpecPatch changed{.core_ids = std::vector<std::string>{cpus}, .cpus = *CpuSet::parse(cpus)};
+    return fixture.apply(PatchWorkload{.id = id, .patch = changed, .quota_user = kAlice});
+  };
+  CHECK(error_of(patch("2,4,6")).code == ErrorCode::Forbidden);
+  CHECK(patch("2"));
+}
+
 TEST_CASE("clients with other roles are not limited, and what they add to a workload counts for its user") {
   Fixture fixture;
   const auto hers = value_of(fixture.create_as(kAlice, for_cpus({.pool = "fast", .count = 1})));

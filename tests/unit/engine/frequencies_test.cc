@@ -47,11 +47,12 @@ TEST_CASE("a window is rounded down to ratios, and to the entries of a table whe
   NodeState any = a_node();
   NodeState table = a_node();
   for (auto& [cpu, facts] : table.facts.pstate.cpus.edit()) facts.steps = {{800000}, {1500000}, {2201000}};
-  for (const Row& row :
-       {Row{{.min = 12, .max = 30}, {1200, 3000}, {800, 2201}}, Row{{.min = 22}, {2200, 2200}, {1500, 1500}},
-        Row{{.max = 23}, {2300, 2300}, {2201, 2201}},
-        Row{{.unit = Request::Unit::Mhz, .min = 1599, .max = 3499}, {1500, 3400}, {1500, 2201}},
-        Row{{.max = 35}, {3500, 3500}, {2201, 2201}}, Row{{.turbo = false}, {800, 2200}, {800, 1500}}}) {
+  for (const Row& row : {Row{{.min = 12, .max = 30}, {1200, 3000}, {800, 2201}},
+                         Row{{.min = 22}, {2200, 2200}, {1500, 1500}}, Row{{.max = 23}, {2300, 2300}, {2201, 2201}},
+                         Row{{.unit = Request::Unit::Mhz, .min = 1599, .max = 3499}, {1500, 3400}, {1500, 2201}},
+                         Row{{.max = 35}, {3500, 3500}, {2201, 2201}},
+                         Row{{.max = 30, .threshold = BranchMissThreshold{3}}, {800, 3000}, {800, 2201}},
+                         Row{{.turbo = false}, {800, 2200}, {800, 1500}}}) {
     CAPTURE(row.any.first);
     CAPTURE(row.any.second);
     CHECK(planned(any, row.request).value() == row.any);
@@ -116,6 +117,12 @@ TEST_CASE("a CPU without a preference refuses each, and takes the governor perfo
     CHECK(refused.field == "/pstate/epp");
   }
   CHECK(planned(state, {.governor = "performance"}).value() == Window{800, 3500});
+}
+
+TEST_CASE("under the governor performance the only preference is performance") {
+  const NodeState state = a_node();
+  CHECK(planned(state, {.governor = "performance", .epp = "performance"}).value() == Window{800, 3500});
+  CHECK(error_of(planned(state, {.governor = "performance", .epp = "power"})).field == "/pstate/epp");
 }
 
 TEST_CASE("a CPU with a single ratio refuses a window") {

@@ -46,6 +46,8 @@ TEST_CASE("a pool that would lose granted ways is refused with workloads and num
   CHECK(refused.message ==
         "cache_pools: guarantee would have ways 1-2, but needs 5 (ways 1-5) for workloads 1 (ways 1-3), 2 (ways 4-5)");
   CHECK(refused.allowed == "guarantee with ways 1-5; or delete these workloads first");
+  // Also the ways of the second, which it keeps.
+  CHECK(error_of(fixture.apply_config(pools(3, 4, 2, 2))).allowed.starts_with("guarantee with ways 1-5"));
   CHECK(main_layout(fixture.state())->guarantee == WayMask::run(1, 5));
   CHECK(fixture.state().config->pools == PoolSizes{});
   CHECK_FALSE(fixture.create(a_spec("2").ways(1, 1)));
