@@ -113,6 +113,17 @@ TEST_CASE("a workload does not get a class that other software has limited") {
   CHECK(fixture.limit(2, 1) == 30);
 }
 
+TEST_CASE("a workload without a class has no limit") {
+  Fixture fixture;
+  const auto workload = value_of(fixture.create(2, 2, {kPercentage, 50}));
+  fixture.hardware.reboot("boot-2");
+  fixture.hardware.facts.rdt.levels.at(3).cat->classes = 2;
+  fixture.start();
+  const Grant& left = fixture.state().workloads.at(workload.id).grant;
+  CHECK_FALSE(left.has_class());
+  CHECK(left.bandwidth.empty());
+}
+
 TEST_CASE("drift of a bandwidth limit is repaired") {
   Fixture fixture;
   REQUIRE(fixture.create(2, 2, {kPercentage, 50}));
