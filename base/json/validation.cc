@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/joined.h"
 #include "base/json/writer.h"
 #include "base/suggestions.h"
 
@@ -40,7 +41,8 @@ Result<void> require_object(const std::string& field, const Value& value, std::s
 Failure unknown_key(std::string_view parent, const std::string& key, const std::vector<std::string_view>& known) {
   const std::string guess(closest(key, known));
   return fail_at(ErrorCode::BadRequest, pointer(parent, key.substr(0, kQuoted)),
-                 "unknown key " + quoted(key, kQuoted) + did_you_mean(key, known, "\"", "\""), guess);
+                 "unknown key " + quoted(key, kQuoted) + did_you_mean(key, known, "\"", "\""),
+                 guess.empty() ? joined(known, ", ") : guess);
 }
 
 Result<void> check_keys(const Value& object, std::string_view parent, const std::vector<std::string_view>& known) {

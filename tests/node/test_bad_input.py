@@ -46,7 +46,7 @@ REFUSED = {
     "no cache": ('{"core_ids":["4"]}', 400, "/cache", "No RDT/Plugins params in workload"),
     "two caches that differ": (body(rdt={"cache": {"max": 1, "min": 1}}), 400, "/rdt/cache", "differs from /cache"),
     "unknown key": (body(core_id=["4"]), 400, "/core_id", 'did you mean "core_ids"?'),
-    "unknown key like none": (body(colour="red"), 400, "/colour", 'unknown key "colour"\n'),
+    "unknown key like none": (body(colour="red"), 400, "/colour", 'unknown key "colour" (allowed: id, core_ids, task_ids, '),
     "unknown key inside": (body(cache={"max": 1, "min": 1, "mim": 1}), 400, "/cache/mim", 'did you mean "min"?'),
     "null for a list": (body(core_ids=None), 400, "/core_ids", "No task or core id specified"),
     "null in a list": (body(core_ids=["4", None]), 400, "/core_ids/1", "found null"),
