@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/containerd/nri/pkg/api"
 
@@ -21,8 +22,9 @@ type entry struct {
 	created   int64  // nanoseconds since 1970; 0: a pause container of before the connection, whose age the runtime does not tell
 	// unread: what it asks for could not be read, and is tried again. Its workload stays as it is meanwhile.
 	unread *unread
-	// repairs are how often nrd did not have its workload any more.
-	repairs int
+	// repairs are how often nrd soon did not have its workload any more, repaired is when it got the last one.
+	repairs  int
+	repaired time.Time
 }
 
 // unread is what a container's request is read from.
@@ -169,11 +171,19 @@ func (b *book) setCPUs(container, cpus string) {
 	}
 }
 
+func (e entry) wasRepairedLately() bool { return time.Since(e.repaired) < lastingGrant }
+
+// endsEachTime its grant, for want of a process in its cgroup.
+func (e entry) endsEachTime() bool { return e.repairs == mostRepairs && e.wasRepairedLately() }
+
 // countRepair of the grant of a container, or of the pause container of a sandbox.
 func (b *book) countRepair(container string) {
 	for _, entries := range []map[string]entry{b.entries, b.pauses} {
 		if e, isThere := entries[container]; isThere {
-			e.repairs++
+			if !e.wasRepairedLately() {
+				e.repairs = 0
+			}
+			e.repairs, e.repaired = e.repairs+1, time.Now()
 			entries[container] = e
 		}
 	}

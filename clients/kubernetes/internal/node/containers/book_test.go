@@ -3,6 +3,8 @@ package containers
 import (
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/containerd/nri/pkg/api"
 
@@ -29,6 +31,25 @@ func TestTheGrantEndsWithTheLastContainerOfItsWorkload(t *testing.T) {
 	if _, ends := b.end("second"); ends {
 		t.Error("a container ends twice")
 	}
+}
+
+func TestAGrantThatLastedIsRepairedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := book{entries: map[string]entry{"c": {}}}
+		for range mostRepairs {
+			b.countRepair("c")
+		}
+		if !b.entries["c"].endsEachTime() {
+			t.Error("want no more repairs at once")
+		}
+		time.Sleep(lastingGrant)
+		if b.entries["c"].endsEachTime() {
+			t.Error("want a repair after a long time")
+		}
+		if b.countRepair("c"); b.entries["c"].endsEachTime() {
+			t.Error("want one more")
+		}
+	})
 }
 
 func TestTheDifferenceIsWhatIsMissingAndWhatHasNoContainer(t *testing.T) {

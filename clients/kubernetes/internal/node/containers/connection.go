@@ -31,6 +31,8 @@ const (
 	// mostRepairs of a grant that nrd does not have any more, such as after the loss of its state. One that ends again each time has
 	// no process in its cgroup: of a sandbox of CRI-O without pause container, of gVisor, of a virtual machine.
 	mostRepairs = 2
+	// lastingGrant is longer than nrd keeps a grant without a process.
+	lastingGrant = 10 * time.Minute
 )
 
 // Run keeps the plugin connected to the runtime until the context ends.
@@ -300,7 +302,7 @@ func (p *Plugin) grantMissing(ctx context.Context, id string, hasEnded bool) ([]
 	if !isWanted || e.isKept() {
 		return nil, nil
 	}
-	if hasEnded && e.repairs == mostRepairs {
+	if hasEnded && e.endsEachTime() {
 		p.giveUp(e)
 		return nil, nil
 	}
