@@ -479,6 +479,7 @@ TEST_CASE("a refusal names the reason although the node has changed since the la
     CHECK(refused.field == "/pstate/max_ratio");
     CHECK(refused.message == "CPU 4 does not support this frequency while turbo is off");
     fixture.hardware.stuck = {};
+    fixture.hardware.tree.pstate.turbo = before.pstate.turbo;
   }
   SUBCASE("the CPU is offline") {
     fixture.hardware.facts.rdt.online.remove(CpuId{4});
