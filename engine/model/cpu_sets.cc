@@ -76,6 +76,24 @@ CpuSet granted_cpus(const NodeState& state) {
   return granted;
 }
 
+Workloads with_late_siblings(const NodeState& state) {
+  Workloads workloads = state.workloads;
+  for (const auto& [id, workload] : state.workloads) {
+    CpuSet threads;
+    for (const CpuGrant& grant : cpu_grants_of(workload)) {
+      const CpuPool* pool = pool_of(state, grant);
+      if (!pool || pool->threads == CpuPool::Threads::Any) continue;
+      for (const CpuId cpu : grant.exclusive.members()) threads |= state.cpu_zones->core_of(cpu) & pool->cpus;
+    }
+    const CpuSet late = threads - reserved_cpus_of(workload);
+    if (late.empty() || late.intersects(granted_cpus(state))) continue;
+    Workload next = workload;
+    next.grant.cpu->idle_siblings |= late;
+    workloads.put(std::move(next));
+  }
+  return workloads;
+}
+
 namespace {
 
 CpuSet allowed_beside(const NodeState& state, const CpuGrant& grant, const CpuSet& granted) {

@@ -19,6 +19,8 @@ std::string owners_of(const NodeState& state, const CpuSet& cpus, std::optional<
 // CPUs that workloads were granted from pools, with idle siblings. After a change of the configuration while nrd was
 // stopped they may be in another pool, or in none.
 CpuSet granted_cpus(const NodeState& state);
+// The workloads, with idle siblings that came online for the first time after the grant.
+Workloads with_late_siblings(const NodeState& state);
 // The online CPUs where the tasks of `workload` may run; nullopt: it was granted no CPUs of a pool. Empty: all of them
 // are offline or granted to others, or its shared pool is not configured any more.
 std::optional<CpuSet> allowed_cpus(const NodeState& state, const Workload& workload);

@@ -31,9 +31,14 @@ Result<void> HardwareSync::discover() {
   state_.facts = std::move(facts);
   if (has_new_zones)
     state_.cpu_zones = std::make_shared<const plan::ZoneTree>(state_.facts.cpuset.zones, state_.facts.rdt.online);
-  state_.workloads = plan::without_lost_ways(state_);
-  forget_replaced_drivers();
+  adapt_to_node();
   return {};
+}
+
+void HardwareSync::adapt_to_node() {
+  state_.workloads = plan::without_lost_ways(state_);
+  state_.workloads = with_late_siblings(state_);
+  forget_replaced_drivers();
 }
 
 // A new driver (intel_pstate/status, amd_pstate/status) begins with settings of its own, and its governors mean

@@ -26,8 +26,8 @@ class HardwareSync {
       : hardware_(hardware), clock_(clock), state_(state) {}
 
   Result<void> discover();
-  // Part of discover(); after a start, when the baselines are loaded.
-  void forget_replaced_drivers();
+  // Adapts workloads and baselines to what discover() found: a part of it, and of a start when these are loaded.
+  void adapt_to_node();
   // Observes the hardware: frequencies of these CPUs only, the others keep their last observation; tasks of workloads
   // and `others`; where known targets run and what is known to matter of CPUs, and what `added` is about.
   Result<void> refresh(const CpuSet& frequencies, const std::set<TaskClaim>& others = {},
@@ -64,6 +64,7 @@ class HardwareSync {
 
  private:
   Result<void> refresh_infra();
+  void forget_replaced_drivers();
   void note_absent(CpuId cpu);
   void note_pending_restore(CpuId cpu);
 

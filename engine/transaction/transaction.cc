@@ -12,7 +12,6 @@
 #include "engine/model/cpu_sets.h"
 #include "engine/model/cpu_shares.h"
 #include "engine/plan/grant.h"
-#include "engine/plan/lost_ways.h"
 #include "engine/plan/spec.h"
 #include "engine/transaction/conflict_watch.h"
 
@@ -85,13 +84,12 @@ Result<void> Transaction::recover() {
   TRY(sync_.discover());
   NodeConfig config = TRY(with_resolved_pools(*state_.config, state_.facts));
   TRY(commits_.load());
-  sync_.forget_replaced_drivers();
-  state_.workloads = plan::without_lost_ways(state_);
   if (config.confinement != Confinement::None && !must_confine(state_)) {
     // While the host starts, systemd may be too busy to answer.
     if (const auto pinned = hardware_.pinned_services()) TRY(check_pinned_units(config, state_.facts, *pinned));
   }
   state_.config = std::make_shared<const NodeConfig>(std::move(config));
+  sync_.adapt_to_node();
   state_.made_groups = state_.baselines.groups;
   const Result<void> refreshed = sync_.refresh_with_infra(cpus_of(state_.facts.pstate.cpus));
   if (!refreshed) {

@@ -6,7 +6,7 @@ import pytest
 
 from cpu_host import FEED, PATHS, POOLS, ask, host  # noqa: F401
 from cpu_pools import LARGE, large, large_node, patch, post  # noqa: F401
-from harness import Node, wait_for
+from harness import DRIFT, Node, wait_for
 from masks import cpus_of
 from nrdctl import start_run
 
@@ -122,6 +122,22 @@ def test_a_reload_takes_no_idle_sibling():
         status, _, _, detail = refusal(node, "POST", "/v1/config/reload", {})
         assert status == 409 and "workloads 1 would lose their CPUs" in detail, detail
         assert node.list()[0]["cpu"] == made["cpu"]
+
+
+@pytest.mark.parametrize("threads", ["one", "all"])
+def test_a_sibling_that_first_comes_online_after_the_grant_is_kept_idle(threads):
+    with Node(DRIFT + LARGE.replace('"exclusive"', f'"exclusive"\nthreads = "{threads}"'), threads=2, offline="5") as node:
+        made = post(node, {"cpu": {"pool": "fast", "cpus": "4"}})
+        assert made["cpu"]["idle_siblings"] == ""
+        node.sim.control("online 5")
+        wait_for(lambda: node.list()[0]["cpu"]["idle_siblings"] == "5", "the sibling")
+        for _ in range(2):
+            uses = {each["cpu"]: each["use"] for each in node.call("GET", "/v1/cpus")["cpus"]}
+            assert (uses[4], uses[5]) == ("exclusive", "idle_sibling")
+            assert node.call("GET", "/v1/cpus/pools/fast")["free"] == "2-3,6-7,10-15"
+            node.kill9_and_start()
+        node.delete(made["id"])
+        assert node.call("GET", "/v1/cpus/pools/fast")["free"] == "2-7,10-15"
 
 
 def test_cpus_taken_while_nrd_was_stopped_are_not_in_the_way_of_a_reload(large):
