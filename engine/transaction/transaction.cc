@@ -244,22 +244,21 @@ Result<WorkloadId> Transaction::target_of(const Command& command) {
   return id;
 }
 
-// Plan again if CPUs, groups, the mount of resctrl, or possible frequencies have changed since the plan was made.
+// Plan again if the node, possible frequencies or groups have changed since the plan was made.
 Result<Transaction::Tried> Transaction::apply_one(const Command& command) {
   const RequestTime time(hardware_);
-  const CpuSet online = state_.facts.rdt.online;
-  const pstate::Node frequencies = state_.facts.pstate;
+  const NodeFacts facts = state_.facts;
   const std::optional<bool> turbo = state_.observed.pstate.turbo;
-  const rdt::Capabilities mount = state_.facts.rdt.capabilities;
   const std::set<std::string> groups = group_names(state_.observed.rdt);
   Result<Tried> applied = try_one(command);
   if (applied || commits_.is_unknown()) return applied;
   const ErrorCode code = applied.error().code;
-  if (code != ErrorCode::Hardware && code != ErrorCode::NoClass) return applied;
-  const Result<void> found = code == ErrorCode::Hardware ? sync_.discover() : Result<void>();
+  // resctrl may have been mounted.
+  const bool lacks_caches = code == ErrorCode::Unsupported && !main_layout(state_);
+  if (code != ErrorCode::Hardware && code != ErrorCode::NoClass && !lacks_caches) return applied;
+  const Result<void> found = code == ErrorCode::NoClass ? Result<void>() : sync_.discover();
   const Result<void> refreshed = found.and_then([this] { return sync_.refresh({}); });
-  const bool has_changed = state_.facts.rdt.online != online || state_.facts.pstate != frequencies ||
-                           state_.observed.pstate.turbo != turbo || state_.facts.rdt.capabilities != mount ||
+  const bool has_changed = state_.facts != facts || state_.observed.pstate.turbo != turbo ||
                            (refreshed && group_names(state_.observed.rdt) != groups);
   return has_changed ? try_one(command) : applied;
 }
