@@ -28,8 +28,9 @@ std::set<CacheId> counted_caches(const NodeState& state, const Workload& workloa
     if (cache.level == 3) caches.insert(cache);
   }
   if (!caches.empty() || !workload.grant.has_class()) return caches;
+  const CpuSet used = cpus_of(workload) | workload.spec.task_cpus;
   for (const auto& [cache, cpus] : state.facts.rdt.level_of(3).caches) {
-    if (cpus.intersects(cpus_of(workload) | workload.spec.task_cpus)) caches.insert(cache);
+    if (used.empty() || cpus.intersects(used)) caches.insert(cache);
   }
   return caches;
 }

@@ -38,7 +38,8 @@ struct UsageSample {
   Workloads workloads_before;  // at the previous sample
 };
 
-// Where the class of `workload` is counted: the L3 caches of its ways, or of its CPUs if it requested L2 ways alone.
+// Where the class of `workload` is counted: the L3 caches of its ways, or of its CPUs if it requested L2 ways alone,
+// all if it has none of its own.
 std::set<CacheId> counted_caches(const NodeState& state, const Workload& workload);
 
 // True if the class lacks bandwidth counters somewhere because monitoring was not requested before the sample.

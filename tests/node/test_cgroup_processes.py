@@ -99,6 +99,14 @@ def test_processes_that_come_later_are_added_and_the_workload_ends_with_the_last
     node.assert_consistent(set())
 
 
+def test_a_cgroup_with_ways_of_l2_alone_is_counted_on_all_caches(cgroup):
+    cgroup.make()
+    cgroup.start()
+    with Node(CONFIG, l2_cat=True) as node:
+        id = node.call("POST", "/v1/workloads", {"cgroup": cgroup.path, "l2": {"ways": 2}})["id"]
+        assert [cache["id"] for cache in node.call("GET", f"/v1/workloads/{id}/monitoring")["caches"]] == [0, 1]
+
+
 def test_a_workload_whose_cgroup_has_no_process_in_time_ends(node, cgroup):
     cgroup.make()
     node.call("POST", "/v1/workloads", asked(cgroup, seconds=1))
