@@ -231,6 +231,15 @@ def test_every_member_of_a_request_has_the_specified_range():
                 assert (status, problem["field"], problem["allowed"]) == (400, f"{part}/{member}", allowed)
 
 
+def test_a_client_may_send_the_defaults_of_parameters():
+    with Node() as node:
+        for (method, path), operation in OPERATIONS.items():
+            for parameter in map(resolved, operation.get("parameters", ())):
+                if method == "get" and "default" in parameter["schema"]:
+                    url = f"{path.replace('{id}', '1')}?{parameter['name']}={parameter['schema']['default']}"
+                    assert node.request("GET", url)[0] in (200, 404), url
+
+
 def test_every_operation_is_tried():
     tried = {(method, path.partition("?")[0]) for method, path, *_ in CALLS}
     assert tried == {(method, path) for path, operations in SPEC["paths"].items()
