@@ -186,6 +186,21 @@ TEST_CASE("after a death before the change is stored, the next start releases th
   CHECK(fixture.request(PatchWorkload{made->workload.id, near()})->operation > made->operation);
 }
 
+TEST_CASE("a stop releases the memory of all workloads that are gone") {
+  MoveFixture fixture;
+  const Observed before = fixture.hardware.tree;
+  std::vector<Command> deletions;
+  for (const Spec& spec : {asking("2-3"), of_cgroup(asking("4-5"))}) {
+    const auto made = fixture.request(CreateWorkload{spec});
+    fixture.finish_memory_change();
+    deletions.emplace_back(DeleteWorkload{made->workload.id});
+  }
+  for (const Outcome& deleted : fixture.writer->apply(deletions)) REQUIRE(deleted);
+  fixture.writer->stop_memory_changes(std::chrono::steady_clock::now() + std::chrono::seconds(10));
+  CHECK(fixture.hardware.tree == before);
+  CHECK_FALSE(fixture.has_baselines());
+}
+
 TEST_CASE("operations run one at a time, and no cpuset is written meanwhile") {
   MoveFixture fixture;
   fixture.hardware.is_memory_gate_closed = true;
