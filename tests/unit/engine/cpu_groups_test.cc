@@ -252,21 +252,6 @@ TEST_CASE("a unit gets ways alone, on all caches, since it may run anywhere") {
   CHECK(fixture.hardware.tree.cpuset.targets.at(kUnit).cpus == fixture.everywhere);
 }
 
-TEST_CASE("a unit beside CPUs of one cache never uses the ways granted on another") {
-  TransactionFixture fixture(with_threads());
-  fixture.hardware.add_task(a_process(10), CpuSet::first(16));
-  fixture.hardware.tree.cpuset.targets[kUnit] = {.cpus = CpuSet::first(16)};
-  fixture.hardware.tree.cpuset.groups[kUnit] = {.available = CpuSet::first(16), .processes = {a_process(10)}};
-  fixture.start();
-  Spec unit = a_spec("2").ways(2, 2);
-  unit.unit = kUnit.name;
-  const auto first = value_of(fixture.create(unit));
-  const auto second = value_of(fixture.create(a_spec("12").ways(2, 2)));
-  const auto& [cache, ways] = *second.grant.ways.begin();
-  REQUIRE(fixture.hardware.tasks.at(a_process(10)) == text_of(first.grant.clos));
-  CHECK(!fixture.hardware.tree.rdt.ways_of(first.grant.clos, cache)->intersects(ways));
-}
-
 TEST_CASE("a unit that cannot have its CPUs is refused, and nothing has changed") {
   UnitFixture fixture;
   cpuset::Group& group = fixture.hardware.tree.cpuset.groups[kUnit];

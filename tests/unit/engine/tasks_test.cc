@@ -4,13 +4,12 @@
 
 #include "engine/model/setting.h"
 #include "engine/transaction/ended.h"
-#include "tests/unit/engine/fixtures.h"
+#include "tests/unit/engine/cpu_pool_fixture.h"
 
 namespace nrd::tasks_test {
 
-using nrd::testing::a_process;
-using nrd::testing::error_of;
-using nrd::testing::value_of;
+using namespace nrd::testing;
+
 namespace {
 
 Task a_thread(pid_t id, pid_t process) { return {.id = id, .process = process, .start = 7, .boot_id = "boot-1"}; }
@@ -22,7 +21,7 @@ Spec for_tasks(std::vector<Task> tasks, uint32_t max = 2, uint32_t min = 2) {
   return spec;
 }
 
-struct Fixture : nrd::testing::TransactionFixture {
+struct Fixture : TransactionFixture {
   Fixture() {
     for (pid_t id : {10, 20, 30}) hardware.tasks[a_process(id)] = "";
     start();
@@ -209,6 +208,21 @@ TEST_CASE("a failed commit of exited tasks is retried") {
   fixture.writer->reap_tasks();
   CHECK(fixture.state().workloads.empty());
   CHECK(fixture.store.records.workloads.empty());
+}
+
+TEST_CASE("a unit beside CPUs of one cache never uses the ways granted on another") {
+  TransactionFixture fixture(with_threads());
+  fixture.hardware.add_task(a_process(10), CpuSet::first(16));
+  fixture.hardware.tree.cpuset.targets[kUnit] = {.cpus = CpuSet::first(16)};
+  fixture.hardware.tree.cpuset.groups[kUnit] = {.available = CpuSet::first(16), .processes = {a_process(10)}};
+  fixture.start();
+  Spec unit = a_spec("2").ways(2, 2);
+  unit.unit = kUnit.name;
+  const auto first = value_of(fixture.create(unit));
+  const auto second = value_of(fixture.create(a_spec("12").ways(2, 2)));
+  const auto& [cache, ways] = *second.grant.ways.begin();
+  REQUIRE(fixture.hardware.tasks.at(a_process(10)) == text_of(first.grant.clos));
+  CHECK(!fixture.hardware.tree.rdt.ways_of(first.grant.clos, cache)->intersects(ways));
 }
 
 }  // namespace nrd::tasks_test
