@@ -107,9 +107,9 @@ int report(const Outcome<>& done, const Output& output) {
   return stop.exit;
 }
 
-void print_result(const Output& output, const std::string& workload, const char* result) {
-  if (output.json) return print_json(json::text_of({{"workload", workload}, {"result", result}}));
-  print_format("workload %s %s\n", workload.c_str(), result);
+void print_result(const Output& output, const char* kind, const std::string& name, const char* result) {
+  if (output.json) return print_json(json::text_of({{kind, name}, {"result", result}}));
+  print_format("%s %s %s\n", kind, name.c_str(), result);
 }
 
 std::string padded(std::string text, size_t width) {

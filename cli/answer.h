@@ -46,8 +46,8 @@ Outcome<T> or_stop(Result<T> result, int exit = kRefused) {
 // Prints the error, if any, and returns the exit code. With --json the error is JSON on standard output.
 int report(const Outcome<>& done, const Output& output = {});
 
-// What became of a workload, "workload feed created"; with --json an object on a line of its own.
-void print_result(const Output& output, const std::string& workload, const char* result);
+// What became of a workload or group, "workload feed created"; with --json an object on a line of its own.
+void print_result(const Output& output, const char* kind, const std::string& name, const char* result);
 
 // Pads `text` with blanks up to `width`.
 std::string padded(std::string text, size_t width);

@@ -92,13 +92,16 @@ Outcome<> put(const Client& client, Output output, const Known& known, const Pla
   const auto before = known.find(planned.document.id);
   const bool is_same = before != known.end() && text_of(before->second, "updated") == text_of(after, "updated") &&
                        request_in(before->second) == request_in(after);
-  print_result(output, planned.document.id, before == known.end() ? "created" : is_same ? "unchanged" : "changed");
+  print_result(output, "workload", planned.document.id,
+               before == known.end() ? "created"
+               : is_same             ? "unchanged"
+                                     : "changed");
   return {};
 }
 
 Outcome<> preview(const Client& client, Output output, const Known& known, const Planned& planned) {
   const std::vector<std::string> changes = TRY(changes_of(client, known, planned));
-  print_result(output, planned.document.id,
+  print_result(output, "workload", planned.document.id,
                !known.contains(planned.document.id) ? "would be created"
                : changes.empty()                    ? "unchanged"
                                                     : "would be changed");
@@ -111,7 +114,7 @@ Outcome<> prune(const Client& client, Output output, const std::string& id, bool
     const bool is_gone = removed || removed.error().exit == kNoSuch;  // such as with its owner, since it was listed
     if (!is_gone) return tl::unexpected(removed.error());
   }
-  print_result(output, id, is_dry ? "would be deleted" : "deleted");
+  print_result(output, "workload", id, is_dry ? "would be deleted" : "deleted");
   return {};
 }
 
@@ -162,7 +165,7 @@ Outcome<> show_differences(const Client& client, Output output, const Apply& wan
     has_changes |= !changes->empty();
   }
   for (const std::string& id : to_prune(known, planned, wanted)) {
-    print_result(output, id, "would be deleted");
+    print_result(output, "workload", id, "would be deleted");
     has_changes = true;
   }
   if (exit != kDone) return stop(exit);

@@ -256,7 +256,7 @@ Outcome<> delete_workloads(const Client& client, Output output, const std::vecto
   for (const std::string& each : called) {
     const Outcome<> deleted = find_workload(client, each).and_then([&](const std::string& id) -> Outcome<> {
       TRY(body_of(client.remove("/v1/workloads/" + encoded(id) + (is_forced ? "?force=true" : ""))));
-      print_result(output, id, "deleted");
+      print_result(output, "workload", id, "deleted");
       return {};
     });
     worst = std::max(worst, report(deleted, output));

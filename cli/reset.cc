@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "base/errno_text.h"
-#include "base/json/object.h"
 #include "cli/answer.h"
 #include "cli/commands.h"
 
@@ -76,8 +75,7 @@ Outcome<> remove_group(const Reset& wanted, Output output, const std::string& na
   if (::rmdir((fs::path(kResctrl) / name).c_str()) != 0) {
     return stop(kRefused, "cannot remove group " + name + ": " + errno_text());
   }
-  if (output.json) print_json(json::text_of({{"group", name}, {"result", "removed"}}));
-  if (!output.json) print_format("group %s removed\n", name.c_str());
+  print_result(output, "group", name, "removed");
   return {};
 }
 
