@@ -50,10 +50,9 @@ std::string_view closest(std::string_view word, const std::vector<std::string_vi
   return rank(*best).first > kChange + shorter / 4 * kChange ? std::string_view() : *best;
 }
 
-std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known, std::string_view before,
-                         std::string_view after) {
-  const std::string_view guess = closest(word, known);
-  return guess.empty() ? "" : "; did you mean " + std::string(before) + std::string(guess) + std::string(after) + "?";
+std::string did_you_mean(std::string_view guess, std::string_view before, std::string_view after) {
+  if (guess.empty()) return "";
+  return "; did you mean " + std::string(before) + std::string(guess) + std::string(after) + "?";
 }
 
 }  // namespace nrd

@@ -11,8 +11,7 @@ namespace nrd {
 // is a quarter of a change, so "CORE_IDS" matches "core_ids"; a character left out is half of one: "cores" matches it.
 std::string_view closest(std::string_view word, const std::vector<std::string_view>& known);
 
-// "; did you mean [server]?", with `before` and `after` around the word; empty if none is close.
-std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known, std::string_view before,
-                         std::string_view after);
+// "; did you mean [server]?", with `before` and `after` around the closest word, if there is one.
+std::string did_you_mean(std::string_view guess, std::string_view before, std::string_view after);
 
 }  // namespace nrd

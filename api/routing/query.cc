@@ -16,8 +16,9 @@ Result<void> check_query(const Query& query, std::string_view known) {
     if (std::ranges::find(names, name) != names.end()) continue;
     const std::string field = "?" + name.substr(0, json::kQuoted);
     if (names.empty()) return fail_at(ErrorCode::BadRequest, field, "this path takes no parameters", "none");
+    const std::string_view guess = closest(name, names);
     return fail_at(ErrorCode::BadRequest, field,
-                   "unknown parameter " + json::quoted(name, json::kQuoted) + did_you_mean(name, names, "\"", "\""),
+                   "unknown parameter " + json::quoted(name, json::kQuoted) + did_you_mean(guess, "\"", "\""),
                    std::string(known));
   }
   return {};

@@ -41,7 +41,7 @@ Result<void> require_object(const std::string& field, const Value& value, std::s
 Failure unknown_key(std::string_view parent, const std::string& key, const std::vector<std::string_view>& known) {
   const std::string guess(closest(key, known));
   return fail_at(ErrorCode::BadRequest, pointer(parent, key.substr(0, kQuoted)),
-                 "unknown key " + quoted(key, kQuoted) + did_you_mean(key, known, "\"", "\""),
+                 "unknown key " + quoted(key, kQuoted) + did_you_mean(guess, "\"", "\""),
                  guess.empty() ? joined(known, ", ") : guess);
 }
 

@@ -62,8 +62,8 @@ TEST_CASE("the suggestion is the known word with the smallest edit distance, if 
   CHECK(closest("foo", {"pool", "policy"}).empty());
   CHECK(closest("percent", {"mbps", "percentage"}) == "percentage");
   CHECK(closest(std::string(100'000, 'x'), {"rdt", "cache"}).empty());
-  CHECK(did_you_mean("sever", {"tls", "server"}, "[", "]") == "; did you mean [server]?");
-  CHECK(did_you_mean("colour", {"tls", "server"}, "[", "]").empty());
+  CHECK(did_you_mean(closest("sever", {"tls", "server"}), "[", "]") == "; did you mean [server]?");
+  CHECK(did_you_mean(closest("colour", {"tls", "server"}), "[", "]").empty());
 }
 
 }  // namespace nrd::content_negotiation_test
