@@ -18,9 +18,8 @@ class SystemClock final : public Clock {
   std::chrono::steady_clock::time_point steady() const override { return std::chrono::steady_clock::now(); }
 };
 
-// As stored and shown: in whole milliseconds, UTC.
-inline std::chrono::sys_time<std::chrono::milliseconds> now(const Clock& clock) {
-  return std::chrono::floor<std::chrono::milliseconds>(clock.now());
-}
+using Time = std::chrono::sys_time<std::chrono::milliseconds>;  // as stored and shown, UTC
+
+inline Time now(const Clock& clock) { return std::chrono::floor<std::chrono::milliseconds>(clock.now()); }
 
 }  // namespace nrd

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/model/node_config.h"
+#include "engine/model/node_state.h"
 #include "engine/plan/cpus/select.h"
 #include "engine/plan/grant.h"
 

@@ -19,6 +19,7 @@
 #include "daemon/launch.h"
 #include "daemon/node_config.h"
 #include "daemon/notify.h"
+#include "daemon/options.h"
 #include "daemon/reload.h"
 #include "daemon/signals.h"
 #include "engine/model/node_state.h"

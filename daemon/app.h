@@ -2,9 +2,10 @@
 #pragma once
 
 #include "base/result.h"
-#include "daemon/options.h"
 
 namespace nrd::daemon {
+
+struct Options;
 
 // Serves until SIGTERM or SIGINT. An error means that the daemon could not start.
 Result<void> run(const Options& options);

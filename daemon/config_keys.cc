@@ -7,6 +7,7 @@
 #include "base/find_in.h"
 #include "base/suggestions.h"
 #include "base/way_mask.h"
+#include "daemon/config.h"
 #include "daemon/cpu_pool_values.h"
 #include "daemon/cpu_quota_values.h"
 #include "daemon/launch.h"

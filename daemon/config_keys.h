@@ -8,10 +8,11 @@
 #include <string_view>
 
 #include "base/json/value.h"
-#include "daemon/config.h"
 #include "daemon/config_values.h"
 
 namespace nrd::daemon {
+
+struct Config;
 
 struct ConfigKey {
   const char* name;  // "server.debug"

@@ -8,6 +8,7 @@
 
 #include "base/number.h"
 #include "base/split.h"
+#include "daemon/config.h"
 
 namespace nrd::daemon {
 using json::Value;

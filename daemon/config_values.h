@@ -15,9 +15,24 @@
 #include "base/cpu_set.h"
 #include "base/joined.h"
 #include "base/json/value.h"
-#include "daemon/config.h"
+#include "base/log.h"
+
+namespace nrd {
+enum class Confinement;
+enum class ForeignGroups;
+}  // namespace nrd
+
+namespace nrd::http {
+enum class ClientAuth;
+}
+
+namespace nrd::rdt {
+enum class MbaUnit;
+}
 
 namespace nrd::daemon {
+
+struct LocalSocket;
 
 // What is wrong with a value, without its position; empty: nothing.
 using Problem = std::string;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "daemon/config_values.h"
+#include "engine/model/cpu_pools.h"
 
 namespace nrd::daemon {
 

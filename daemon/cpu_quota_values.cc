@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "daemon/accounts.h"
 #include "daemon/cpu_pool_values.h"
+#include "engine/model/cpu_pools.h"
 
 namespace nrd::daemon {
 namespace {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "daemon/config_values.h"
+#include "engine/model/cpu_pools.h"
 #include "engine/model/cpu_quotas.h"
 
 namespace nrd::daemon {

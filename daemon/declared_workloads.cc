@@ -16,6 +16,7 @@
 #include "api/v1/parse_workload.h"
 #include "base/find_in.h"
 #include "base/log.h"
+#include "engine/model/node_state.h"
 #include "engine/workload_service.h"
 
 namespace nrd::daemon {

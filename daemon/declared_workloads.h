@@ -22,11 +22,12 @@
 #include "api/v1/config.h"
 #include "base/published.h"
 #include "base/result.h"
-#include "engine/transaction/engine.h"
+#include "engine/model/workloads.h"
 
 namespace nrd {
+class Engine;
 class WorkloadService;
-}
+}  // namespace nrd
 
 namespace nrd::daemon {
 

@@ -15,6 +15,7 @@
 #include "base/errno_text.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "daemon/access_policy.h"
 #include "daemon/local_sockets.h"
 #include "daemon/notify.h"
 #include "hw/rdt/locks.h"
@@ -101,6 +102,18 @@ Result<void> check_tls(const Config& config) {
   if (!config.tls) return {};
   return prepare_tls(*config.tls, nullptr).map([](const auto& prepared) { log_if_expired(prepared.expiry); });
 }
+
+HttpFrontend::HttpFrontend(std::unique_ptr<AccessPolicy> access_policy, std::unique_ptr<auth::PamClient> pam_client,
+                           std::shared_ptr<CurrentPamClient> current,
+                           std::shared_ptr<std::atomic<int64_t>> certificate_expiry,
+                           std::unique_ptr<http::Server> server)
+    : access_policy_(std::move(access_policy)),
+      pam_client_(std::move(pam_client)),
+      current_pam_client_(std::move(current)),
+      certificate_expiry_(std::move(certificate_expiry)),
+      server_(std::move(server)) {}
+
+HttpFrontend::~HttpFrontend() = default;
 
 Result<std::unique_ptr<HttpFrontend>> HttpFrontend::open(const Config& config, routing::Services services,
                                                          routing::Sentences declared_problems) {

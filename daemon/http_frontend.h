@@ -8,15 +8,17 @@
 #include <utility>
 #include <vector>
 
+#include "api/auth/access.h"
 #include "api/auth/pam_client.h"
 #include "api/http/server.h"
 #include "api/http/tls.h"
 #include "api/routing/call.h"
 #include "base/result.h"
-#include "daemon/access_policy.h"
-#include "daemon/config.h"
 
 namespace nrd::daemon {
+
+class AccessPolicy;
+struct Config;
 
 // Whether HTTPS could be served with the files of [tls]; without them there is nothing to check. Logs an expired one.
 Result<void> check_tls(const Config& config);
@@ -26,6 +28,8 @@ class HttpFrontend {
   // Starts serving at once. Adopts sockets passed by systemd.
   static Result<std::unique_ptr<HttpFrontend>> open(const Config& config, routing::Services services,
                                                     routing::Sentences declared_problems);
+
+  ~HttpFrontend();
 
   http::Server& server() { return *server_; }
 
@@ -46,12 +50,7 @@ class HttpFrontend {
   using CurrentPamClient = std::atomic<auth::PamClient*>;
   HttpFrontend(std::unique_ptr<AccessPolicy> access_policy, std::unique_ptr<auth::PamClient> pam_client,
                std::shared_ptr<CurrentPamClient> current, std::shared_ptr<std::atomic<int64_t>> certificate_expiry,
-               std::unique_ptr<http::Server> server)
-      : access_policy_(std::move(access_policy)),
-        pam_client_(std::move(pam_client)),
-        current_pam_client_(std::move(current)),
-        certificate_expiry_(std::move(certificate_expiry)),
-        server_(std::move(server)) {}
+               std::unique_ptr<http::Server> server);
 
   const std::unique_ptr<AccessPolicy> access_policy_;
   std::unique_ptr<auth::PamClient> pam_client_;  // null before PAM is first configured

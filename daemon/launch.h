@@ -8,13 +8,19 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "daemon/onload/launch_config.h"
-#include "engine/launcher.h"
-#include "engine/owner_watcher.h"
-#include "engine/transaction/engine.h"
-#include "store/records.h"
+
+namespace nrd {
+class Engine;
+class Launcher;
+class OwnerWatcher;
+}  // namespace nrd
 
 namespace nrd::onload {
 struct Stored;
+}
+
+namespace nrd::store {
+struct Records;
 }
 
 namespace nrd::v1 {

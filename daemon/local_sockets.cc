@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "daemon/accounts.h"
+#include "daemon/config.h"
 
 namespace nrd::daemon {
 namespace {

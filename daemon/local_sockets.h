@@ -7,9 +7,10 @@
 #include "api/auth/access.h"
 #include "api/http/endpoints.h"
 #include "base/result.h"
-#include "daemon/config.h"
 
 namespace nrd::daemon {
+
+struct LocalSocket;
 
 // Both in configuration order.
 struct LocalSocketAccess {

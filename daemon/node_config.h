@@ -4,7 +4,7 @@
 #include "base/result.h"
 #include "daemon/config.h"
 #include "daemon/policy_file.h"
-#include "engine/transaction/engine.h"
+#include "engine/transaction/engine_config.h"
 
 namespace nrd::daemon {
 

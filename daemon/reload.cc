@@ -6,7 +6,10 @@
 #include "base/joined.h"
 #include "base/log.h"
 #include "daemon/config_keys.h"
+#include "daemon/declared_workloads.h"
+#include "daemon/http_frontend.h"
 #include "daemon/node_config.h"
+#include "engine/model/node_state.h"
 
 namespace nrd::daemon {
 namespace {

@@ -15,12 +15,13 @@
 #include "api/v1/config.h"
 #include "base/published.h"
 #include "daemon/config_files.h"
-#include "daemon/declared_workloads.h"
-#include "daemon/http_frontend.h"
-#include "daemon/launch.h"
 #include "engine/transaction/engine.h"
 
 namespace nrd::daemon {
+
+class DeclaredWorkloads;
+class HttpFrontend;
+class LaunchBackend;
 
 // Keys that differ between two configurations.
 struct ConfigDifference {

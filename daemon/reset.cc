@@ -11,6 +11,7 @@
 #include "daemon/hardware.h"
 #include "daemon/node_config.h"
 #include "daemon/signals.h"
+#include "engine/model/node_state.h"
 #include "engine/transaction/engine.h"
 #include "hw/rdt/locks.h"
 #include "store/store.h"

@@ -4,9 +4,10 @@
 #include <cstddef>
 
 #include "base/result.h"
-#include "daemon/config.h"
 
 namespace nrd::daemon {
+
+struct Config;
 
 // Deletes all workloads as DELETE /v1/workloads/{id} would, so that classes, CPUs, frequencies and groups return to
 // their state before nrd. Returns the number of workloads. ErrorCode::Busy: a daemon is running.

@@ -4,6 +4,9 @@
 #include <memory>
 
 #include "base/log.h"
+#include "engine/model/node_state.h"
+#include "engine/owner_watcher.h"
+#include "engine/transaction/engine.h"
 
 namespace nrd {
 namespace {

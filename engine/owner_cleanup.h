@@ -4,10 +4,12 @@
 // while nrd is down is found at the next start. Any thread.
 #pragma once
 
-#include "engine/owner_watcher.h"
-#include "engine/transaction/engine.h"
+#include "base/owner.h"
 
 namespace nrd {
+
+class Engine;
+class OwnerWatcher;
 
 // Watches `owner` for all its workloads. Call it after each attempt to create one, including a failed one: a commit
 // with an unknown outcome may turn out to be done. Both must outlive the thread of `owners`.

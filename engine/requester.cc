@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "engine/owner_watcher.h"
+
 namespace nrd {
 namespace {
 

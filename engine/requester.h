@@ -10,12 +10,14 @@
 
 #include "base/client.h"
 #include "base/origin.h"
+#include "base/owner.h"
 #include "base/result.h"
 #include "engine/model/cpu_quotas.h"
 #include "engine/model/workload.h"
-#include "engine/owner_watcher.h"
 
 namespace nrd {
+
+class OwnerWatcher;
 
 struct OwnerRequest {
   std::optional<pid_t> pid;  // nullopt: the caller, or the cgroup

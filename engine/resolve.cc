@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/number.h"
+#include "engine/model/node_state.h"
 
 namespace nrd {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/cpu_set.h"
 #include "base/result.h"
 #include "base/task.h"
-#include "engine/model/node_state.h"
+#include "engine/model/fwd.h"
 
 namespace nrd {
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/find_in.h"
+#include "engine/model/node_state.h"
 
 namespace nrd {
 namespace {

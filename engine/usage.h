@@ -16,7 +16,8 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "engine/model/node_state.h"
+#include "engine/model/fwd.h"
+#include "engine/model/workloads.h"
 #include "hw/rdt/types.h"
 
 namespace nrd {

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/model/node_state.h"
+#include "engine/transaction/engine.h"
+
 namespace nrd {
 
 bool WorkloadPoll::shows_same(const std::shared_ptr<const NodeState>& seen,

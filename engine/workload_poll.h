@@ -7,10 +7,14 @@
 #include <functional>
 #include <memory>
 
+#include "base/client.h"
+#include "base/clock.h"
 #include "base/long_poll.h"
-#include "engine/transaction/engine.h"
+#include "engine/model/fwd.h"
 
 namespace nrd {
+
+class Engine;
 
 class WorkloadPoll {
  public:

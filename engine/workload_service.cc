@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/model/node_state.h"
 #include "engine/owner_cleanup.h"
 #include "engine/resolve.h"
 

@@ -1,16 +1,14 @@
 // The stored data as rows. What is never asked for in SQL is in a JSON document, which the store does not look into.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/ids.h"
 
 namespace nrd::store {
-
-using Time = std::chrono::sys_time<std::chrono::milliseconds>;  // UTC
 
 struct WorkloadRow {
   WorkloadId id;

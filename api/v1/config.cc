@@ -5,6 +5,7 @@
 #include "api/v1/answer.h"
 #include "base/json/members.h"
 #include "base/json/object.h"
+#include "engine/transaction/engine.h"
 
 namespace nrd::v1 {
 namespace {

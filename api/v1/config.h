@@ -11,7 +11,10 @@
 #include "api/routing/call.h"
 #include "base/client.h"
 #include "base/json/value.h"
-#include "engine/transaction/engine.h"
+
+namespace nrd {
+enum class ReloadMode;
+}
 
 namespace nrd::v1 {
 
@@ -44,7 +47,7 @@ struct DeclaredReport {
 };
 
 struct ReloadReport {
-  ReloadMode mode = ReloadMode::Apply;
+  ReloadMode mode{};
   std::vector<ConfigChange> changed;
   std::vector<ConfigChange> restart_required;
   std::optional<DeclaredReport> workloads{};  // nullopt: of a dry run, or not applied yet

@@ -11,6 +11,7 @@
 #include "engine/model/cpu_memory.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/model/cpu_shares.h"
+#include "engine/model/node_state.h"
 #include "engine/model/workload_fields.h"
 
 namespace nrd::v1 {

@@ -3,10 +3,12 @@
 
 #include <string>
 
+#include "base/json/partial.h"
 #include "base/json/value.h"
 #include "base/json/writer.h"
 #include "base/result.h"
-#include "engine/model/node_state.h"
+#include "engine/model/fwd.h"
+#include "engine/model/workload.h"
 
 namespace nrd::v1 {
 

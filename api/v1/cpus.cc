@@ -7,6 +7,8 @@
 #include "engine/model/cpu_noise.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/model/cpu_shares.h"
+#include "engine/model/node_config.h"
+#include "engine/model/node_state.h"
 #include "engine/model/workload_fields.h"
 #include "engine/plan/cpus/search.h"
 #include "engine/pool_check.h"

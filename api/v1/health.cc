@@ -1,8 +1,12 @@
+
+
 #include "api/routing/answer.h"
 #include "api/v1/handlers.h"
 #include "base/joined.h"
 #include "base/json/object.h"
 #include "engine/model/cpu_noise.h"
+#include "engine/model/foreign_groups.h"
+#include "engine/model/node_state.h"
 #include "engine/transaction/engine.h"
 
 namespace nrd::v1 {

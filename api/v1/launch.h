@@ -11,8 +11,8 @@
 #include "base/json/value.h"
 #include "base/json/writer.h"
 #include "base/result.h"
-#include "engine/launcher.h"
-#include "engine/model/workload.h"
+#include "engine/launch.h"
+#include "engine/model/fwd.h"
 
 namespace nrd::v1 {
 

@@ -16,6 +16,8 @@
 #include "api/v1/process_metrics.h"
 #include "api/v1/response_cache.h"
 #include "api/v1/workload_json.h"
+#include "engine/model/foreign_groups.h"
+#include "engine/model/node_state.h"
 #include "engine/transaction/engine.h"
 
 namespace nrd::v1 {

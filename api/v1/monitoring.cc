@@ -12,6 +12,7 @@
 #include "api/v1/workload_json.h"
 #include "base/find_in.h"
 #include "base/json/object.h"
+#include "engine/model/node_state.h"
 #include "engine/transaction/engine.h"
 
 namespace nrd::v1 {

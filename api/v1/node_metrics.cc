@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "base/find_in.h"
+#include "engine/model/node_config.h"
+#include "engine/model/node_state.h"
 #include "engine/model/workload_fields.h"
 
 namespace nrd::v1 {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "api/metrics/exposition.h"
-#include "engine/model/node_state.h"
+#include "engine/model/fwd.h"
 
 namespace nrd::v1 {
 

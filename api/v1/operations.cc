@@ -13,6 +13,7 @@
 #include "base/find_in.h"
 #include "base/json/object.h"
 #include "base/number.h"
+#include "engine/model/node_state.h"
 #include "engine/requester.h"
 #include "engine/transaction/engine.h"
 #include "engine/workload_poll.h"

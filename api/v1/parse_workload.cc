@@ -21,7 +21,10 @@
 #include "base/number.h"
 #include "base/task.h"
 #include "engine/model/core_ids.h"
+#include "engine/model/node_config.h"
+#include "engine/model/node_state.h"
 #include "engine/model/workload_fields.h"
+#include "engine/workload_service.h"
 
 namespace nrd::v1 {
 namespace {

@@ -8,8 +8,12 @@
 
 #include "base/json/value.h"
 #include "base/result.h"
-#include "engine/model/node_state.h"
-#include "engine/workload_service.h"
+#include "engine/model/fwd.h"
+
+namespace nrd {
+struct NewWorkload;
+struct WorkloadPatch;
+}  // namespace nrd
 
 namespace nrd::v1 {
 

@@ -1,3 +1,5 @@
+
+
 #include "api/rmd/texts.h"
 #include "api/routing/answer.h"
 #include "api/routing/problem.h"
@@ -5,6 +7,8 @@
 #include "api/v1/handlers.h"
 #include "base/json/members.h"
 #include "base/json/object.h"
+#include "engine/model/node_config.h"
+#include "engine/model/node_state.h"
 #include "engine/model/workload_fields.h"
 #include "engine/transaction/engine.h"
 

@@ -8,6 +8,7 @@
 #include "base/find_in.h"
 #include "base/json/object.h"
 #include "base/number.h"
+#include "engine/model/node_state.h"
 #include "engine/model/workload_fields.h"
 #include "engine/transaction/engine.h"
 

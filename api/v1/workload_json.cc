@@ -11,6 +11,8 @@
 #include "base/json/members.h"
 #include "base/json/object.h"
 #include "engine/model/cpu_memory.h"
+#include "engine/model/foreign_groups.h"
+#include "engine/model/node_state.h"
 #include "engine/model/workload_fields.h"
 #include "engine/plan/bandwidth.h"
 #include "engine/transaction/engine.h"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/json/writer.h"
-#include "engine/launcher.h"
-#include "engine/model/node_state.h"
+#include "engine/launch.h"
+#include "engine/model/fwd.h"
 #include "engine/model/workload.h"
 
 namespace nrd {

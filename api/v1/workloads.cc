@@ -21,6 +21,7 @@
 #include "base/json/reader.h"
 #include "base/sha256.h"
 #include "base/split.h"
+#include "engine/model/node_state.h"
 #include "engine/transaction/engine.h"
 #include "engine/workload_poll.h"
 #include "engine/workload_service.h"

@@ -8,6 +8,7 @@
 #include "daemon/config.h"
 #include "daemon/config_keys.h"
 #include "daemon/launch.h"
+#include "store/records.h"
 
 namespace nrd::daemon {
 namespace {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/joined.h"
+#include "daemon/config.h"
 #include "daemon/launch.h"
 #include "daemon/reserve_values.h"
 #include "engine/onload/enum_names.h"

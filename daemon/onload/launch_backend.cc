@@ -9,6 +9,7 @@
 #include "engine/onload/controller.h"
 #include "engine/onload/documents.h"
 #include "engine/onload/workload_launcher.h"
+#include "engine/transaction/engine.h"
 
 namespace nrd::daemon {
 namespace {

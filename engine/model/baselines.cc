@@ -4,6 +4,8 @@
 
 #include "base/find_in.h"
 #include "engine/model/cpu_noise.h"
+#include "engine/model/node_config.h"
+#include "engine/model/node_state.h"
 #include "engine/model/setting.h"
 
 namespace nrd {

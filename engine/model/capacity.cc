@@ -8,6 +8,8 @@
 #include "engine/model/cpu_sets.h"
 #include "engine/model/cpu_shares.h"
 #include "engine/model/foreign_groups.h"
+#include "engine/model/node_config.h"
+#include "engine/model/node_state.h"
 
 namespace nrd {
 namespace {

@@ -8,8 +8,13 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/cpu_set.h"
+#include "base/ids.h"
 #include "base/shared.h"
-#include "engine/model/node_state.h"
+#include "engine/model/cpu_pools.h"
+#include "engine/model/fwd.h"
+#include "engine/model/pools.h"
+#include "engine/model/reserves.h"
 
 namespace nrd {
 

@@ -8,7 +8,8 @@
 
 #include "base/result.h"
 #include "engine/hardware.h"
-#include "engine/model/node_state.h"
+#include "engine/model/cpu_pools.h"
+#include "engine/model/fwd.h"
 
 namespace nrd {
 

@@ -4,6 +4,7 @@
 
 #include "base/find_in.h"
 #include "engine/model/cpu_sets.h"
+#include "engine/model/node_state.h"
 #include "engine/model/setting_changes.h"
 
 namespace nrd {

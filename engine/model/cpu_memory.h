@@ -7,8 +7,10 @@
 #include <optional>
 #include <set>
 
+#include "base/cpu_set.h"
 #include "base/result.h"
-#include "engine/model/node_state.h"
+#include "engine/model/fwd.h"
+#include "hw/cpuset/types.h"
 
 namespace nrd {
 

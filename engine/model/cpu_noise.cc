@@ -3,6 +3,9 @@
 #include <algorithm>
 
 #include "base/find_in.h"
+#include "engine/model/cpu_pools.h"
+#include "engine/model/node_config.h"
+#include "engine/model/node_state.h"
 
 namespace nrd {
 namespace {

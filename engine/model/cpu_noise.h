@@ -6,7 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/model/node_state.h"
+#include "base/cpu_set.h"
+#include "base/ids.h"
+#include "engine/model/fwd.h"
+#include "hw/cpuset/types.h"
 
 namespace nrd {
 

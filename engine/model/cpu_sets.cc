@@ -7,6 +7,8 @@
 #include "engine/model/cpu_memory.h"
 #include "engine/model/cpu_noise.h"
 #include "engine/model/cpu_shares.h"
+#include "engine/model/node_config.h"
+#include "engine/model/node_state.h"
 
 namespace nrd {
 namespace {

@@ -6,7 +6,11 @@
 #include <set>
 #include <string>
 
-#include "engine/model/node_state.h"
+#include "base/cpu_set.h"
+#include "base/ids.h"
+#include "base/task.h"
+#include "engine/model/fwd.h"
+#include "hw/cpuset/types.h"
 
 namespace nrd {
 

@@ -7,7 +7,8 @@
 #include <optional>
 #include <set>
 
-#include "engine/model/node_state.h"
+#include "engine/model/fwd.h"
+#include "hw/cpuset/types.h"
 
 namespace nrd {
 

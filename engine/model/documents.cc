@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/find_in.h"
+#include "engine/model/baselines.h"
 #include "engine/model/core_ids.h"
 #include "engine/model/workload_fields.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/model/node_state.h"
+#include "engine/model/fwd.h"
 #include "store/records.h"
 
 namespace nrd {

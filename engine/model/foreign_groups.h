@@ -13,13 +13,10 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "base/way_mask.h"
-#include "engine/model/workload.h"
+#include "engine/model/fwd.h"
 #include "hw/rdt/types.h"
 
 namespace nrd {
-
-struct NodeState;
-class Workloads;
 
 // What to do with a guarantee whose ways a foreign group may fill.
 enum class ForeignGroups { Report, Refuse };

@@ -6,8 +6,9 @@
 #include <optional>
 #include <string>
 
+#include "base/clock.h"
+#include "base/ids.h"
 #include "base/shared.h"
-#include "engine/model/workload.h"
 #include "hw/cpuset/types.h"
 
 namespace nrd {

@@ -9,9 +9,13 @@
 #include "engine/model/cpu_noise.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/model/cpu_shares.h"
+#include "engine/model/node_config.h"
 #include "engine/plan/ways.h"
 
 namespace nrd {
+
+std::shared_ptr<const NodeConfig> default_config() { return std::make_shared<const NodeConfig>(); }
+
 NodeState with_workloads(NodeState state, Workloads workloads) {
   state.workloads = std::move(workloads);
   return state;

@@ -10,53 +10,16 @@
 #include <vector>
 
 #include "engine/hardware.h"
+#include "engine/model/baselines.h"
+#include "engine/model/fwd.h"
 #include "engine/model/latency_histogram.h"
 #include "engine/model/memory_move.h"
-#include "engine/model/node_config.h"
+#include "engine/model/pools.h"
 #include "engine/model/workloads.h"
 #include "engine/plan/cpus/zones.h"
 #include "engine/plan/frequency_governor.h"
 
 namespace nrd {
-
-// A task that was moved into a class, and must be moved back.
-struct TaskClaim {
-  Task task;
-  ClosId clos;
-  friend auto operator<=>(const TaskClaim&, const TaskClaim&) = default;
-};
-
-// Work of the kernel that was moved off CPUs. If it runs elsewhere than nrd has ever put it, other software has moved
-// it since, and the claim is void.
-struct NoiseClaim {
-  CpuSet before;
-  std::vector<CpuSet> written;  // before each is written
-  friend bool operator==(const NoiseClaim&, const NoiseClaim&) = default;
-};
-
-// The frequency setting of a CPU under the driver that had it then.
-struct FrequencyClaim : pstate::FrequencySetting {
-  std::string driver;  // pstate::Cpu::driver; empty: claimed by a version that did not store it
-  friend bool operator==(const FrequencyClaim&, const FrequencyClaim&) = default;
-};
-
-// Values of the settings that nrd owns, from before its first write in this boot.
-struct Baselines {
-  std::map<ClosId, std::map<CacheId, WayMask>> ways;  // of the root class; other groups are removed at release
-  SharedMap<CpuId, ClosId> cpus;
-  SharedMap<CpuId, FrequencyClaim> frequencies;
-  // For some of these: the value that other software wrote while a workload used the CPU. Restored instead at release.
-  std::map<CpuId, pstate::FrequencySetting> frequencies_of_others{};
-  std::set<ClosId> groups{};  // classes whose groups nrd may create and remove in this boot
-  std::set<TaskClaim> tasks;  // moved into a class; one that no workload references moves back to the root class
-  std::map<cpuset::Target, cpuset::Masks> cpu_sets{};  // where they ran before nrd limited them
-  std::map<cpuset::Target, cpuset::Share> cpu_shares{};
-  std::map<cpuset::Target, cpuset::MemoryNodes> memory{};  // what they had themselves
-  std::map<CpuId, cpuset::LatencyLimit> latency{};
-  std::map<cpuset::NoiseSource, NoiseClaim> noise{};
-  std::map<Task, CpuSet> pinned{};  // threads whose masks a write overwrites that may not be complete yet
-  friend bool operator==(const Baselines&, const Baselines&) = default;
-};
 
 struct Health {
   bool writes_frozen = false;    // the last commit's outcome is unknown
@@ -93,9 +56,11 @@ struct LiveState {
   uint64_t capacity_revision = 0;  // grows when capacity_of() changes, also across restarts
 };
 
+std::shared_ptr<const NodeConfig> default_config();
+
 // A copy is cheap: the parts that grow with the node are shared until they change.
 struct NodeState : DurableState, LiveState {
-  std::shared_ptr<const NodeConfig> config = std::make_shared<const NodeConfig>();
+  std::shared_ptr<const NodeConfig> config = default_config();
   const DurableState& durable() const { return *this; }
   DurableState& durable() { return *this; }
 };

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/find_in.h"
+#include "engine/model/node_config.h"
 #include "engine/model/node_state.h"
 
 namespace nrd {

@@ -4,6 +4,8 @@
 
 #include "base/find_in.h"
 #include "engine/model/cpu_shares.h"
+#include "engine/model/node_config.h"
+#include "engine/model/node_state.h"
 
 namespace nrd {
 namespace {

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "engine/hardware.h"
-#include "engine/model/node_state.h"
+#include "engine/model/fwd.h"
 
 namespace nrd {
 

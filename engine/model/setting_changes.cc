@@ -6,6 +6,7 @@
 
 #include "base/find_in.h"
 #include "base/joined.h"
+#include "engine/hardware.h"
 
 namespace nrd {
 namespace {

@@ -4,7 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/hardware.h"
+#include "base/cpu_set.h"
+#include "engine/model/fwd.h"
+#include "hw/cpuset/types.h"
+#include "hw/pstate/types.h"
 
 namespace nrd {
 

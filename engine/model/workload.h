@@ -3,7 +3,6 @@
 
 #include <sys/types.h>
 
-#include <chrono>
 #include <map>
 #include <optional>
 #include <span>
@@ -11,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/cpu_set.h"
 #include "base/ids.h"
 #include "base/json/partial.h"
@@ -23,8 +23,6 @@
 #include "hw/rdt/types.h"
 
 namespace nrd {
-
-using Time = std::chrono::sys_time<std::chrono::milliseconds>;  // UTC
 
 // Ways of each L3 cache that the CPUs use. max == min > 0 requests a guarantee, max > min > 0 best effort, 0/0 the
 // shared class.

@@ -11,6 +11,8 @@
 #include "base/log.h"
 #include "base/published.h"
 #include "base/work_queue.h"
+#include "engine/onload/controller.h"
+#include "engine/owner_watcher.h"
 #include "hw/onload/profiles/preload.h"
 #include "hw/onload/profiles/render.h"
 #include "hw/onload/user_files.h"

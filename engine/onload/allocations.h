@@ -17,11 +17,15 @@
 #include "base/client.h"
 #include "base/clock.h"
 #include "engine/onload/allocation.h"
-#include "engine/onload/controller.h"
 #include "engine/onload/profile_repository.h"
-#include "engine/owner_watcher.h"
+
+namespace nrd {
+class OwnerWatcher;
+}
 
 namespace nrd::onload {
+
+class Controller;
 
 // Including workloads with Onload.
 struct AllocationLimits {
@@ -42,9 +46,8 @@ struct AllocationsOptions {
 class Allocations {
  public:
   // `controller`, `owners`, `clock` and what `commit` needs must outlive it. Stop the thread of `owners` first.
-  static std::unique_ptr<Allocations> start(const Controller& controller, OwnerWatcher& owners,
-                                            Controller::CommitFn commit, const Stored& stored, const Clock& clock,
-                                            AllocationsOptions options);
+  static std::unique_ptr<Allocations> start(const Controller& controller, OwnerWatcher& owners, CommitFn commit,
+                                            const Stored& stored, const Clock& clock, AllocationsOptions options);
   virtual ~Allocations() = default;
 
   // Any thread.

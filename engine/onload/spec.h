@@ -12,11 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "hw/onload/types.h"
 
 namespace nrd::onload {
-
-using Time = std::chrono::sys_time<std::chrono::milliseconds>;  // UTC
 
 // Module -> name -> value, in the kernel's syntax.
 using ModuleParameters = std::map<std::string, std::string>;

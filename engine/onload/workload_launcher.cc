@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "base/find_in.h"
+#include "engine/model/node_state.h"
+#include "engine/onload/allocations.h"
 
 namespace nrd::onload {
 namespace {

@@ -2,9 +2,10 @@
 #pragma once
 
 #include "engine/launcher.h"
-#include "engine/onload/allocations.h"
 
 namespace nrd::onload {
+
+class Allocations;
 
 class WorkloadLauncher final : public Launcher {
  public:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "engine/model/node_state.h"
 #include "engine/plan/spec.h"
 
 namespace nrd::plan {

@@ -6,9 +6,12 @@
 
 #include <map>
 
+#include "base/cpu_set.h"
+#include "base/ids.h"
 #include "base/result.h"
-#include "engine/model/node_state.h"
-#include "engine/model/workload.h"
+#include "base/way_mask.h"
+#include "engine/model/fwd.h"
+#include "hw/rdt/types.h"
 
 namespace nrd::plan {
 

@@ -10,6 +10,8 @@
 #include "base/joined.h"
 #include "engine/model/cpu_memory.h"
 #include "engine/model/cpu_sets.h"
+#include "engine/model/node_config.h"
+#include "engine/model/node_state.h"
 #include "engine/model/reserves.h"
 #include "engine/plan/cpu_needs.h"
 #include "engine/plan/cpu_quota.h"

@@ -4,8 +4,9 @@
 #include <optional>
 #include <string>
 
+#include "base/owner.h"
 #include "base/result.h"
-#include "engine/model/node_state.h"
+#include "engine/model/fwd.h"
 
 namespace nrd::plan {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/result.h"
-#include "engine/model/node_state.h"
+#include "engine/model/fwd.h"
 
 namespace nrd::plan {
 

@@ -5,6 +5,8 @@
 
 #include "base/find_in.h"
 #include "base/joined.h"
+#include "engine/model/node_config.h"
+#include "engine/model/node_state.h"
 #include "engine/plan/cpus/placement.h"
 
 namespace nrd::plan {

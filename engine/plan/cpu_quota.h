@@ -7,8 +7,10 @@
 #include <optional>
 #include <string>
 
+#include "base/cpu_set.h"
 #include "base/result.h"
-#include "engine/model/node_state.h"
+#include "engine/model/cpu_quotas.h"
+#include "engine/model/fwd.h"
 
 namespace nrd::plan {
 

@@ -9,6 +9,7 @@
 
 #include "base/find_in.h"
 #include "base/joined.h"
+#include "engine/model/node_state.h"
 
 namespace nrd::plan {
 namespace {

@@ -7,9 +7,10 @@
 
 #include <map>
 
+#include "base/ids.h"
 #include "base/result.h"
-#include "engine/model/node_state.h"
-#include "engine/model/workload.h"
+#include "engine/model/fwd.h"
+#include "hw/pstate/types.h"
 
 namespace nrd::plan {
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "engine/model/workload.h"
+
 namespace nrd::plan {
 namespace {
 

@@ -12,8 +12,11 @@
 #include <cstdint>
 #include <optional>
 
-#include "engine/model/workload.h"
 #include "hw/pstate/types.h"
+
+namespace nrd {
+struct BranchMissThreshold;
+}
 
 namespace nrd::plan {
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/find_in.h"
+#include "engine/model/node_state.h"
 #include "engine/plan/bandwidth.h"
 #include "engine/plan/cpu_grant.h"
 #include "engine/plan/cpu_quota.h"

@@ -12,9 +12,14 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/origin.h"
+#include "base/owner.h"
 #include "base/result.h"
-#include "engine/model/node_state.h"
-#include "engine/model/workload.h"
+#include "base/task.h"
+#include "engine/model/cpu_quotas.h"
+#include "engine/model/fwd.h"
 
 namespace nrd::plan {
 

@@ -8,6 +8,10 @@
 
 #include "base/find_in.h"
 #include "base/joined.h"
+#include "engine/model/foreign_groups.h"
+#include "engine/model/node_config.h"
+#include "engine/model/node_state.h"
+#include "engine/model/reserved_cpus.h"
 #include "engine/plan/bandwidth.h"
 #include "engine/plan/spec.h"
 #include "engine/plan/ways.h"

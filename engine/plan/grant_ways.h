@@ -5,8 +5,9 @@
 #include <cstddef>
 #include <set>
 
+#include "base/ids.h"
 #include "base/result.h"
-#include "engine/model/node_state.h"
+#include "engine/model/fwd.h"
 
 namespace nrd::plan {
 

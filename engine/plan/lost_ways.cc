@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "engine/model/node_state.h"
 #include "engine/plan/bandwidth.h"
 #include "engine/plan/grant_ways.h"
 #include "engine/plan/spec.h"

@@ -5,8 +5,10 @@
 
 #include <vector>
 
+#include "base/clock.h"
+#include "base/ids.h"
 #include "base/result.h"
-#include "engine/model/node_state.h"
+#include "engine/model/fwd.h"
 
 namespace nrd::plan {
 

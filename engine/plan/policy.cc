@@ -2,6 +2,8 @@
 
 #include "base/find_in.h"
 #include "base/joined.h"
+#include "engine/model/node_config.h"
+#include "engine/model/node_state.h"
 
 namespace nrd::plan {
 namespace {

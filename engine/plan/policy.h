@@ -4,8 +4,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "engine/model/node_state.h"
-#include "engine/model/workload.h"
+#include "engine/model/fwd.h"
 
 namespace nrd::plan {
 

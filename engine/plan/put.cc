@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "engine/model/node_state.h"
 #include "engine/plan/cpu_grant.h"
 #include "engine/plan/grant.h"
 #include "engine/plan/policy.h"

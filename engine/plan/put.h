@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/model/node_state.h"
+#include "engine/model/cpu_quotas.h"
+#include "engine/model/fwd.h"
 #include "engine/model/workload.h"
 
 namespace nrd::plan {

@@ -7,6 +7,9 @@
 #include "base/joined.h"
 #include "engine/model/core_ids.h"
 #include "engine/model/cpu_sets.h"
+#include "engine/model/foreign_groups.h"
+#include "engine/model/node_config.h"
+#include "engine/model/node_state.h"
 #include "engine/plan/bandwidth.h"
 #include "engine/plan/targets.h"
 

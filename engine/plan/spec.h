@@ -5,9 +5,16 @@
 #include <set>
 #include <vector>
 
+#include "base/ids.h"
+#include "base/owner.h"
 #include "base/result.h"
-#include "engine/model/node_state.h"
-#include "engine/model/workload.h"
+#include "base/way_mask.h"
+#include "engine/model/fwd.h"
+#include "hw/rdt/types.h"
+
+namespace nrd {
+enum class Pool;
+}
 
 namespace nrd::plan {
 

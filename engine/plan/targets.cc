@@ -6,6 +6,8 @@
 #include "base/find_in.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/model/cpu_shares.h"
+#include "engine/model/foreign_groups.h"
+#include "engine/model/node_state.h"
 #include "engine/resolve.h"
 
 namespace nrd::plan {

@@ -3,8 +3,9 @@
 
 #include <optional>
 
+#include "base/ids.h"
 #include "base/result.h"
-#include "engine/model/node_state.h"
+#include "engine/model/fwd.h"
 
 namespace nrd::plan {
 

@@ -7,6 +7,8 @@
 #include "engine/model/baselines.h"
 #include "engine/model/cpu_noise.h"
 #include "engine/model/setting_changes.h"
+#include "engine/transaction/commits.h"
+#include "engine/transaction/proposal.h"
 
 namespace nrd {
 namespace {

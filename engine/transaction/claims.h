@@ -2,10 +2,14 @@
 // no workload uses. Those of restored settings are released by Commits. Engine thread.
 #pragma once
 
-#include "engine/transaction/commits.h"
-#include "engine/transaction/proposal.h"
+#include "base/result.h"
+#include "engine/model/fwd.h"
+#include "hw/rdt/types.h"
 
 namespace nrd {
+
+class Commits;
+struct Proposal;
 
 class Claims {
  public:

@@ -7,14 +7,20 @@
 #include <variant>
 #include <vector>
 
+#include "base/ids.h"
 #include "engine/model/workload.h"
 #include "engine/plan/put.h"
-#include "engine/transaction/idempotency.h"
 
 namespace nrd {
 
 // Apply only if the workload has one of these revisions, else ErrorCode::Stale; nullopt: any revision.
 using IfRevision = std::optional<std::vector<uint64_t>>;
+
+struct IdempotencyKey {
+  std::string key;
+  std::string request_hash;  // the same key with a different request is a client error
+  std::string client{};      // who sent it, not stored: keys from before a start are of one client
+};
 
 struct CreateWorkload {
   Spec spec;

@@ -11,6 +11,8 @@
 #include "engine/model/cpu_shares.h"
 #include "engine/model/documents.h"
 #include "engine/model/setting.h"
+#include "engine/transaction/hardware_sync.h"
+#include "store/store.h"
 
 namespace nrd {
 

@@ -4,11 +4,19 @@
 
 #include <optional>
 
-#include "engine/transaction/hardware_sync.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "engine/model/node_state.h"
 #include "engine/transaction/idempotency.h"
-#include "store/store.h"
+
+namespace nrd::store {
+class Store;
+struct Change;
+}  // namespace nrd::store
 
 namespace nrd {
+
+class HardwareSync;
 
 class Commits {
  public:

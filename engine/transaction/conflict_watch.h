@@ -1,8 +1,7 @@
 // Reports other software that also decides about CPUs of pools. Engine thread.
 #pragma once
 
-#include "engine/hardware.h"
-#include "engine/model/node_state.h"
+#include "engine/model/fwd.h"
 
 namespace nrd {
 

@@ -9,7 +9,14 @@
 #include "engine/model/baselines.h"
 #include "engine/model/setting.h"
 #include "engine/model/setting_changes.h"
+#include "engine/transaction/claims.h"
+#include "engine/transaction/commits.h"
 #include "engine/transaction/conflict_watch.h"
+#include "engine/transaction/external_frequencies.h"
+#include "engine/transaction/foreign_group_watch.h"
+#include "engine/transaction/hardware_sync.h"
+#include "engine/transaction/proposal.h"
+#include "engine/transaction/task_reaper.h"
 
 namespace nrd {
 namespace {

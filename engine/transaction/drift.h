@@ -2,12 +2,18 @@
 // what failed before. Runs at an interval and after CPU hotplug. Engine thread.
 #pragma once
 
-#include "engine/transaction/claims.h"
-#include "engine/transaction/external_frequencies.h"
-#include "engine/transaction/foreign_group_watch.h"
-#include "engine/transaction/task_reaper.h"
+#include "base/cpu_set.h"
+#include "base/result.h"
+#include "engine/model/fwd.h"
 
 namespace nrd {
+
+class Claims;
+class Commits;
+class ExternalFrequencies;
+class ForeignGroupWatch;
+class HardwareSync;
+class TaskReaper;
 
 class Drift {
  public:

@@ -9,6 +9,8 @@
 #include "base/joined.h"
 #include "base/log.h"
 #include "engine/model/cpu_sets.h"
+#include "engine/model/node_config.h"
+#include "engine/model/node_state.h"
 #include "engine/plan/grant.h"
 #include "engine/plan/targets.h"
 

@@ -7,8 +7,8 @@
 #include <set>
 #include <vector>
 
-#include "engine/model/node_state.h"
-#include "engine/plan/grant.h"
+#include "engine/model/fwd.h"
+#include "engine/model/workloads.h"
 
 namespace nrd {
 

@@ -15,6 +15,7 @@
 #include "engine/model/capacity.h"
 #include "engine/plan/frequency_governor.h"
 #include "engine/transaction/ended.h"
+#include "engine/transaction/engine_config.h"
 #include "engine/transaction/hotplug_refresh.h"
 #include "engine/transaction/transaction.h"
 

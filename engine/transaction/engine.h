@@ -14,16 +14,23 @@
 
 #include "base/client.h"
 #include "base/clock.h"
+#include "base/cpu_set.h"
+#include "base/ids.h"
 #include "base/result.h"
-#include "engine/hardware.h"
-#include "engine/model/node_state.h"
+#include "engine/model/fwd.h"
 #include "engine/model/setting_changes.h"
 #include "engine/model/workload.h"
 #include "engine/transaction/command.h"
 #include "engine/usage.h"
-#include "store/store.h"
+
+namespace nrd::store {
+class Store;
+struct DocumentChange;
+}  // namespace nrd::store
 
 namespace nrd {
+
+struct EngineConfig;
 
 // The outcome: the state after the change, and the workload in it (before the change, for a delete). Of a dry run: the
 // state as it is, and the workload as it would be; a new one has no final id yet.
@@ -36,13 +43,6 @@ struct Done {
 };
 using Outcome = Result<Done>;
 
-// What a reload may change.
-struct EngineConfig {
-  NodeConfig node{};
-  std::chrono::milliseconds drift_interval{30000};  // 0: never refresh
-  std::chrono::milliseconds tasks_interval{30000};  // between checks for exited tasks; 0: never
-  std::chrono::milliseconds usage_interval{1000};   // between samples while usage is requested; 0: never
-};
 enum class ReloadMode { Apply, Check };
 
 struct EngineOptions {

@@ -9,6 +9,8 @@
 #include "engine/model/baselines.h"
 #include "engine/model/setting.h"
 #include "engine/model/setting_changes.h"
+#include "engine/transaction/commits.h"
+#include "engine/transaction/hardware_sync.h"
 
 namespace nrd {
 

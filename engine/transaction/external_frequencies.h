@@ -8,9 +8,16 @@
 
 #include <map>
 
-#include "engine/transaction/commits.h"
+#include "base/cpu_set.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "engine/model/fwd.h"
+#include "hw/pstate/types.h"
 
 namespace nrd {
+
+class Commits;
+class HardwareSync;
 
 class ExternalFrequencies {
  public:

@@ -8,6 +8,8 @@
 #include "base/joined.h"
 #include "base/log.h"
 #include "engine/model/foreign_groups.h"
+#include "engine/model/node_state.h"
+#include "engine/transaction/hardware_sync.h"
 
 namespace nrd {
 

@@ -6,9 +6,12 @@
 #include <set>
 #include <string>
 
-#include "engine/transaction/hardware_sync.h"
+#include "base/ids.h"
+#include "engine/model/foreign_groups.h"
 
 namespace nrd {
+
+class HardwareSync;
 
 class ForeignGroupWatch {
  public:

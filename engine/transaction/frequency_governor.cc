@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "engine/model/setting.h"
 #include "engine/model/setting_changes.h"
+#include "engine/transaction/transaction.h"
 
 namespace nrd {
 

@@ -1,9 +1,15 @@
 // Adaptive frequency of monitored CPUs: samples their branches and sets their speed. Engine thread.
 #pragma once
 
-#include "engine/transaction/external_frequencies.h"
+#include "base/clock.h"
+#include "base/cpu_set.h"
+#include "base/result.h"
+#include "engine/model/fwd.h"
 
 namespace nrd {
+
+class ExternalFrequencies;
+class HardwareSync;
 
 class FrequencyGovernor {
  public:

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "engine/hardware.h"
-#include "engine/model/node_state.h"
+#include "base/cpu_set.h"
+#include "base/result.h"
+#include "engine/model/baselines.h"
+#include "engine/model/fwd.h"
 
 namespace nrd {
 

@@ -4,10 +4,12 @@
 #include <map>
 #include <utility>
 
+#include "engine/transaction/command.h"
+
 namespace nrd {
 namespace {
 
-bool is_expired(const store::IdempotencyRecord& record, store::Time now) {
+bool is_expired(const store::IdempotencyRecord& record, Time now) {
   return now - record.created >= Idempotency::kKeptFor;
 }
 
@@ -19,7 +21,7 @@ void Idempotency::load(std::vector<store::IdempotencyRecord> records) {
   added_.clear();
 }
 
-Result<std::optional<WorkloadId>> Idempotency::find(const IdempotencyKey& key, store::Time now) const {
+Result<std::optional<WorkloadId>> Idempotency::find(const IdempotencyKey& key, Time now) const {
   for (const auto* records : {&kept_, &added_}) {
     for (const auto& [record, client] : *records) {
       if (record.key != key.key || is_expired(record, now)) continue;
@@ -31,7 +33,7 @@ Result<std::optional<WorkloadId>> Idempotency::find(const IdempotencyKey& key, s
   return std::optional<WorkloadId>();
 }
 
-void Idempotency::add(const IdempotencyKey& key, WorkloadId workload, store::Time now) {
+void Idempotency::add(const IdempotencyKey& key, WorkloadId workload, Time now) {
   added_.push_back({.record = {.key = key.key, .request_hash = key.request_hash, .workload = workload, .created = now},
                     .client = key.client});
 }
@@ -43,7 +45,7 @@ std::string_view Idempotency::client_with_most(size_t first) const {
 }
 
 // All that have expired, wherever they are: the clock may have been set back since a key before them was stored.
-size_t Idempotency::put_leaving_first(store::Time now) {
+size_t Idempotency::put_leaving_first(Time now) {
   const auto fresh = std::stable_partition(kept_.begin(), kept_.end(),
                                            [now](const Kept& kept) { return is_expired(kept.record, now); });
   auto stays = fresh;
@@ -56,14 +58,14 @@ size_t Idempotency::put_leaving_first(store::Time now) {
   return static_cast<size_t>(stays - kept_.begin());
 }
 
-void Idempotency::write_to(store::Change& change, store::Time now) {
+void Idempotency::write_to(store::Change& change, Time now) {
   if (added_.empty()) return;
   const size_t leaving = put_leaving_first(now);
   for (size_t i = 0; i < leaving; ++i) change.forgotten_keys.push_back(kept_[i].record.key);
   for (const Kept& added : added_) change.keys.push_back(added.record);
 }
 
-void Idempotency::keep_added(store::Time now) {
+void Idempotency::keep_added(Time now) {
   if (added_.empty()) return;
   const size_t leaving = put_leaving_first(now);
   kept_.erase(kept_.begin(), kept_.begin() + static_cast<ptrdiff_t>(leaving));

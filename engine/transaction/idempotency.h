@@ -12,16 +12,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
+#include "base/ids.h"
 #include "base/result.h"
 #include "store/records.h"
 
 namespace nrd {
 
-struct IdempotencyKey {
-  std::string key;
-  std::string request_hash;  // the same key with a different request is a client error
-  std::string client{};      // who sent it, not stored: keys from before a start are of one client
-};
+struct IdempotencyKey;
 
 class Idempotency {
  public:
@@ -30,13 +28,13 @@ class Idempotency {
 
   void load(std::vector<store::IdempotencyRecord> records);
   // The workload created with this key. KeyReused if the key belongs to another request.
-  Result<std::optional<WorkloadId>> find(const IdempotencyKey& key, store::Time now) const;
+  Result<std::optional<WorkloadId>> find(const IdempotencyKey& key, Time now) const;
 
   // Keys of the current batch: found at once, kept if its commit is done.
-  void add(const IdempotencyKey& key, WorkloadId workload, store::Time now);
+  void add(const IdempotencyKey& key, WorkloadId workload, Time now);
   bool has_added() const { return !added_.empty(); }
-  void write_to(store::Change& change, store::Time now);
-  void keep_added(store::Time now);
+  void write_to(store::Change& change, Time now);
+  void keep_added(Time now);
   void drop_added() { added_.clear(); }
 
  private:
@@ -48,7 +46,7 @@ class Idempotency {
   // Of those from the first on that stay.
   std::string_view client_with_most(size_t first) const;
   // Puts the kept keys that expired or must make room for the added ones before the others; returns how many.
-  size_t put_leaving_first(store::Time now);
+  size_t put_leaving_first(Time now);
 
   std::vector<Kept> kept_;  // oldest first
   std::vector<Kept> added_;

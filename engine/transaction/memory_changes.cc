@@ -11,6 +11,9 @@
 #include "base/invariant.h"
 #include "base/log.h"
 #include "engine/model/cpu_memory.h"
+#include "engine/transaction/claims.h"
+#include "engine/transaction/commits.h"
+#include "engine/transaction/hardware_sync.h"
 #include "engine/transaction/proposal.h"
 
 namespace nrd {

@@ -16,12 +16,17 @@
 #include <set>
 #include <string>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "engine/hardware.h"
-#include "engine/transaction/claims.h"
-#include "engine/transaction/engine.h"
+#include "engine/model/memory_move.h"
+#include "engine/transaction/command.h"
 
 namespace nrd {
+
+class Claims;
+class Commits;
+class HardwareSync;
 
 // Changes the memory nodes of targets with processes, one at a time, on a thread of its own: the kernel moves pages
 // inside the write.

@@ -6,6 +6,7 @@
 #include "base/find_in.h"
 #include "engine/model/cpu_memory.h"
 #include "engine/model/cpu_sets.h"
+#include "engine/model/node_state.h"
 
 namespace nrd {
 

@@ -5,8 +5,10 @@
 #include <optional>
 #include <vector>
 
+#include "engine/hardware.h"
 #include "engine/model/setting.h"
 #include "engine/model/setting_changes.h"
+#include "engine/model/workloads.h"
 
 namespace nrd {
 

@@ -10,7 +10,12 @@
 #include "engine/model/cpu_sets.h"
 #include "engine/model/cpu_shares.h"
 #include "engine/plan/pool_change.h"
+#include "engine/transaction/claims.h"
+#include "engine/transaction/commits.h"
 #include "engine/transaction/conflict_watch.h"
+#include "engine/transaction/foreign_group_watch.h"
+#include "engine/transaction/hardware_sync.h"
+#include "engine/transaction/proposal.h"
 
 namespace nrd {
 namespace {

@@ -2,10 +2,18 @@
 // baselines is stored, so that a start after a crash takes what the files say. Engine thread.
 #pragma once
 
-#include "engine/transaction/claims.h"
-#include "engine/transaction/foreign_group_watch.h"
+#include "base/result.h"
+#include "engine/model/node_config.h"
 
 namespace nrd {
+
+class Claims;
+class Commits;
+class ForeignGroupWatch;
+class Hardware;
+class HardwareSync;
+struct NodeFacts;
+struct NodeState;
 
 // `config` with the CPUs of its pools on this node. BadRequest: they do not fit it.
 Result<NodeConfig> with_resolved_pools(NodeConfig config, const NodeFacts& facts);

@@ -6,7 +6,12 @@
 #include "engine/model/baselines.h"
 #include "engine/model/cpu_memory.h"
 #include "engine/model/setting_changes.h"
+#include "engine/transaction/claims.h"
+#include "engine/transaction/commits.h"
 #include "engine/transaction/ended.h"
+#include "engine/transaction/hardware_sync.h"
+#include "engine/transaction/proposal.h"
+#include "engine/transaction/workload_changes.h"
 
 namespace nrd {
 

@@ -2,10 +2,17 @@
 // of known processes. Engine thread.
 #pragma once
 
+#include "base/clock.h"
+#include "base/cpu_set.h"
+#include "engine/model/fwd.h"
 #include "engine/transaction/ended.h"
-#include "engine/transaction/workload_changes.h"
 
 namespace nrd {
+
+class Claims;
+class Commits;
+class HardwareSync;
+class WorkloadChanges;
 
 class TaskReaper {
  public:

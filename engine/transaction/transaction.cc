@@ -14,6 +14,7 @@
 #include "engine/plan/grant.h"
 #include "engine/plan/spec.h"
 #include "engine/transaction/conflict_watch.h"
+#include "engine/transaction/proposal.h"
 
 namespace nrd {
 namespace {

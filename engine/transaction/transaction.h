@@ -19,11 +19,19 @@
 #include <span>
 #include <vector>
 
+#include "engine/model/node_config.h"
+#include "engine/transaction/claims.h"
+#include "engine/transaction/commits.h"
 #include "engine/transaction/drift.h"
 #include "engine/transaction/engine.h"
+#include "engine/transaction/external_frequencies.h"
+#include "engine/transaction/foreign_group_watch.h"
+#include "engine/transaction/frequency_governor.h"
+#include "engine/transaction/hardware_sync.h"
 #include "engine/transaction/memory_changes.h"
 #include "engine/transaction/reconfigure.h"
 #include "engine/transaction/task_reaper.h"
+#include "engine/transaction/workload_changes.h"
 
 namespace nrd {
 

@@ -4,6 +4,12 @@
 
 #include "base/log.h"
 #include "engine/plan/lost_ways.h"
+#include "engine/transaction/claims.h"
+#include "engine/transaction/commits.h"
+#include "engine/transaction/external_frequencies.h"
+#include "engine/transaction/frequency_governor.h"
+#include "engine/transaction/hardware_sync.h"
+#include "engine/transaction/proposal.h"
 
 namespace nrd {
 

@@ -2,10 +2,19 @@
 // it observed. Engine thread.
 #pragma once
 
-#include "engine/transaction/claims.h"
-#include "engine/transaction/frequency_governor.h"
+#include "base/clock.h"
+#include "base/cpu_set.h"
+#include "base/result.h"
+#include "engine/model/fwd.h"
 
 namespace nrd {
+
+class Claims;
+class Commits;
+class ExternalFrequencies;
+class FrequencyGovernor;
+class HardwareSync;
+struct Proposal;
 
 class WorkloadChanges {
  public:

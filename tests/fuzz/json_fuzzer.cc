@@ -1,6 +1,10 @@
 // The JSON reader: what it takes is one value, and a workload of it is one or is refused with a place.
+
 #include "api/v1/parse_workload.h"
 #include "base/json/reader.h"
+#include "engine/model/node_config.h"
+#include "engine/model/node_state.h"
+#include "engine/workload_service.h"
 #include "tests/fuzz/one_input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {

@@ -7,7 +7,7 @@ from prose import files
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 PLACES = {
-    "engine": "engine/launcher.h",
+    "engine": "engine/launch.h",
     "store": "store/store.cc",
     "api": "api/v1/launch.h",
     "daemon": "daemon/launch.h",

@@ -28,6 +28,23 @@ LONG_FUNCTIONS = {
     "tests/unit/store/store_test.cc": {"the commit outcome is correct for every disk failure": "one scenario in a loop"},
 }
 
+MOST_INCLUDED = 15
+# Headers that bring more with them. path: reason.
+HOLD_MUCH = {
+    "api/v1/onload/answer.h": "answers with all that Onload's state shows",
+    "cli/arguments.h": "the arguments of all commands",
+    "cli/declare_export.h": "declares some of them",
+    "cli/declare_workload.h": "declares some of them",
+    "daemon/access_policy.h": "holds a part of the configuration",
+    "daemon/config.h": "the configuration of every subject",
+    "daemon/config_files.h": "reads it",
+    "daemon/node_config.h": "resolves it",
+    "daemon/options.h": "holds it",
+    "daemon/reload.h": "holds it",
+    "engine/transaction/commits.h": "keeps the durable state beside that of the node",
+    "engine/transaction/transaction.h": "holds all parts of a transaction",
+}
+
 # folder: namespace of its files and of those below, unless a longer folder is listed. Beside it a file may declare types
 # of other namespaces ahead.
 NAMESPACES = {
@@ -131,6 +148,24 @@ def test_functions_are_short():
     assert count > 3000, count
     assert {key: length for key, length in found.items() if key not in expected} == {}
     assert expected - set(found) == set(), "delete these exceptions, they are no longer needed"
+
+
+def included_by(header, includes):
+    """All headers of ours that `header` brings with it."""
+    found, waiting = set(), [header]
+    while waiting:
+        waiting += [path for path in includes[waiting.pop()] if path not in found and not found.add(path)]
+    return found
+
+
+def test_headers_bring_little_with_them():
+    """base/, which every module builds on, does not count."""
+    headers = {path for path in sources(".h") if not path.startswith(("bench/", "tests/"))}
+    includes = {path: headers & set(re.findall(r'^#include "(.*)"', read(path), re.M)) for path in headers}
+    counts = {path: sum(not other.startswith("base/") for other in included_by(path, includes)) for path in headers}
+    assert max(counts.values()) > MOST_INCLUDED
+    assert {path: count for path, count in counts.items() if count > MOST_INCLUDED and path not in HOLD_MUCH} == {}
+    assert [path for path in HOLD_MUCH if counts.get(path, 0) <= MOST_INCLUDED] == [], "delete these exceptions, they are no longer needed"
 
 
 def namespaces(text):

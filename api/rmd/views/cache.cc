@@ -16,6 +16,8 @@
 #include "base/find_in.h"
 #include "base/json/object.h"
 #include "base/number.h"
+#include "engine/model/node_config.h"
+#include "engine/model/node_state.h"
 #include "engine/plan/bandwidth.h"
 #include "engine/transaction/engine.h"
 

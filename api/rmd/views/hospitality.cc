@@ -11,6 +11,8 @@
 #include "base/json/members.h"
 #include "base/json/reader.h"
 #include "base/json/writer.h"
+#include "engine/model/node_config.h"
+#include "engine/model/node_state.h"
 #include "engine/plan/policy.h"
 #include "engine/transaction/engine.h"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/model/node_state.h"
 #include "engine/plan/grant.h"
 #include "engine/plan/grant_ways.h"
 #include "engine/plan/spec.h"

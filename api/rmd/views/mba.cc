@@ -1,6 +1,9 @@
+
+
 #include "api/rmd/views/handlers.h"
 #include "api/routing/answer.h"
 #include "api/v1/node.h"
+#include "engine/model/node_state.h"
 #include "engine/transaction/engine.h"
 
 namespace nrd::rmd {

@@ -8,6 +8,7 @@
 #include "api/v1/answer.h"
 #include "api/v1/handlers.h"
 #include "base/json/writer.h"
+#include "engine/model/node_state.h"
 #include "engine/model/workload_fields.h"
 #include "engine/transaction/engine.h"
 

@@ -15,6 +15,7 @@
 #include "base/json/object.h"
 #include "base/json/reader.h"
 #include "base/number.h"
+#include "engine/model/node_state.h"
 #include "engine/owner_watcher.h"
 #include "engine/requester.h"
 #include "engine/transaction/engine.h"

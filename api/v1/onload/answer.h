@@ -6,7 +6,7 @@
 #include "api/v1/answer.h"
 #include "api/v1/onload/parse.h"
 #include "base/json/object.h"
-#include "engine/onload/controller.h"
+#include "engine/onload/operation_planner.h"
 
 namespace nrd::v1 {
 

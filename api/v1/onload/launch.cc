@@ -7,6 +7,8 @@
 #include "base/json/fields.h"
 #include "base/json/object.h"
 #include "base/json/validation.h"
+#include "engine/model/workload.h"
+#include "engine/onload/allocation.h"
 
 namespace nrd::v1 {
 namespace {

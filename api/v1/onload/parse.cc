@@ -8,6 +8,7 @@
 #include "base/ascii.h"
 #include "base/json/members.h"
 #include "base/number.h"
+#include "engine/onload/allocation.h"
 #include "engine/onload/spec_fields.h"
 
 namespace nrd::v1 {

@@ -9,9 +9,18 @@
 #include "base/json/value.h"
 #include "base/json/writer.h"
 #include "base/result.h"
-#include "engine/onload/allocation.h"
-#include "engine/onload/controller.h"
-#include "engine/onload/profile_repository.h"
+#include "engine/onload/spec.h"
+
+namespace nrd::onload {
+enum class Form;
+struct Drain;
+struct DryRun;
+struct LaunchEnvironment;
+struct ProfileEntry;
+struct RenderRequest;
+struct Status;
+struct Verification;
+}  // namespace nrd::onload
 
 namespace nrd::v1 {
 

@@ -1,8 +1,11 @@
+
+
 #include "api/v1/onload/parse.h"
 #include "api/v1/workload_json.h"
 #include "base/find_in.h"
 #include "base/json/members.h"
 #include "base/json/object.h"
+#include "engine/onload/profile_repository.h"
 #include "engine/onload/spec_fields.h"
 
 namespace nrd {
@@ -35,7 +38,7 @@ using json::Writer;
 // Renders the items of an array or the members of a map.
 constexpr auto kEach = [](Writer& w, const auto& item) { render(w, item); };
 
-std::optional<std::string> time_or_null(const std::optional<onload::Time>& time) {
+std::optional<std::string> time_or_null(const std::optional<Time>& time) {
   return time ? std::optional(render(*time)) : std::nullopt;
 }
 

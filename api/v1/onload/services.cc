@@ -1,5 +1,7 @@
 #include "api/v1/onload/services.h"
 
+#include "engine/onload/controller.h"
+
 namespace nrd::v1 {
 
 std::shared_ptr<const UsageCache::Count> UsageCache::last(onload::Controller& controller) {

@@ -7,8 +7,11 @@
 #include <memory>
 
 #include "base/published.h"
-#include "engine/onload/allocations.h"
-#include "engine/onload/controller.h"
+
+namespace nrd::onload {
+class Allocations;
+class Controller;
+}  // namespace nrd::onload
 
 namespace nrd::v1 {
 

@@ -7,6 +7,7 @@
 #include "api/v1/onload/services.h"
 #include "api/v1/workload_json.h"
 #include "base/joined.h"
+#include "engine/model/node_state.h"
 #include "engine/onload/allocations.h"
 #include "engine/onload/controller.h"
 #include "engine/transaction/engine.h"

@@ -7,7 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "engine/model/node_config.h"
+#include "engine/model/node_state.h"
 #include "engine/transaction/engine.h"
+#include "engine/transaction/engine_config.h"
+#include "store/store.h"
 
 namespace nrd {
 

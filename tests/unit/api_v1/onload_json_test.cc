@@ -5,6 +5,9 @@
 
 #include "api/v1/onload/parse.h"
 #include "base/json/reader.h"
+#include "engine/onload/allocation.h"
+#include "engine/onload/controller.h"
+#include "engine/onload/profile_repository.h"
 #include "tests/unit/api_v1/fake_controller.h"
 #include "tests/unit/api_v1/fake_engine.h"
 

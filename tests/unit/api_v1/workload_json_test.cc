@@ -4,6 +4,7 @@
 
 #include "api/v1/parse_workload.h"
 #include "base/json/reader.h"
+#include "engine/workload_service.h"
 #include "tests/unit/api_v1/fake_engine.h"
 
 namespace nrd::workload_json_test {

@@ -6,6 +6,7 @@
 #include <future>
 #include <thread>
 
+#include "engine/transaction/engine_config.h"
 #include "tests/unit/engine/fixtures.h"
 
 namespace nrd::engine_test {

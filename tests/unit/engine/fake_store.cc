@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "engine/model/baselines.h"
 #include "engine/model/documents.h"
+#include "engine/model/workload.h"
 
 namespace nrd::testing {
 

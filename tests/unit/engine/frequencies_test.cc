@@ -5,6 +5,8 @@
 #include <memory>
 #include <ostream>
 
+#include "engine/model/node_config.h"
+#include "engine/model/node_state.h"
 #include "tests/unit/engine/fake_node.h"
 
 namespace nrd::frequencies_test {

@@ -1,5 +1,6 @@
-// CPUs that come and go while the daemon runs: when the engine looks for them, and what it finds.
 #include "engine/transaction/hotplug_refresh.h"
+
+// CPUs that come and go while the daemon runs: when the engine looks for them, and what it finds.
 
 #include <doctest/doctest.h>
 
@@ -7,6 +8,7 @@
 #include <mutex>
 
 #include "engine/transaction/engine.h"
+#include "engine/transaction/engine_config.h"
 #include "tests/unit/engine/fake_node.h"
 #include "tests/unit/engine/fixtures.h"
 

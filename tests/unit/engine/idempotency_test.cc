@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "engine/transaction/command.h"
 #include "tests/unit/engine/fake_node.h"
 
 namespace nrd::idempotency_test {
@@ -11,13 +12,13 @@ using nrd::testing::a_spec;
 
 namespace {
 
-const store::Time kNoon{std::chrono::milliseconds(1'700'000'000'000)};
+const Time kNoon{std::chrono::milliseconds(1'700'000'000'000)};
 
 IdempotencyKey a_key(const std::string& key, const std::string& request_hash = "f") {
   return {.key = key, .request_hash = request_hash};
 }
 
-void add(Idempotency& keys, const std::string& key, uint64_t workload, store::Time at) {
+void add(Idempotency& keys, const std::string& key, uint64_t workload, Time at) {
   keys.add(a_key(key), WorkloadId{workload}, at);
   keys.keep_added(at);
 }

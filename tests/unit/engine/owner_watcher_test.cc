@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "engine/owner_cleanup.h"
+#include "engine/transaction/engine_config.h"
 #include "tests/unit/engine/fixtures.h"
 
 namespace nrd::owner_watcher_test {

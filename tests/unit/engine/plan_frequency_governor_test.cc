@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/model/workload.h"
 #include "engine/plan/frequency_governor.h"
 
 namespace nrd::plan_frequency_governor_test {

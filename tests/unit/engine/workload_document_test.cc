@@ -1,7 +1,9 @@
 
 #include <doctest/doctest.h>
 
+#include "engine/model/baselines.h"
 #include "engine/model/documents.h"
+#include "engine/model/workload.h"
 #include "tests/unit/results.h"
 
 namespace nrd::workload_document_test {

@@ -10,6 +10,7 @@
 #include <set>
 #include <thread>
 
+#include "engine/owner_watcher.h"
 #include "tests/unit/api_v1/fake_controller.h"
 #include "tests/unit/hw_onload_modules/folder.h"
 #include "tests/unit/results.h"
