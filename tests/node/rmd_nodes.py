@@ -3,20 +3,16 @@
     node       RMD's example: 20 ways as OS 1, guarantee 10, best effort 7, shared 2; policies in TOML; 40 CPUs, caches 0 and 1
     odd        what RMD was never tried on: cache ids that do not follow the sockets, masks of two ways at least, ways that I/O
                fills, four classes, infra ways, policies in YAML under a name that cpu_map.toml gives, best effort that gives way
-    guarded    HTTPS with certificates of clients, those that count listed in folders
-    passwords  HTTPS with PAM and RMD's access list; certificates by their subjects
 
-All modules of one run have the same ones; node and odd are empty before and after each case.
+All modules of one run have the same ones, which are empty before and after each case.
 """
 
 import tempfile
 
 import pytest
 from harness import Node
-from rmd_layout import ACL, POLICIES
+from rmd_layout import POLICIES
 from rmd_table import kept
-from fixtures import Accounts, Service, shadowed
-from test_certificate_list import with_lists
 
 OF_ITS_TIME = "[cache_pools]\nos = 1\nguarantee = 10\nbesteffort = 7\nshared = 2\n"
 THRIFTY = "[skylake.thrifty.cache]\nmax = 1\nmin = 1\n[skylake.thrifty.mba]\npercentage = 50\n"
@@ -34,7 +30,6 @@ interval_seconds = 1
 ODD_POLICIES = """
 lab:
   gold: {cache: {Max: 4, Min: 4}}
-  quick: {pstate: {max_ratio: 30}}
 default:
   gold: {cache: {max: 2, min: 2}}
 """
@@ -75,19 +70,3 @@ def node(node_of_its_time):
 @pytest.fixture
 def odd(odd_node):
     yield from emptied(odd_node)
-
-
-@pytest.fixture(scope="session")
-def guarded():
-    with with_lists() as service:
-        yield service
-
-
-@pytest.fixture(scope="session")
-def passwords():
-    users = {user: shadowed(user) for user in ("alice", "bob")} | {"expired": shadowed("expired", ends=19001)}
-    with tempfile.NamedTemporaryFile("w", suffix=".csv") as acl:
-        acl.write(ACL + "g, alice, admin\ng, bob, user\n")
-        acl.flush()
-        with Service("optional", f'[access]\npam = true\nacl = "{acl.name}"\n', accounts=Accounts(users)) as service:
-            yield service

@@ -1,16 +1,10 @@
 """RMD's way of asking, and what else the cases of docs/rmd-compatibility.md share. The nodes they ask are rmd_nodes.py."""
 
 import os
-import sys
 
-from harness import NRD, wait_for
-from rmd_layout import Layout
-from test_rmd_import import import_rmd
-
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "wire"))  # for who imports this
+from harness import NRD
 
 ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
-JSON = {"Content-Type": "application/json"}
 INVALID = "Failed to validate workload. Reason: "
 CONFLICT = INVALID + "Workload validation in database failed. Details: "
 
@@ -48,16 +42,6 @@ def not_created(node, cores, ways=None, **more):
     return refusal(node, "POST", "/v1/workloads", rmd_body(cores, ways, **more))
 
 
-def assert_put_back(node, workload, file, text):
-    """After a reboot, and after a foreign write of this into a file of its class."""
-    before = node.plain()
-    node.reboot()
-    assert node.plain() == before and node.list() == [workload]
-    node.sim.write(f"/sys/fs/resctrl/{workload['cos_name']}/{file}", text)
-    assert node.plain() != before
-    wait_for(lambda: node.plain() == before, "the repair")
-
-
 def masks(workload):
     return {cache: granted["mask"] for cache, granted in workload["granted_ways"].items()}
 
@@ -71,22 +55,6 @@ def daemon(node, *flags):
     """The daemon, started to say something and end: exit code and all that it said."""
     ended = node.sim.run_inside([NRD, *flags], check=False, timeout=60)
     return ended.returncode, ended.stdout + ended.stderr
-
-
-def checked(node, config):
-    """What the daemon says of a configuration."""
-    path = os.path.join(node.folder, "checked.toml")
-    with open(path, "w") as file:
-        file.write(config)
-    return daemon(node, "--config", path, "--check-config")
-
-
-def carried_over(node, folder):
-    """What the import of a directory of RMD's tells, and the folder it makes."""
-    node.output = os.path.join(node.folder, folder)
-    made = import_rmd(node, Layout(os.path.join(node.folder, folder + "-rmd")))
-    assert made.returncode == 0, made.stderr
-    return made.stdout
 
 
 def came_from_elsewhere(node, number):

@@ -19,6 +19,9 @@ def body(**changes):
 REFUSED = {
     "unknown CPU": (body(core_ids=["99"]), 400, "/core_ids/0", "CPU 99 does not exist on this node"),
     "CPU out of range": (body(core_ids=["100000"]), 400, "/core_ids/0", "CPU 100000 does not exist"),
+    "CPU of 0 in 32 bits": (body(core_ids=["4294967296"]), 400, "/core_ids/0", "CPU 4294967296 does not exist"),
+    "absent CPU in a range": (body(core_ids=["4", "0-9999"]), 400, "/core_ids/1", "CPU 9999 does not exist"),
+    "range without an end": (body(core_ids=["4-"]), 400, "/core_ids/0", '"4-" is not a CPU list'),
     "CPU beyond 64 bits": (body(core_ids=["4", "18446744073709551616"]), 400, "/core_ids/1",
                            "CPU 18446744073709551616 does not exist"),
     "offline CPU": (body(core_ids=["3"]), 400, "/core_ids/0", "CPU 3 is offline"),
@@ -162,7 +165,7 @@ def test_a_bad_patch_is_refused_and_changes_nothing(node, unchanged, text, point
     ("GET", "/v1/workloads/01", {}, None, 404, "NotFound", "404: Could not found workload"),
     ("DELETE", "/v1/workloads/77", {}, None, 404, "NotFound", "404: Could not found workload"),
     ("DELETE", "/v1/workloads/99999999999999999999999", {}, None, 404, "NotFound", "404: Could not found workload"),
-    ("PATCH", "/v1/workloads/77", JSON, "{}", 404, "NotFound", "404: Could not found workload"),
+    ("PATCH", "/v1/workloads/77", JSON, "nonsense", 404, "NotFound", "404: Could not found workload"),
     ("PUT", "/v1/workloads", JSON, body(), 405, "WrongMethod", "405: Method Not Allowed"),
     ("DELETE", "/v1/workloads", {}, None, 405, "WrongMethod", "405: Method Not Allowed"),
     ("POST", "/v1/workloads/1", JSON, body(), 405, "WrongMethod", "405: Method Not Allowed"),

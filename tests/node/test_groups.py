@@ -45,8 +45,9 @@ def test_the_kernel_and_pqos_show_the_infrastructure_in_its_class():
 
 def test_workloads_and_others_keep_away_from_groups():
     with Node(config=GROUPS) as node:
-        for cpu, key in (("0", "os.cpus"), ("3", "infra.cpus")):
-            with pytest.raises(Refused, match=rf"CPU list \[{cpu}\] has been assigned to .*\({key}\)"):
+        for cpu, owner in (("0", r"operating system, by the configuration \(os.cpus\)"),
+                           ("3", r"infrastructure, by the configuration \(infra.cpus\)")):
+            with pytest.raises(Refused, match=rf"400: .* CPU list \[{cpu}\] has been assigned to the {owner}"):
                 node.create(cpu, 1, 1)
         assert node.create("1,4", 2, 2)["cos_name"] != "COS1"
         node.sim.write("/sys/fs/resctrl/cpus_list", "0,2-3,5-15\n")
@@ -138,7 +139,7 @@ def test_the_shared_class_is_full_at_its_limit():
     with Node(config=GROUPS) as node:
         question = {"max_cache": 0, "min_cache": 0}
         first, _ = (node.create(cpu, 0, 0)["id"] for cpu in ("4", "5"))
-        with pytest.raises(Refused, match="shared class is full \\(limit: 2 workloads\\)"):
+        with pytest.raises(Refused, match="409: .*shared class is full \\(limit: 2 workloads\\)"):
             node.create("6", 0, 0)
         assert set(node.call("POST", "/v1/hospitality", question)["score"]["l3"].values()) == {0}
         node.delete(first)

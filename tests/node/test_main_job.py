@@ -6,7 +6,6 @@ import sqlite3
 
 import pytest
 from harness import DRIFT, Node, refusal, wait_for
-from masks import cpus_of
 from nrdctl import run_nrdctl
 from shared_node import node, shared  # noqa: F401
 
@@ -220,19 +219,9 @@ def test_a_node_without_rdt_starts_and_reports_what_is_missing():
         [missing] = node.call("GET", "/v1/node")["capabilities"]["missing"]
         assert "L3 CAT" in missing
         refused = refusal(node.create, "1", 1, 1)
-        assert 400 <= refused.status < 500 and "L3 CAT" in refused.text
-
-
-def test_existing_foreign_groups_are_left_untouched():
-    with Node(start=False) as node:
-        node.sim.run_inside(["pqos", "-I", "-e", "llc@0:2=0x30", "-a", "llc:2=1"])
-        before = node.hardware()["COS2"]
-        node.start()
-        workload = node.create("4", 2, 2)
-        assert workload["cos_name"] == "COS3"
-        assert int(workload["granted_ways"]["0"]["mask"], 16) & 0x30 == 0
-        assert node.hardware()["COS2"] == before
-        assert "CPU list [1] has been assigned" in refusal(node.create, "1", 1, 1).text
+        assert refused.status == 422 and "/cache: cache ways cannot be allocated: L3 CAT" in refused.text
+        bandwidth = {"core_ids": ["1"], "rdt": {"cache": {}, "mba": {"percentage": 50}}}
+        assert node.request("POST", "/v1/workloads", bandwidth)[0] == 422
 
 
 def test_drift_is_repaired():

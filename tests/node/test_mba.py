@@ -72,6 +72,7 @@ def test_impossible_limits_are_refused_with_rmds_text():
         assert create(node, "0", {"percentage": 100}, most=3, least=1)["pool"] == "besteffort"
     with limited(mb=False) as node:
         assert refused(node, "0", {"percentage": 50}) == "This machine supports only cache and not MBA"
+        assert refusal(create, node, "0", {"percentage": 50}).status == 422
 
 
 def test_limits_in_mbps():
@@ -79,6 +80,7 @@ def test_limits_in_mbps():
         assert node.call("GET", "/v1/mba")["mba_request"] == "mbps"
         assert node.call("GET", "/v1/node")["capabilities"]["mba"]["mba_unit"] == "MB/s"
         assert refused(node, "0", {"percentage": 50}) == "Please provide MBA in Mbps"
+        assert refused(node, "0", {"percentage": 50, "mbps": 5000}) == "Please provide MBA in Mbps"
         workload = create(node, "4", {"mbps": 5001})
         assert workload["granted_bandwidth"] == {"1": {"mbps": 5010}}
         assert limits(node)["1"] == 5010

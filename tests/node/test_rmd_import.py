@@ -79,12 +79,15 @@ def test_settings_left_by_rmd_are_untouched_until_released():
         pqos = lambda *flags: node.sim.run_inside(["pqos", "-I", *flags])  # noqa: E731
         pqos("-e", "llc@0:2=0x60")
         pqos("-a", "core:2=4-5")
+        left = node.hardware()["COS2"]
         node.start()
         with pytest.raises(Refused, match=r"CPU list \[4\] has been assigned to resctrl group COS2, .*"
                                           r"nrdctl reset --foreign 'COS\*'"):
             node.create("4", 2, 2)
         with pytest.raises(Refused, match=r"hold 1 way of the pool .*nrdctl reset --foreign 'COS\*'"):
             node.create("6", 5, 5)  # on the same cache
+        assert node.create("7", 2, 2)["cos_name"] == "COS3" and node.hardware()["COS2"] == left
+        node.delete(node.list()[0]["id"])
         node.sim.run_inside([NRDCTL, "--socket", node.socket, "reset", "--yes", "--foreign", "COS*"])
         node.create("4", 2, 2)
         node.assert_consistent()
@@ -125,6 +128,7 @@ def test_every_key_is_accounted_for(node):
     layout = Layout(node.folder)
     layout.append("[openstack]\nkeystonePassword = \"hunter2\"\n[pstate]\npath = \"/p.so\"\n[mine]\ncolour = 3\n")
     told, _ = imported(node, layout)
+    assert "default.openstackEnable: was false; nrd has no OpenStack integration\n" in told
     told = told.lower()
     for section, keys in tomllib.loads(layout.config).items():
         for key in keys if isinstance(keys, dict) else ():

@@ -473,6 +473,8 @@ def test_refusals_have_a_reason_in_both_styles(service):
     status, text, headers = ask(service.tls(service.user), "DELETE", "/v1/workloads/1", headers={"Accept": "application/json"})
     assert status == 403 and headers["Content-Type"] == "application/problem+json"
     assert json.loads(text)["code"] == "Forbidden"
+    guest = service.authority.sign("reason.pem", name("Mallory", "Guests"), CLIENT)
+    assert ask(service.tls(guest), "GET", "/v1/node")[:2] == (401, "OU: Guests is not authorized\n")
 
 
 def audit(service, text):

@@ -124,7 +124,7 @@ def test_where_pam_takes_long_to_say_no_users_without_a_role_wait_as_long():
 def test_a_pam_refusal_has_rmds_text(service):
     status, text, headers = get(service, basic("alice", "wrong"), source="127.0.0.3")
     assert (status, text) == (401, "Authentication failure\n")
-    assert headers["WWW-Authenticate"] == "Basic realm=RMD"
+    assert (headers["WWW-Authenticate"], headers.get_content_type()) == ("Basic realm=RMD", "text/plain")
 
 
 def test_the_client_gets_pams_own_text(misbehaving):
