@@ -100,20 +100,6 @@ def test_a_change_of_a_cgroup_by_other_software_is_repaired(host):
     wait_for(lambda: host.cpus("/jobs") == "2-3", "the drift check")
 
 
-def test_a_command_runs_in_a_scope_that_ends_with_it(host):
-    before = host.traces()
-    with start_run(host.node, "--pool", "fast", "--count", "2", "--", "sleep", "1000") as command:
-        wait_for(lambda: host.node.list(), "the workload")
-        workload = host.node.list()[0]
-        name = f"nrd-{workload['id']}.scope"
-        assert workload["cpu"]["enforced"] == {"by": "scope", "name": name, "effective": "2-3"}
-        assert (host.cpus(f"/nrd.slice/{name}"), host.property(name)) == ("2-3", "2,3")
-        assert host.read(f"/nrd.slice/{name}", "cgroup.procs").split() == [str(command.pid)]
-    wait_for(lambda: host.node.list() == [], "the workload to go")
-    host.systemd.collect()
-    assert host.traces() == before
-
-
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_container_whose_list_overlaps_in_part_is_refused_and_later_reported(host, target):
     post(host.node, ask(target, count=1))  # the controller is enabled

@@ -93,13 +93,6 @@ def test_threads_are_limited_too(node):
     process.wait()
 
 
-def test_all_or_nothing_with_ways(node):
-    with process() as sleeper:
-        before = allowed(sleeper.pid)
-        assert refusal(post, node, {"cpu": {"count": 1}, "task_ids": [str(sleeper.pid)], "cache": {"max": 30, "min": 30}}).status == 400
-        assert allowed(sleeper.pid) == before and node.list() == []
-
-
 def test_cpus_and_pools_are_shown():
     with Node(LARGE) as large:
         post(large, {"cpu": {"pool": "fast", "count": 2}, "cache": {"max": 2, "min": 2}, "name": "feed"})
@@ -128,13 +121,6 @@ def test_metrics_count_the_cpus_of_each_pool(large):
     counts = {line.split()[0]: float(line.split()[1]) for line in lines if line.startswith("nrd_cpu_pool_cpus{")}
     assert counts['nrd_cpu_pool_cpus{pool="fast",state="granted"}'] == 2 and counts['nrd_cpu_pool_cpus{pool="fast",state="free"}'] == 10
     assert counts['nrd_cpu_pool_cpus{pool="common",state="free"}'] == 2 and counts['nrd_cpu_pool_cpus{pool="common",state="offline"}'] == 0
-
-
-def test_the_largest_request_is_granted(large):
-    fast = large.call("GET", "/v1/cpus/pools/fast")
-    post(large, {"cpu": {"pool": "fast", "count": fast["largest"]["machine"]}})
-    refused = refusal(post, large, {"cpu": {"pool": "fast", "count": 1}})
-    assert refused.status == 409 and "/cpu/count" in refused.text
 
 
 @pytest.mark.parametrize("cpu, field", [

@@ -197,10 +197,3 @@ def test_over_tls_with_its_name_and_ciphers(service, newest):
         assert operator.send("POST", "/v1/workloads", body_of("newer", ["2-3"], (1, 1), uuid="tls")).status == 201
         workload = operator.find("tls")
         assert operator.send("DELETE", "/v1/workloads/" + workload["id"]).status == 200
-
-
-def test_plain_text_on_the_tls_port_ends_at_once(service):
-    """What it falls back to, silently, if one of its files is missing."""
-    with socket.create_connection(("127.0.0.1", service.tls_port), timeout=10) as client, Operator(client, "x") as operator:
-        assert operator.send("GET", "/v1/workloads").status == 400
-        assert operator.file.read() == b""

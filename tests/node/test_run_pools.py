@@ -50,7 +50,9 @@ def runs_in_scope(host, pid):
     workloads = host.node.list()
     if not workloads or comm_of(pid) == "nrdctl":
         return False
-    assert workloads[0]["cpu"]["enforced"]["effective"] == host.cpus(scope_of(host)) == "2-3"
+    name = scope_of(host).rpartition("/")[2]
+    assert workloads[0]["cpu"]["enforced"] == {"by": "scope", "name": name, "effective": "2-3"}
+    assert (host.cpus(scope_of(host)), host.property(name)) == ("2-3", "2,3")
     return str(pid) in host.read(scope_of(host), "cgroup.procs").split()
 
 
@@ -149,7 +151,6 @@ def test_a_setuid_binary_keeps_its_privilege_in_the_scope(limited):
 def test_a_user_with_the_role_run_has_a_scope(limited):
     with command(limited, "sleep", "1000", user=USER, group=USER, extra_groups=[]) as process:
         assert limited.node.list()[0]["owner"]["pid"] == process.pid
-        assert limited.node.list()[0]["cpu"]["enforced"]["by"] == "scope"
         over = run(limited.node, "--pool", "fast", "--count", "1", "--", "echo", "started", user=USER, group=USER, extra_groups=[])
         assert (over.returncode, over.stdout) == (77, "") and "bin has 2 of 2 CPUs of pools; 1 more was requested" in over.stderr, over
         assert set(limited.systemd.units) & {"nrd-2.scope", "nrd-3.scope"} == set()
