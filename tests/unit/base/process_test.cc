@@ -4,42 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <string>
-
-#include "base/task.h"
-
 namespace nrd::process_test {
 
 using nrd::open_process;
-
-namespace {
-
-std::optional<uint64_t> start_in(const std::string& text) {
-  const auto stat = parse_task_stat(text);
-  return stat ? std::optional(stat->start) : std::nullopt;
-}
-
-constexpr const char* kBefore = " S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 ";
-
-}  // namespace
-
-TEST_CASE("the start of a process is read whatever its name is") {
-  for (const char* name : {"feed", "a) S 1 2", "", "((", "two words"}) {
-    CAPTURE(name);
-    CHECK(start_in("4711 (" + std::string(name) + ")" + kBefore + "987654 0 0\n") == 987654);
-  }
-}
-
-TEST_CASE("an invalid status line of a process has no start") {
-  for (const std::string& text :
-       {std::string(), std::string("4711 (feed)"), "4711 (feed)" + std::string(kBefore),
-        "4711 (feed)" + std::string(kBefore) + "98", "4711 (feed)" + std::string(kBefore) + "x 0",
-        "4711 (feed)" + std::string(kBefore) + "-1 0",
-        "4711 (feed)" + std::string(kBefore) + "99999999999999999999 0"}) {
-    CAPTURE(text);
-    CHECK_FALSE(start_in(text));
-  }
-}
 
 TEST_CASE("a zombie process counts as exited") {
   int pipe_fds[2] = {};

@@ -16,6 +16,10 @@ namespace {
 
 constexpr const char* kFields = " 1 2 3 4 5 2129984 7 8 9 10 11 12 13 14 15 16 17 18 987654 0 0\n";
 
+std::string with_start(const std::string& text) {
+  return "4711 (feed) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 " + text;
+}
+
 // A thread that lives as long as this.
 struct Companion {
   Companion() { running.wait(); }
@@ -51,7 +55,8 @@ TEST_CASE("an invalid status line of a task is none") {
   for (const std::string& text :
        {std::string(), std::string("4711 (feed)"), std::string("4711 (feed) S 1 2"),
         "0 (feed) S" + std::string(kFields), "(feed) S" + std::string(kFields), "4711 ) (S" + std::string(kFields),
-        "4711 (feed) SS" + std::string(kFields), "4711 (feed) S" + std::string(kFields).substr(0, 54)}) {
+        "4711 (feed) SS" + std::string(kFields), "4711 (feed) S" + std::string(kFields).substr(0, 54), with_start("98"),
+        with_start(""), with_start("x 0"), with_start("-1 0"), with_start("99999999999999999999 0")}) {
     CAPTURE(text);
     CHECK_FALSE(parse_task_stat(text));
   }
