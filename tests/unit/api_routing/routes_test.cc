@@ -44,7 +44,6 @@ http::Request a_post(std::string body) {
 http::Request a_patch(std::string path, std::string body) {
   return {.method = "PATCH", .path = std::move(path), .content_type = "application/json", .body = std::move(body)};
 }
-http::Request a_delete(std::string path) { return {.method = "DELETE", .path = std::move(path)}; }
 
 constexpr const char* kTwoWays = R"({"core_ids": ["0", "1"], "cache": {"max": 2, "min": 2}})";
 
@@ -98,16 +97,6 @@ TEST_CASE("an engine error points into the shape of the request") {
         "Failed to validate workload. Reason: /rdt/cache/min: min is 3, but max is only 2 (allowed: 0 to max)\n");
 }
 
-TEST_CASE("the error for a taken uuid names it") {
-  Service service;
-  service.engine.answer_with(Failure(Error{ErrorCode::UuidTaken, "/uuid", "taken", {}, {}, "4"}));
-  const auto response =
-      ask(service.handler, a_post(R"({"core_ids": ["0"], "cache": {"max": 1, "min": 1}, "uuid": "u-7"})"));
-  CHECK(response.body ==
-        "Failed to validate workload. Reason: Workload validation in database failed. Details: "
-        "UUID u-7 already exists in workload 4\n");
-}
-
 TEST_CASE("an invalid body is not submitted to the engine") {
   Service service;
   for (const std::string body : {"", "null", "{", "{}", R"({"core_ids": null})", "[[[[", "{\"a\": \"\xff\"}",
@@ -128,21 +117,6 @@ TEST_CASE("invalid JSON is answered with RMD's text and the byte offset") {
         "invalid JSON: unexpected end (byte 14)\n");
 }
 
-TEST_CASE("a workload is found with and without a trailing slash") {
-  Service service;
-  service.engine.publish(with(a_node(), a_workload(1)));
-  for (const std::string path : {"/v1/workloads", "/v1/workloads/"}) {
-    const auto response = ask(service.handler, a_get(path));
-    CHECK(response.status == 200);
-    CHECK(json::parse(response.body)->items().size() == 1);
-  }
-  for (const std::string path : {"/v1/workloads/1", "/v1/workloads/1/"}) {
-    const auto response = ask(service.handler, a_get(path));
-    CHECK(response.status == 200);
-    CHECK(*json::parse(response.body)->find("id")->as_string() == "1");
-  }
-}
-
 TEST_CASE("the list follows every published state") {
   Service service;
   CHECK(ask(service.handler, a_get("/v1/workloads")).body == "[]");
@@ -150,20 +124,6 @@ TEST_CASE("the list follows every published state") {
   CHECK(json::parse(ask(service.handler, a_get("/v1/workloads")).body)->items().size() == 1);
   service.engine.publish(a_node());
   CHECK(ask(service.handler, a_get("/v1/workloads")).body == "[]");
-}
-
-TEST_CASE("an unknown id is a 404 in RMD's spelling for every method") {
-  Service service;
-  service.engine.answer_with(fail(ErrorCode::NotFound, "there is no such workload"));
-  for (const std::string id : {"99", "abc", "01", "-1", "1x", "18446744073709551616", " 1"}) {
-    CAPTURE(id);
-    for (const auto& request :
-         {a_get("/v1/workloads/" + id), a_patch("/v1/workloads/" + id, "nonsense"), a_delete("/v1/workloads/" + id)}) {
-      const auto response = ask(service.handler, request);
-      CHECK(response.status == 404);
-      CHECK(response.body == "404: Could not found workload\n");
-    }
-  }
 }
 
 TEST_CASE("a patch submits the workload id and the changes") {
@@ -182,19 +142,6 @@ TEST_CASE("a patch submits the workload id and the changes") {
   CHECK_FALSE(command.patch.core_ids);
 }
 
-TEST_CASE("a delete is a 200 with an empty body, also with a content type") {
-  Service service;
-  service.engine.publish(with(a_node(), a_workload(1)));
-  service.engine.answer_with(done_with(a_workload(1)));
-  http::Request request = a_delete("/v1/workloads/1");
-  request.content_type = "application/json";
-  const auto response = ask(service.handler, request);
-  CHECK(response.status == 200);
-  CHECK(response.body.empty());
-  CHECK(response.content_type.empty());
-  CHECK(std::get<DeleteWorkload>(service.engine.commands().front()).id == WorkloadId{1});
-}
-
 TEST_CASE("an unknown path is a 404") {
   Service service;
   for (const std::string path : {"/v1x", "/v2", "/v2/workloads", "/v1/workloadsx", "/v1/workloads/1/2",
@@ -203,27 +150,6 @@ TEST_CASE("an unknown path is a 404") {
     const auto response = ask(service.handler, a_get(path));
     CHECK(response.status == 404);
     CHECK(response.body == "404: Page Not Found\n");
-  }
-}
-
-TEST_CASE("a wrong method is a 405 with the allowed methods") {
-  Service service;
-  struct Row {
-    std::string method, path, allow;
-  };
-  const Row rows[] = {
-      {"PUT", "/v1/workloads", "GET, HEAD, POST"},
-      {"PATCH", "/v1/workloads/", "GET, HEAD, POST"},
-      {"POST", "/v1/workloads/1", "GET, HEAD, PUT, PATCH, DELETE"},
-      {"DELETE", "/v1/node", "GET, HEAD"},
-      {"HEAD", "/v1/hospitality", "POST"},
-  };
-  for (const Row& row : rows) {
-    CAPTURE(row.path);
-    const auto response = ask(service.handler, {.method = row.method, .path = row.path});
-    CHECK(response.status == 405);
-    CHECK(response.body == "405: Method Not Allowed\n");
-    CHECK(response.headers == std::vector<std::pair<std::string, std::string>>{{"Allow", row.allow}});
   }
 }
 
@@ -238,30 +164,6 @@ TEST_CASE("a HEAD is handled as a GET") {
     CHECK(head.content_type == get.content_type);
     CHECK(head.headers == get.headers);
   }
-}
-
-TEST_CASE("a body of another type is a 415") {
-  Service service;
-  for (const std::string type : {"", "text/plain", "application/xml"}) {
-    http::Request request = a_post(kTwoWays);
-    request.content_type = type;
-    const auto response = ask(service.handler, request);
-    CHECK(response.status == 415);
-    CHECK(response.body == "415: Unsupported Media Type\n");
-  }
-  http::Request read = a_get("/v1/workloads");
-  read.content_type = "text/plain";
-  CHECK(ask(service.handler, read).status == 415);
-  CHECK(service.engine.commands().empty());
-}
-
-TEST_CASE("an unsupported Accept header is a 406") {
-  Service service;
-  http::Request request = a_get("/v1/workloads");
-  request.accept = "text/html";
-  const auto response = ask(service.handler, request);
-  CHECK(response.status == 406);
-  CHECK(response.body == "406: Not Acceptable\n");
 }
 
 TEST_CASE("a client that accepts JSON gets problem documents") {
