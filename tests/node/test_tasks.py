@@ -196,7 +196,7 @@ def test_threads_of_a_process_that_are_elsewhere_are_put_into_the_class():
         node.sim.run_inside(["sh", "-c", f"echo {max(program.threads)} > /sys/fs/resctrl/tasks"])
         late = program.ask("thread")
         wait_for(lambda: members(node) == program.threads | {late}, "all threads in the class")
-        assert node.list()[0]["status"] == "Successful"
+        assert node.list()[0]["status"] == "Successful" and node.health()["drift_repairs"] == 0
 
 
 def test_a_workload_ends_with_its_last_task():

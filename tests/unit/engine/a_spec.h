@@ -23,10 +23,6 @@ struct SpecBuilder {
     spec.frequency = std::move(request);
     return std::move(*this);
   }
-  SpecBuilder uuid(std::string uuid) && {
-    spec.uuid = std::move(uuid);
-    return std::move(*this);
-  }
   operator Spec() && { return std::move(spec); }
 };
 

@@ -40,20 +40,6 @@ struct Fixture : nrd::testing::TransactionFixture {
 
 }  // namespace
 
-TEST_CASE("a bandwidth limit applies on the caches of a guarantee until it is deleted") {
-  Fixture fixture;
-  const Observed before = fixture.hardware.tree;
-  const auto workload = value_of(fixture.create(2, 2, {kPercentage, 45}));
-  CHECK(workload.grant.bandwidth == std::map<CacheId, rdt::Bandwidth>{{CacheId{3, 0}, {MbaUnit::Percent, 50}}});
-  CHECK(fixture.limit(2, 0) == 50);
-  CHECK(fixture.limit(2, 1) == 100);
-  CHECK(is_applied(fixture.writer->state(), workload));
-  fixture.start();
-  CHECK(fixture.writer->state().workloads.at(workload.id) == workload);
-  REQUIRE(fixture.apply(DeleteWorkload{workload.id}));
-  CHECK(fixture.hardware.tree == before);
-}
-
 TEST_CASE("limits are rounded up as the kernel rounds them") {
   const rdt::MbaInfo percent{.step = 10, .least = 10};
   CHECK(plan::limit_for(percent, {kPercentage, 1}).value == 10);
@@ -91,19 +77,6 @@ TEST_CASE("a bandwidth limit that the node or workload cannot have is refused") 
   CHECK(amd.create(2, 2, {kMbps, 256000}));
 }
 
-TEST_CASE("a limit in percent is never written to a mount in MB/s") {
-  Fixture fixture;
-  const auto workload = value_of(fixture.create(2, 2, {kPercentage, 50}));
-  fixture.mount({.step = 10, .least = 10, .unit = MbaUnit::Mbps, .most = 4294967295});
-  fixture.writer->repair();
-  CHECK(fixture.limit(2, 0) == 4294967295);
-  CHECK_FALSE(is_applied(fixture.writer->state(), workload));
-  CHECK_FALSE(bandwidth_problem(fixture.writer->state()).empty());
-  REQUIRE(fixture.apply(DeleteWorkload{workload.id}));
-  CHECK_FALSE(fixture.hardware.tree.rdt.classes.contains(ClosId{2}));
-  CHECK(bandwidth_problem(fixture.writer->state()).empty());
-}
-
 TEST_CASE("a workload does not get a class that other software has limited") {
   Fixture fixture;
   fixture.hardware.tree.rdt.classes[ClosId{2}] = fixture.hardware.new_group();
@@ -122,15 +95,6 @@ TEST_CASE("a workload without a class has no limit") {
   const Grant& left = fixture.state().workloads.at(workload.id).grant;
   CHECK_FALSE(left.has_class());
   CHECK(left.bandwidth.empty());
-}
-
-TEST_CASE("drift of a bandwidth limit is repaired") {
-  Fixture fixture;
-  REQUIRE(fixture.create(2, 2, {kPercentage, 50}));
-  fixture.hardware.tree.rdt.classes.at(ClosId{2}).bandwidth[CacheId{3, 0}] = 80;
-  fixture.writer->repair();
-  CHECK(fixture.limit(2, 0) == 50);
-  CHECK(fixture.writer->state().health.drift_repairs == 1);
 }
 
 TEST_CASE("a limit in another unit is removed from a class") {

@@ -33,20 +33,6 @@ using Masks = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("code gets the lowest ways and data the rest, and both are released") {
-  Fixture fixture;
-  const Observed before = fixture.hardware.tree;
-  const auto workload = value_of(fixture.create("4", 4, 4, 1));
-  CHECK(fixture.drawn(2, 0) == ".####......");
-  CHECK(fixture.drawn_apart(2) == Masks{".#.........", "..###......"});
-  CHECK(is_applied(fixture.state(), workload));
-  fixture.start();
-  CHECK(fixture.state().workloads.at(workload.id) == workload);
-  CHECK(fixture.drawn_apart(2) == Masks{".#.........", "..###......"});
-  REQUIRE(fixture.remove(workload.id));
-  CHECK(fixture.hardware.tree == before);
-}
-
 TEST_CASE("a PATCH separates code and data and joins them again") {
   Fixture fixture;
   const auto workload = value_of(fixture.create("4", 4, 4, 0));

@@ -118,20 +118,6 @@ TEST_CASE("a crash at any write leaves all limits as before after the next start
   }
 }
 
-TEST_CASE("a failed write while limits are restored keeps the workload as it was") {
-  for (uint64_t point = 1; point <= 2; ++point) {
-    CAPTURE(point);
-    Fixture fixture;
-    const auto workload = value_of(fixture.create(for_cpus(2)));
-    fixture.hardware.fail_at_write = fixture.hardware.writes + point;
-    CHECK_FALSE(fixture.remove(workload.id));
-    CHECK(fixture.limits() == "n/a 0 n/a 0 0 0");
-    CHECK(fixture.store.baselines().latency.size() == 2);
-    REQUIRE(fixture.remove(workload.id));
-    CHECK(fixture.limits() == kBefore);
-  }
-}
-
 TEST_CASE("a workload that cannot be stored leaves all limits as before") {
   for (const auto& outcomes :
        {std::deque{store::Committed::NotDone}, std::deque{store::Committed::Done, store::Committed::NotDone},
@@ -162,20 +148,6 @@ TEST_CASE("a limit that other software changes while no workload has the CPU is 
   const auto workload = value_of(fixture.create(for_cpus(1)));
   REQUIRE(fixture.remove(workload.id));
   CHECK(fixture.limits() == "9 0 70 0 0 0");
-}
-
-TEST_CASE("limits survive a restart, and are set again after a reboot") {
-  Fixture fixture;
-  const auto workload = value_of(fixture.create(for_cpus(2)));
-  fixture.set(2, "0");  // by other software, meanwhile
-  fixture.start();
-  CHECK(fixture.limits() == "n/a 0 n/a 0 0 0");
-  CHECK(fixture.store.baselines().latency.at(CpuId{4}) == "70");
-  fixture.hardware.reboot("boot-2");
-  fixture.start();
-  CHECK(fixture.limits() == "n/a 0 n/a 0 0 0");
-  REQUIRE(fixture.remove(workload.id));
-  CHECK(fixture.limits() == "0 0 0 0 0 0");
 }
 
 TEST_CASE("a CPU that goes offline gets its limit back, and is limited again when it returns") {
@@ -219,20 +191,6 @@ TEST_CASE("a start without the pool restores its limits") {
   CHECK(fixture.limits() == kBefore);
   fixture.writer->repair();
   CHECK(fixture.store.baselines().latency.empty());
-}
-
-TEST_CASE("a kernel without limits: CPUs are granted, and a warning names the pool") {
-  Fixture fixture;
-  CHECK(cpu_warnings(fixture.state()).empty());
-  fixture.hardware.facts.cpuset.no_latency_limits = "CPU 0 has no pm_qos_resume_latency_us";
-  fixture.start();
-  const auto workload = value_of(fixture.create(for_cpus(2)));
-  CHECK(fixture.limits() == kBefore);
-  CHECK(is_applied(fixture.state(), workload));
-  CHECK(is_ok(fixture.state()));
-  REQUIRE(cpu_warnings(fixture.state()).size() == 1);
-  CHECK(cpu_warnings(fixture.state()).front() ==
-        "latency_us of CPU pool fast has no effect: CPU 0 has no pm_qos_resume_latency_us");
 }
 
 TEST_CASE("a CPU whose limit cannot be read is not granted") {

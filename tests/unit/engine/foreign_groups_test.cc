@@ -31,15 +31,6 @@ bool is_exclusive(Fixture& fixture, WorkloadId id) {
 
 }  // namespace
 
-TEST_CASE("a class exists while it has workloads") {
-  Fixture fixture;
-  CHECK(fixture.hardware.tree.rdt.classes.size() == 1);
-  const auto first = value_of(fixture.create(a_spec("0").ways(2, 2)));
-  CHECK(group_names(fixture.hardware.tree.rdt) == std::set<std::string>{"COS2"});
-  REQUIRE(fixture.remove(first.id));
-  CHECK(group_names(fixture.hardware.tree.rdt).empty());
-}
-
 TEST_CASE("reusing a class within a boot needs no second commit") {
   Fixture fixture;
   REQUIRE(fixture.remove(fixture.create(a_spec("0").ways(2, 2))->id));
@@ -54,16 +45,6 @@ TEST_CASE("with foreign groups a create observes the tree once") {
   fixture.hardware.observations = 0;
   REQUIRE(fixture.create(a_spec("0").ways(2, 2)));
   CHECK(fixture.hardware.observations == 1);
-}
-
-TEST_CASE("a group without CPUs and tasks that has the masks of a new one counts as free") {
-  Fixture fixture;
-  for (uint32_t clos = 1; clos < 16; ++clos)
-    fixture.hardware.tree.rdt.classes[ClosId{clos}] = fixture.hardware.new_group();
-  for (uint32_t cpu = 0; cpu < 5; ++cpu) {
-    CHECK(fixture.create(a_spec(std::to_string(cpu)).ways(1, 1))->grant.clos == ClosId{2 + cpu});
-  }
-  CHECK(foreign_groups(fixture.state()).empty());
 }
 
 TEST_CASE("leftover groups are removed at start and after two observations, foreign groups never") {
@@ -122,20 +103,6 @@ TEST_CASE("a CPU that other software puts into a class of nrd returns to the roo
   CHECK(fixture.cpus(0) == "0-9,11-15");
 }
 
-TEST_CASE("a refusal names the foreign groups that hold all classes, and a retry without them succeeds") {
-  Fixture fixture({.classes = 4});
-  REQUIRE(fixture.create(a_spec("0").ways(1, 1)));
-  fixture.hardware.tree.rdt.foreign["k8s"] = fixture.hardware.new_group();
-  fixture.hardware.tree.rdt.foreign["vm1"] = fixture.hardware.new_group();
-  const Error refused = error_of(fixture.create(a_spec("1").ways(1, 1)));
-  CHECK(refused.code == ErrorCode::NoClass);
-  CHECK(refused.message ==
-        "every class of service is in use: the node has 4, the root class is one, and nrd uses 1; other groups hold 2: "
-        "k8s, vm1");
-  fixture.hardware.tree.rdt.foreign.erase("vm1");
-  CHECK(fixture.create(a_spec("1").ways(1, 1)));
-}
-
 TEST_CASE("reserved classes stay free for foreign groups") {
   Fixture fixture({.classes = 5});
   fixture.config.reserved_classes = 2;
@@ -162,18 +129,6 @@ TEST_CASE("a group with all ways that has CPUs or tasks shares the ways of a gua
   fixture.hardware.tree.rdt.foreign["idle"].tasks = 1;
   fixture.writer->repair();
   CHECK(sharing_groups(fixture.state(), workload) == std::set<std::string>{"idle"});
-}
-
-TEST_CASE("foreign_groups \"refuse\" rejects a guarantee next to such a group and grants best effort") {
-  Fixture fixture;
-  fixture.config.foreign_groups = ForeignGroups::Refuse;
-  fixture.start();
-  make_foreign(fixture, "k8s", "5");
-  const Error refused = error_of(fixture.create(a_spec("0").ways(2, 2)));
-  CHECK(refused.code == ErrorCode::Conflict);
-  CHECK(refused.message.find("k8s") != std::string::npos);
-  CHECK(fixture.create(a_spec("0").ways(3, 1)));
-  CHECK(fixture.create(a_spec("8").ways(2, 2)));  // another cache
 }
 
 TEST_CASE("ways of an exclusive group are not granted") {

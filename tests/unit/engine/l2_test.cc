@@ -43,42 +43,6 @@ SpecPatch without_l2() {
 
 }  // namespace
 
-TEST_CASE("L2 ways are granted together with L3 ways, persist, and are released") {
-  Fixture fixture;
-  const Observed before = fixture.hardware.tree;
-  Spec spec = Fixture::asking("4-5,7", 4);
-  spec.cache = CacheRequest{2, 2};
-  const auto workload = value_of(fixture.create(spec));
-  CHECK(workload.grant.pool == Pool::Guarantee);
-  CHECK(workload.grant.ways.size() == 3);
-  CHECK(fixture.drawn(2, 0) == ".##........");
-  CHECK(fixture.drawn_l2(2, 2) == "............####");
-  CHECK(fixture.drawn_l2(2, 3) == "............####");
-  CHECK(fixture.drawn_l2(2, 1) == "################");
-  CHECK(fixture.drawn_l2(0, 2) == "############....");
-  CHECK(fixture.drawn_l2(0, 1) == "################");
-  CHECK(is_applied(fixture.state(), workload));
-  fixture.start();
-  CHECK(fixture.state().workloads.at(workload.id) == workload);
-  CHECK(fixture.drawn_l2(2, 2) == "............####");
-  REQUIRE(fixture.remove(workload.id));
-  CHECK(fixture.hardware.tree == before);
-}
-
-TEST_CASE("a workload with L2 ways alone has a class without granted L3 ways") {
-  Fixture fixture;
-  REQUIRE(fixture.create(a_spec("4").ways(2, 2)));
-  const auto workload = value_of(fixture.create(Fixture::asking("6", 4)));
-  CHECK(workload.grant.pool == Pool::Guarantee);
-  CHECK_FALSE(workload.spec.cache);
-  CHECK(fixture.cpus(3) == "6");
-  CHECK(fixture.drawn_l2(3, 3) == "............####");
-  CHECK(fixture.drawn(3, 0) == fixture.drawn(0, 0));
-  CHECK(fixture.drawn(3, 0) == "...########");
-  fixture.start();
-  CHECK(fixture.state().workloads.at(workload.id) == workload);
-}
-
 TEST_CASE("a workload without L2 ways avoids the granted ones") {
   Fixture fixture;
   const auto neighbour = value_of(fixture.create(a_spec("5").ways(2, 2)));

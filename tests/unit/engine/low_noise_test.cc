@@ -57,17 +57,6 @@ constexpr const char* kQuiet = "0-1,8-15 0-1,8-15 9 4 0-1,8-15 0-1,8-15 0-1,8-15
 
 }  // namespace
 
-TEST_CASE("work of the kernel stays off the CPUs of a low-noise pool, and returns when it is none any more") {
-  StartedFixture fixture;
-  CHECK(fixture.places() == kQuiet);
-  CHECK(is_ok(fixture.state()));
-  CHECK(fixture.store.baselines().noise.at(interrupt(31)).before.to_string() == "2-3");
-  CHECK_FALSE(fixture.store.baselines().noise.contains(interrupt(32)));
-  REQUIRE(fixture.reload(false));
-  CHECK(fixture.places() == kBefore);
-  CHECK(fixture.store.baselines().noise.empty());
-}
-
 TEST_CASE("without the key nothing is observed or written") {
   StartedFixture fixture(false);
   fixture.writer->repair();
@@ -96,20 +85,6 @@ TEST_CASE("a restart and a start without the pools") {
   fixture.config.cpu_pools.clear();
   fixture.start();
   CHECK(fixture.places() == kBefore);
-}
-
-TEST_CASE("an interrupt that other software moves off the pool stays there, one that it moves onto the pool does not") {
-  StartedFixture fixture;
-  fixture.move(30, "8");
-  fixture.move(31, "6-9");
-  fixture.writer->repair();
-  CHECK(fixture.place(interrupt(30)) == "8");
-  CHECK(fixture.place(interrupt(31)) == "8-9");
-  CHECK(fixture.state().health.drift_repairs == 1);
-  CHECK_FALSE(fixture.store.baselines().noise.contains(interrupt(30)));
-  REQUIRE(fixture.reload(false));
-  CHECK(fixture.place(interrupt(30)) == "8");
-  CHECK(fixture.place(interrupt(31)) == "6-9");
 }
 
 TEST_CASE("an interrupt that appears is moved, one that disappears is forgotten") {
@@ -160,18 +135,6 @@ TEST_CASE("an interrupt always keeps an online CPU") {
   fixture.hardware.facts.rdt.online.remove(CpuId{14});
   fixture.start();
   CHECK(fixture.place(interrupt(30)) == "0-1,8-13,15");
-}
-
-TEST_CASE("a failed write refuses a reload, and all is as before") {
-  for (uint64_t point = 1; point <= 5; ++point) {
-    CAPTURE(point);
-    StartedFixture fixture(false);
-    fixture.hardware.fail_at_write = fixture.hardware.writes + point;
-    CHECK_FALSE(fixture.reload(true));
-    CHECK(fixture.places() == kBefore);
-    REQUIRE(fixture.reload(true));
-    CHECK(fixture.places() == kQuiet);
-  }
 }
 
 TEST_CASE("a crash at any write, and then a start with or without the key") {

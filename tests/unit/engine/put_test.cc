@@ -43,14 +43,6 @@ TEST_CASE("the second of two equal puts in a batch neither creates nor changes")
   CHECK(outcomes[1]->workload.revision == 1);
 }
 
-TEST_CASE("a put of the same request does not commit") {
-  Fixture fixture;
-  REQUIRE(fixture.put(a_spec("4").ways(2, 2)));
-  const uint64_t revision = fixture.state().revision;
-  REQUIRE(fixture.put(a_spec("4").ways(2, 2)));
-  CHECK(fixture.state().revision == revision);
-}
-
 TEST_CASE("a change of names alone neither plans nor writes to the hardware") {
   Fixture fixture;
   REQUIRE(fixture.put(a_spec("4").ways(2, 2)));

@@ -14,10 +14,10 @@ namespace {
 
 Task a_thread(pid_t id, pid_t process) { return {.id = id, .process = process, .start = 7, .boot_id = "boot-1"}; }
 
-Spec for_tasks(std::vector<Task> tasks, uint32_t max = 2, uint32_t min = 2) {
+Spec for_tasks(std::vector<Task> tasks) {
   Spec spec;
   spec.tasks = std::move(tasks);
-  spec.cache = CacheRequest{.max = max, .min = min};
+  spec.cache = CacheRequest{.max = 2, .min = 2};
   return spec;
 }
 
@@ -26,30 +26,10 @@ struct Fixture : TransactionFixture {
     for (pid_t id : {10, 20, 30}) hardware.tasks[a_process(id)] = "";
     start();
   }
-  Result<Workload> patch(WorkloadId id, std::vector<Task> tasks) {
-    SpecPatch patch;
-    patch.tasks = std::move(tasks);
-    return TransactionFixture::patch(id, patch);
-  }
   std::string place(pid_t id) { return hardware.tasks.at(a_process(id)); }
 };
 
 }  // namespace
-
-TEST_CASE("tasks move into the class of their workload, and back when it is deleted") {
-  Fixture fixture;
-  const Observed before = fixture.hardware.tree;
-  const auto workload = value_of(fixture.create(for_tasks({a_process(10), a_process(20)})));
-  CHECK(fixture.place(10) == "COS2");
-  CHECK(fixture.place(20) == "COS2");
-  CHECK(fixture.place(30).empty());
-  CHECK(is_applied(fixture.state(), workload));
-  CHECK(fixture.store.baselines().tasks.size() == 2);
-  REQUIRE(fixture.apply(DeleteWorkload{workload.id}));
-  CHECK(fixture.place(10).empty());
-  CHECK(fixture.hardware.tree == before);
-  CHECK(fixture.store.baselines().tasks.empty());
-}
 
 TEST_CASE("tasks with unknown CPUs get ways on every cache") {
   Fixture fixture;
@@ -107,41 +87,6 @@ TEST_CASE("tasks need ways, and a frequency needs CPUs") {
   CHECK(without_cpus.allowed == "core_ids or cpu");
 }
 
-TEST_CASE("a patch replaces tasks, and an equal list writes nothing") {
-  Fixture fixture;
-  const auto workload = fixture.create(for_tasks({a_process(10), a_process(20)}));
-  const uint64_t commits = fixture.store.commits;
-  REQUIRE(fixture.patch(workload->id, {a_process(10), a_process(20)}));
-  CHECK(fixture.store.commits == commits);
-  REQUIRE(fixture.patch(workload->id, {a_process(20), a_process(30)}));
-  CHECK(fixture.place(10).empty());
-  CHECK(fixture.place(20) == "COS2");
-  CHECK(fixture.place(30) == "COS2");
-  CHECK(error_of(fixture.patch(workload->id, {})).field == "/task_ids");
-}
-
-TEST_CASE("a workload without CPUs is deleted with its last task") {
-  Fixture fixture;
-  const Observed before = fixture.hardware.tree;
-  const auto alone = fixture.create(for_tasks({a_process(10), a_process(20)}));
-  Spec both = nrd::testing::a_spec("9").ways(1, 1);
-  both.tasks = {a_process(30)};
-  const auto with_cpus = value_of(fixture.create(both));
-  fixture.hardware.tasks.erase(a_process(10));
-  fixture.hardware.tasks.erase(a_process(30));
-  fixture.writer->reap_tasks();
-  CHECK(fixture.state().workloads.at(alone->id).spec.tasks == std::vector<Task>{a_process(20)});
-  CHECK(fixture.state().workloads.at(with_cpus.id).spec.tasks.empty());
-  CHECK(fixture.state().workloads.at(alone->id).revision == 2);
-  fixture.hardware.tasks.erase(a_process(20));
-  fixture.writer->reap_tasks();
-  CHECK_FALSE(fixture.state().workloads.contains(alone->id));
-  CHECK(fixture.store.records.workloads.size() == 1);
-  REQUIRE(fixture.apply(DeleteWorkload{with_cpus.id}));
-  CHECK(fixture.hardware.tree == before);
-  CHECK(fixture.store.baselines().tasks.empty());
-}
-
 TEST_CASE("a process with a reused number is a different task") {
   Fixture fixture;
   const auto workload = fixture.create(for_tasks({a_process(10)}));
@@ -169,33 +114,6 @@ TEST_CASE("exited tasks are found at start, and after a reboot all have exited")
   fixture.start();
   CHECK(fixture.state().workloads.empty());
   CHECK(fixture.place(20).empty());
-}
-
-TEST_CASE("threads outside their class are moved at the next check") {
-  Fixture fixture;
-  const auto workload = fixture.create(for_tasks({a_process(10)}));
-  fixture.hardware.tasks[a_process(10)] = "";
-  fixture.writer->reap_tasks();
-  CHECK(fixture.place(10) == "COS2");
-  CHECK(fixture.state().health.drift_repairs == 0);
-}
-
-TEST_CASE("a failure of any task write leaves nothing behind") {
-  for (uint64_t nth = 1;; ++nth) {
-    Fixture fixture;
-    const auto tree = fixture.hardware.tree;
-    const auto tasks = fixture.hardware.tasks;
-    fixture.hardware.fail_at_write = nth;
-    const auto workload = fixture.create(for_tasks({a_process(10), a_process(20)}));
-    if (workload) {
-      CHECK(nth > 5);
-      return;
-    }
-    CHECK(workload.error().code == ErrorCode::Hardware);
-    CHECK(fixture.hardware.tree == tree);
-    CHECK(fixture.hardware.tasks == tasks);
-    CHECK(fixture.store.records.workloads.empty());
-  }
 }
 
 TEST_CASE("a failed commit of exited tasks is retried") {

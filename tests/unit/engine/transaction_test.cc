@@ -82,22 +82,6 @@ TEST_CASE("shared workloads have one class and the whole shared pool") {
   CHECK(fixture.drawn(2, 1) == ".........##");
 }
 
-TEST_CASE("best effort shrinks for new workloads and grows back") {
-  Fixture fixture({}, true);
-  const auto first = fixture.create(a_spec("0").ways(3, 1));
-  CHECK(fixture.drawn(2, 0) == "......###..");
-  REQUIRE(fixture.create(a_spec("1").ways(3, 1)));
-  CHECK(fixture.drawn(2, 0) == ".......##..");
-  CHECK(fixture.drawn(3, 0) == "......#....");
-  const auto third = value_of(fixture.create(a_spec("2").ways(2, 1)));
-  CHECK(fixture.drawn(2, 0) == ".......#...");
-  CHECK(error_of(fixture.create(a_spec("3").ways(2, 1))).code == ErrorCode::NotEnough);
-  REQUIRE(fixture.remove(first->id));
-  REQUIRE(fixture.remove(third.id));
-  CHECK(fixture.drawn(3, 0) == "......###..");
-  CHECK(fixture.store.first_workload().grant.ways.at(CacheId{3, 0}) == WayMask::run(6, 3));
-}
-
 TEST_CASE("without shrink a best-effort workload keeps its ways") {
   Fixture fixture;
   REQUIRE(fixture.create(a_spec("0").ways(2, 1)));
@@ -191,17 +175,6 @@ TEST_CASE("a refusal names the free ways of each pool") {
         "guarantee");
 }
 
-TEST_CASE("an unchanged patch writes nothing") {
-  Fixture fixture;
-  const auto workload = fixture.create(a_spec("0").ways(2, 2));
-  const uint64_t writes = fixture.hardware.writes;
-  const uint64_t commits = fixture.store.commits;
-  const auto patched = value_of(fixture.patch_ways(workload->id, 2, 2));
-  CHECK(patched == *workload);
-  CHECK(fixture.hardware.writes == writes);
-  CHECK(fixture.store.commits == commits);
-}
-
 TEST_CASE("a patch moves a workload between pools and CPUs") {
   Fixture fixture;
   const auto workload = fixture.create(a_spec("0").ways(2, 2));
@@ -241,14 +214,6 @@ TEST_CASE("refused requests name the field") {
   CHECK(fixture.create(a_spec("4-6").ways(2, 2)).error().message == "CPU 5 is offline");
   CHECK(fixture.hardware.tree == before);
   CHECK(fixture.store.commits == 0);
-}
-
-TEST_CASE("a uuid is unique") {
-  Fixture fixture;
-  REQUIRE(fixture.create(a_spec("0").ways(1, 1).uuid("pod-a")));
-  const Error second = error_of(fixture.create(a_spec("1").ways(1, 1).uuid("pod-a")));
-  CHECK(second.code == ErrorCode::UuidTaken);
-  CHECK(second.subject == "1");
 }
 
 TEST_CASE("COS1 is granted last and a refusal explains that no class is free") {
@@ -426,18 +391,6 @@ TEST_CASE("commands that wait together share one commit") {
   CHECK(fixture.store.commits == commits + 1);
 }
 
-TEST_CASE("drift is repaired and counted") {
-  Fixture fixture;
-  REQUIRE(fixture.create(a_spec("4-7").ways(2, 2)));
-  const Observed before = fixture.hardware.tree;
-  fixture.hardware.tree.rdt.classes[ClosId{2}].ways[CacheId{3, 0}] = WayMask::all(11);
-  fixture.hardware.tree.rdt.classes[ClosId{2}].cpus.remove(CpuId{4});
-  fixture.hardware.tree.rdt.classes[ClosId{0}].cpus.add(CpuId{4});
-  fixture.writer->repair();
-  CHECK(fixture.hardware.tree == before);
-  CHECK(fixture.writer->state().health.drift_repairs == 2);
-}
-
 TEST_CASE("external changes to unused settings are kept") {
   Fixture fixture;
   const auto workload = fixture.create(a_spec("4").ways(2, 2));
@@ -492,17 +445,6 @@ TEST_CASE("a refusal names the reason although the node has changed since the la
   }
   CHECK(fixture.hardware.tree == before);
   CHECK(is_ok(fixture.state()));
-}
-
-TEST_CASE("a node without L3 CAT refuses cache requests with the reason") {
-  Fixture fixture;
-  fixture.hardware.facts.rdt.levels.at(3).cat.reset();
-  fixture.hardware.facts.rdt.missing = {"L3 CAT: the CPU has none"};
-  fixture.hardware.tree = {};
-  fixture.start();
-  const Error refused = error_of(fixture.create(a_spec("0").ways(1, 1)));
-  CHECK(refused.code == ErrorCode::Unsupported);
-  CHECK(refused.message == "cache ways cannot be allocated: L3 CAT: the CPU has none");
 }
 
 TEST_CASE("retrying a create with its key gives one workload and one commit") {
