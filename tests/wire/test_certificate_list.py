@@ -25,20 +25,14 @@ class Lists:
         return f'[access]\nadmin_certificates = "{self.admin}"\nuser_certificates = "{self.user}"\n'
 
 
-@contextlib.contextmanager
-def with_lists():
+@pytest.fixture(scope="module")
+def shared():
     """A service with lists, which are its attribute `lists`."""
     with tempfile.TemporaryDirectory(prefix="nrd-listed-") as folder:
         lists = Lists(folder)
         with Service(more=lists.config()) as service:
             service.lists = lists
             yield service
-
-
-@pytest.fixture(scope="module")
-def shared():
-    with with_lists() as service:
-        yield service
 
 
 @pytest.fixture
