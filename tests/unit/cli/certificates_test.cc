@@ -72,20 +72,6 @@ int days_left(const cli::KeyPair& pair) {
 
 }  // namespace
 
-TEST_CASE("the CA signs one server certificate and two client certificates") {
-  const cli::Pki& pki = the_pki();
-  CHECK(verdict(pki.server, pki.ca, X509_PURPOSE_SSL_SERVER) == "ok");
-  CHECK(verdict(pki.admin, pki.ca, X509_PURPOSE_SSL_CLIENT) == "ok");
-  CHECK(verdict(pki.user, pki.ca, X509_PURPOSE_SSL_CLIENT) == "ok");
-}
-
-TEST_CASE("no certificate is valid for the other purpose or with another CA") {
-  const cli::Pki& pki = the_pki();
-  CHECK(verdict(pki.server, pki.ca, X509_PURPOSE_SSL_CLIENT) != "ok");
-  CHECK(verdict(pki.admin, pki.ca, X509_PURPOSE_SSL_SERVER) != "ok");
-  CHECK(verdict(pki.admin, a_pki().ca, X509_PURPOSE_SSL_CLIENT) != "ok");
-}
-
 TEST_CASE("every key matches its certificate and is of its kind") {
   const cli::Pki& pki = the_pki();
   for (const cli::KeyPair* pair : {&pki.ca, &pki.server, &pki.admin, &pki.user}) {
