@@ -12,12 +12,7 @@ def genconf(node, *flags):
 
 
 @pytest.mark.parametrize("shape, drawn", [
-    ({"ways": 11}, "OGGGGGGBBBS"),
-    ({"ways": 12}, "OGGGGGGBBBBS"),
     ({"ways": 15}, "OGGGGGGGGBBBBBS"),
-    ({"ways": 16}, "OGGGGGGGGGBBBBBS"),
-    ({"ways": 20}, "OGGGGGGGGGGBBBBBBBSS"),
-    ({"ways": 11, "min_cbm_bits": 2}, "OOGGGGBBBSS"),
     ({"ways": 20, "min_cbm_bits": 2}, "OOGGGGGGGGGBBBBBBBSS"),
     ({"rdt": False}, None),
 ])
