@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from harness import Node
+from shared_node import node  # noqa: F401
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "wire"))
 from fixtures import Service  # noqa: E402
@@ -105,6 +106,12 @@ def body_of(shape, cores, ways=(0, 0), pstate=None, uuid="rmdworkload-x"):
 SHAPES = pytest.mark.parametrize("shape", ["older", "newer"])
 
 
+@pytest.fixture(scope="module")
+def shared():
+    with Node(cpufreq="intel_pstate") as node:
+        yield node
+
+
 @SHAPES
 @pytest.mark.parametrize("cores,ways,pool", [
     (["4", "5", "6", "7"], (2, 2), "guarantee"),
@@ -112,8 +119,8 @@ SHAPES = pytest.mark.parametrize("shape", ["older", "newer"])
     (["0-15"], (0, 0), "shared"),     # allCores: one string, and a cache that the user did not mention
     (["0,3,8-15"], (0, 0), "shared"),  # the same without the reserved ones
 ])
-def test_create_patch_list_and_delete(shape, cores, ways, pool):
-    with Node() as node, plain(node) as operator:
+def test_create_patch_list_and_delete(node, shape, cores, ways, pool):
+    with plain(node) as operator:
         assert operator.list() == []
         body = body_of(shape, cores, ways)
         assert operator.send("POST", "/v1/workloads", body).status in (200, 201)
@@ -131,8 +138,8 @@ def test_create_patch_list_and_delete(shape, cores, ways, pool):
 
 @SHAPES
 @pytest.mark.parametrize("first,again", [("3", "3"), ("3.5", "3.5"), ("3", "3.0"), ("3.0", '"3"'), ("3", "3e0")])
-def test_a_threshold_stays_the_same_however_it_is_written(shape, first, again):
-    with Node(cpufreq="intel_pstate") as node, plain(node) as operator:
+def test_a_threshold_stays_the_same_however_it_is_written(node, shape, first, again):
+    with plain(node) as operator:
         def body(ratio):
             return body_of(shape, ["4-5"], (1, 1), f'{{"ratio":{ratio},"monitoring":"off"}}')
         assert operator.send("POST", "/v1/workloads", body(first)).status == 201
@@ -147,8 +154,8 @@ def test_a_threshold_stays_the_same_however_it_is_written(shape, first, again):
 
 
 @SHAPES
-def test_a_refusal_is_one_line_that_people_are_shown(shape):
-    with Node() as node, plain(node) as operator:
+def test_a_refusal_is_one_line_that_people_are_shown(node, shape):
+    with plain(node) as operator:
         assert operator.send("POST", "/v1/workloads", body_of(shape, ["1"], (1, 1), uuid="a")).status == 201
         answer = operator.send("POST", "/v1/workloads", body_of(shape, ["1"], (1, 1), uuid="b"))
         assert (answer.status, answer.headers["content-type"]) == (400, "text/plain")
@@ -162,8 +169,8 @@ def test_a_refusal_is_one_line_that_people_are_shown(shape):
         assert [workload["uuid"] for workload in operator.list()] == ["a"]
 
 
-def test_changed_cpus_and_removed_reservations_are_patched():
-    with Node() as node, plain(node) as operator:
+def test_changed_cpus_and_removed_reservations_are_patched(node):
+    with plain(node) as operator:
         assert operator.send("POST", "/v1/workloads", body_of("newer", ["4-5"], (2, 2))).status == 201
         id = operator.find("rmdworkload-x")["id"]
         assert operator.send("PATCH", "/v1/workloads/" + id, body_of("newer", ["5-6"], (2, 2))).status == 200
