@@ -62,7 +62,9 @@ class NodeHardware final : public Hardware {
   std::string partition() override { return cpuset::Partition::kind(); }
   Result<std::map<std::string, CpuSet>> pinned_services() override { return cpuset_.pinned_services(); }
 
-  Result<pstate::Observed> observe_frequencies(const CpuSet& cpus) override { return pstate_.observe(cpus); }
+  Result<pstate::Observed> observe_frequencies(const CpuSet& cpus, const pstate::Observed& last) override {
+    return pstate_.observe(cpus, last);
+  }
 
   std::map<cpuset::NoiseSource, CpuSet> observe_noise() override { return cpuset_.observe_noise(); }
 

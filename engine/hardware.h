@@ -65,8 +65,9 @@ class Hardware {
   virtual Result<std::vector<cpuset::Pinned>> pinned_by(const cpuset::Setting& changed) = 0;
   // What cpuset.cpus.partition of nrd.slice tells: one file, where observe() reads many.
   virtual std::string partition() = 0;
-  // The frequencies alone: few files, where observe() reads all groups.
-  virtual Result<pstate::Observed> observe_frequencies(const CpuSet& cpus) = 0;
+  // The frequencies alone: few files, where observe() reads all groups. CPUs in `last` are not interrupted: what the
+  // kernel has to ask them for is as in `last`.
+  virtual Result<pstate::Observed> observe_frequencies(const CpuSet& cpus, const pstate::Observed& last) = 0;
   // Where interrupts and other work of the kernel run: a file for each interrupt.
   virtual std::map<cpuset::NoiseSource, CpuSet> observe_noise() = 0;
   // The names of all resctrl groups except the root; cheaper than observe().

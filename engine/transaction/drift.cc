@@ -42,7 +42,11 @@ Result<void> Drift::observe() {
     commits_.forget_baselines();
     state_.made_groups.clear();
   }
-  TRY(sync_.refresh_with_infra(cpus_of(state_.facts.pstate.cpus)));
+  // Nothing of nrd is on the others, and they may be isolated: not interrupted once they have been read.
+  const pstate::Setting set = frequency_setting_of(state_);
+  const CpuSet others = cpus_of(state_.observed.pstate.cpus) - cpus_of(set.cpus) - cpus_of(set.put_back);
+  TRY(sync_.refresh_with_infra(cpus_of(state_.facts.pstate.cpus) - others));
+  TRY(sync_.refresh_frequencies(others, state_.observed.pstate));
   sync_.refresh_noise();
   return {};
 }

@@ -39,7 +39,8 @@ Result<bool> ExternalFrequencies::record(const Setting& wanted, const CpuSet& ex
 // After a failed write of `ours`: reset the restore values of CPUs that differ to those of `before`.
 void ExternalFrequencies::forget_untaken(const Frequencies& before, const Setting& ours) {
   Frequencies kept = state_.baselines.frequencies_of_others;
-  const Frequencies now = hardware_.observe_frequencies(cpus_of(ours.pstate.cpus)).value_or(pstate::Observed{}).cpus;
+  const Frequencies now =
+      hardware_.observe_frequencies(cpus_of(ours.pstate.cpus), {}).value_or(pstate::Observed{}).cpus;
   for (const auto& [cpu, wanted] : ours.pstate.cpus) {
     const pstate::FrequencySetting* found = find_in(now, cpu);
     if (found && *found == wanted) continue;

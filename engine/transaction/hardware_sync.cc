@@ -109,8 +109,8 @@ void HardwareSync::refresh_noise() {
       cares_for_noise(state_) ? hardware_.observe_noise() : std::map<cpuset::NoiseSource, CpuSet>();
 }
 
-Result<void> HardwareSync::refresh_frequencies(const CpuSet& cpus) {
-  const pstate::Observed found = TRY(hardware_.observe_frequencies(cpus));
+Result<void> HardwareSync::refresh_frequencies(const CpuSet& cpus, const pstate::Observed& last) {
+  const pstate::Observed found = TRY(hardware_.observe_frequencies(cpus, last));
   std::map<CpuId, pstate::FrequencySetting>& known = state_.observed.pstate.cpus.edit();
   for (const auto& [cpu, knobs] : found.cpus) known[cpu] = knobs;
   state_.observed.pstate.turbo = found.turbo;

@@ -38,8 +38,8 @@ class HardwareSync {
   Result<void> refresh_with_infra(const CpuSet& frequencies);
   // Where interrupts and other work of the kernel run, if that matters; refresh() keeps the last observation.
   void refresh_noise();
-  // The frequencies alone.
-  Result<void> refresh_frequencies(const CpuSet& cpus);
+  // The frequencies alone; CPUs in `last` are not interrupted.
+  Result<void> refresh_frequencies(const CpuSet& cpus, const pstate::Observed& last = {});
   // Returns whether this observed all groups.
   Result<bool> refresh_foreign_groups();
 

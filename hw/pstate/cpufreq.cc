@@ -105,6 +105,19 @@ std::optional<KHz> base_of(const std::optional<KHz>& nominal_mhz, KHz max) {
   return KHz{nominal_mhz->value * 1000};
 }
 
+// The highest frequency without turbo, where a file has it. `known`: as discover_cpufreq() gets it, and the same.
+Result<std::optional<KHz>> read_base(const Files& files, KHz max, const Cpu* known) {
+  // Of acpi-cpufreq; the firmware's present limit, which is otherwise the highest P-state without boost.
+  const auto limit = TRY(files.find("bios_limit", parse_khz));
+  if (limit) return limit;
+  if (known != nullptr) return known->base;
+  // Of intel_pstate with HWP.
+  const auto base = TRY(files.find("base_frequency", parse_khz));
+  if (base) return base;
+  // In MHz, of amd-pstate; without boost (Documentation/admin-guide/acpi/cppc_sysfs.rst).
+  return base_of(TRY(files.find_beside("acpi_cppc/nominal_freq", parse_khz)), max);
+}
+
 // A driver with a table rounds limits to its entries: a maximum down, a minimum up.
 Result<std::vector<KHz>> read_steps(const Files& files) {
   const auto steps = TRY(files.find("scaling_available_frequencies", parse_steps));
@@ -215,17 +228,14 @@ std::optional<uint32_t> max_percent_of_intel_pstate(const std::string& root) {
   return percent && *percent < 100 ? percent : std::nullopt;
 }
 
-Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu) {
+Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu, const Cpu* known) {
   const Files files(root, cpu);
   auto driver = TRY(files.find("scaling_driver", parse_word));
   if (!driver) return std::nullopt;
   const KHz min = TRY(files.read("cpuinfo_min_freq", parse_khz));
   const KHz max = TRY(files.read("cpuinfo_max_freq", parse_khz));
-  // base_frequency: intel_pstate with HWP. bios_limit: acpi-cpufreq; the firmware's present limit, which is otherwise
-  // the highest P-state without boost. Other drivers report neither.
-  const auto base = TRY(files.find_first({"base_frequency", "bios_limit"}, parse_khz));
-  // acpi_cppc/nominal_freq: in MHz, of amd-pstate; without boost (Documentation/admin-guide/acpi/cppc_sysfs.rst).
-  const auto nominal = TRY(files.find_beside("acpi_cppc/nominal_freq", parse_khz));
+  const bool is_same = known != nullptr && known->driver == *driver && known->min == min && known->max == max;
+  const auto base = TRY(read_base(files, max, is_same ? known : nullptr));
   // freqdomain_cpus: CPUs that the hardware coordinates, which may be more than those that share their files.
   const auto domain = TRY(files.find_first({"freqdomain_cpus", "related_cpus"}, parse_cpus));
   const auto governors = TRY(files.find("scaling_available_governors", parse_words));
@@ -240,7 +250,7 @@ Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu) 
             .driver = *std::move(driver),
             .min = min,
             .max = max,
-            .base = base ? base : base_of(nominal, max),
+            .base = base,
             .steps = std::move(steps),
             .domain = domain.value_or(CpuSet{}),
             .governors = governors.value_or(std::vector<std::string>{}),
@@ -255,16 +265,18 @@ Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu) 
   return found;
 }
 
-Result<std::optional<FrequencySetting>> observe_cpufreq(const std::string& root, CpuId cpu) {
+Result<std::optional<FrequencySetting>> observe_cpufreq(const std::string& root, CpuId cpu,
+                                                        const FrequencySetting* known) {
   const Files files(root, cpu);
   const std::optional<KHz> min = TRY(files.find(file_of(Knob::Min), parse_khz));
   if (!min) return std::nullopt;
   const KHz max = TRY(files.read(file_of(Knob::Max), parse_khz));
   const auto governor = TRY(files.find(file_of(Knob::Governor), parse_word));
+  FrequencySetting found{.min = *min, .max = max, .governor = governor.value_or(""), .epp = known ? known->epp : ""};
+  if (known) return found;
   // Reading fails (EINVAL with amd-pstate) if the firmware chose a value without a name.
-  const auto epp = files.find(file_of(Knob::Epp), parse_word);
-  return FrequencySetting{
-      .min = *min, .max = max, .governor = governor.value_or(""), .epp = epp ? epp->value_or("") : ""};
+  if (const auto epp = files.find(file_of(Knob::Epp), parse_word)) found.epp = epp->value_or("");
+  return found;
 }
 
 std::optional<KHz> current_of_cpufreq(const std::string& root, CpuId cpu) {

@@ -54,10 +54,12 @@ bool is_offline(const std::string& root, CpuId cpu);
 std::optional<bool> turbo_of_cpufreq(const std::string& root);
 // The limit for all CPUs, in percent of the highest frequency of each; nullopt: none.
 std::optional<uint32_t> max_percent_of_intel_pstate(const std::string& root);
-// nullopt: the CPU has no cpufreq driver.
-Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu);
-// nullopt: the files are gone.
-Result<std::optional<FrequencySetting>> observe_cpufreq(const std::string& root, CpuId cpu);
+// nullopt: the CPU has no cpufreq driver. `known`: an earlier result for this CPU, or null; the base frequency is taken
+// from there unless driver or limits have changed, since the kernel interrupts the CPU to read it.
+Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu, const Cpu* known = nullptr);
+// nullopt: the files are gone. `known`: an earlier result, or null; the preference is taken from there, as above.
+Result<std::optional<FrequencySetting>> observe_cpufreq(const std::string& root, CpuId cpu,
+                                                        const FrequencySetting* known = nullptr);
 // nullopt: not available, for example on an idle CPU.
 std::optional<KHz> current_of_cpufreq(const std::string& root, CpuId cpu);
 Result<void> write_cpufreq(const std::string& root, CpuId cpu, const Write& write);

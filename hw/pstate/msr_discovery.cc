@@ -44,20 +44,21 @@ Result<CpuSet> threads_of_core(const std::string& root, CpuId cpu) {
 }
 
 // Null: it cannot be set and was added to `unsettable`, or it has gone offline.
-Result<std::optional<Cpu>> discover_one(const std::string& root, RegisterSet set, CpuId cpu, Unsettable& unsettable) {
+Result<std::optional<Cpu>> discover_one(const std::string& root, RegisterSet set, CpuId cpu,
+                                        std::map<CpuId, std::optional<Cpu>>& known, Unsettable& unsettable) {
   const Result<std::unique_ptr<Registers>> registers = open_registers(root, cpu);
   if (!registers || !*registers) {
     (registers ? unsettable.absent : unsettable.refused).add(cpu);
     return std::nullopt;
   }
-  Result<std::optional<Cpu>> found = discover_registers(**registers, set, cpu);
-  if (!found) return found;
-  if (!*found) {
+  if (!known.contains(cpu)) known[cpu] = TRY(discover_registers(**registers, set, cpu));
+  std::optional<Cpu> found = known[cpu];
+  if (!found) {
     unsettable.silent.add(cpu);
     return std::nullopt;
   }
   const CpuSet threads = TRY(threads_of_core(root, cpu));
-  (*found)->domain |= threads;
+  found->domain |= threads;
   return found;
 }
 
@@ -75,26 +76,24 @@ std::optional<RegisterSet> registers_of_this_part(const std::string& root, const
 
 }  // namespace
 
-std::map<CpuId, CpuSet> discover_without_driver(const std::string& root, const CpuSet& cpus,
-                                                std::map<CpuId, CpuSet> known, Node& node) {
+void discover_without_driver(const std::string& root, const CpuSet& cpus, KnownRegisters& known, Node& node) {
   const std::optional<RegisterSet> set = registers_of_this_part(root, cpus, node);
-  if (!set) return known;
+  if (!set) return;
   Unsettable unsettable;
   std::map<CpuId, Cpu>& settable = node.cpus.edit();
   for (const CpuId cpu : cpus.members()) {
-    Result<std::optional<Cpu>> found = discover_one(root, *set, cpu, unsettable);
+    Result<std::optional<Cpu>> found = discover_one(root, *set, cpu, known.of_cpus, unsettable);
     if (!found && is_offline(root, cpu)) continue;
     if (!found) node.missing.push_back("P-states: " + found.error().message);
     if (!found || !*found) continue;
-    for (const CpuId thread : (*found)->domain.members()) known[thread] |= (*found)->domain;
+    for (const CpuId thread : (*found)->domain.members()) known.threads[thread] |= (*found)->domain;
     settable.emplace(cpu, **std::move(found));
   }
   for (const CpuId cpu : cpus.members()) {
     const auto found = settable.find(cpu);
-    if (found != settable.end()) found->second.domain |= known[cpu];
+    if (found != settable.end()) found->second.domain |= known.threads[cpu];
   }
   for (std::string& sentence : explain(unsettable)) node.missing.push_back(std::move(sentence));
-  return known;
 }
 
 }  // namespace nrd::pstate

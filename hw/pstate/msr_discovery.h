@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "base/cpu_set.h"
@@ -12,9 +13,13 @@
 
 namespace nrd::pstate {
 
-// Adds the settable CPUs among `cpus` to `node`, and the reasons for the others. The kernel reports only the online
-// threads of a core, so `known` holds earlier results; returns the updated ones.
-std::map<CpuId, CpuSet> discover_without_driver(const std::string& root, const CpuSet& cpus,
-                                                std::map<CpuId, CpuSet> known, Node& node);
+// What earlier discoveries found.
+struct KnownRegisters {
+  std::map<CpuId, CpuSet> threads;              // of each core: the kernel reports only the online ones
+  std::map<CpuId, std::optional<Cpu>> of_cpus;  // read once, since reading interrupts the CPU; nullopt: none is known
+};
+
+// Adds the settable CPUs among `cpus` to `node`, and the reasons for the others.
+void discover_without_driver(const std::string& root, const CpuSet& cpus, KnownRegisters& known, Node& node);
 
 }  // namespace nrd::pstate

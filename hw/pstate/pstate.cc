@@ -9,7 +9,6 @@
 #include "base/find_in.h"
 #include "hw/pstate/cpufreq.h"
 #include "hw/pstate/msr.h"
-#include "hw/pstate/msr_discovery.h"
 
 namespace nrd::pstate {
 namespace {
@@ -56,8 +55,10 @@ Result<void> check(const Node& node, const std::map<CpuId, FrequencySetting>& wa
 }
 
 // nullopt: the interface that the CPU was discovered with does not exist any more.
-Result<std::optional<FrequencySetting>> observe_cpu(const std::string& root, CpuId cpu, Interface way) {
-  if (way == Interface::Cpufreq) return observe_cpufreq(root, cpu);
+Result<std::optional<FrequencySetting>> observe_cpu(const std::string& root, CpuId cpu, Interface way,
+                                                    const FrequencySetting* known = nullptr) {
+  if (way == Interface::Cpufreq) return observe_cpufreq(root, cpu, known);
+  if (known) return *known;
   const std::unique_ptr<Registers> registers = TRY(open_registers(root, cpu));
   if (!registers) return std::nullopt;
   return observe_registers(*registers, way).map([](FrequencySetting knobs) { return std::optional(std::move(knobs)); });
@@ -122,7 +123,7 @@ Result<Node> Pstate::discover() {
   std::map<CpuId, Cpu> cpus;
   CpuSet without_driver;
   for (const CpuId cpu : online.members()) {
-    Result<std::optional<Cpu>> found = discover_cpufreq(root_, cpu);
+    Result<std::optional<Cpu>> found = discover_cpufreq(root_, cpu, find_in(node_.cpus, cpu));
     if (!found && is_offline(root_, cpu)) continue;
     if (!found) {
       node.missing.push_back("P-states: " + found.error().message);
@@ -135,9 +136,8 @@ Result<Node> Pstate::discover() {
     cpus.emplace(cpu, **std::move(found));
   }
   node.cpus = std::move(cpus);
-  if (!without_driver.empty()) {
-    threads_ = discover_without_driver(root_, without_driver, threads_, node);
-  }
+  std::erase_if(registers_.of_cpus, [&](const auto& known) { return !without_driver.contains(known.first); });
+  if (!without_driver.empty()) discover_without_driver(root_, without_driver, registers_, node);
   // Check once: the capabilities of perf do not change while a kernel runs.
   if (!knows_branches_ && !node.cpus.empty()) {
     cannot_count_branches_ = BranchCounters::missing(node.cpus.begin()->first);
@@ -149,14 +149,14 @@ Result<Node> Pstate::discover() {
   return node;
 }
 
-Result<Observed> Pstate::observe(const CpuSet& cpus) {
+Result<Observed> Pstate::observe(const CpuSet& cpus, const Observed& last) {
   const std::optional<bool> turbo = turbo_of_cpufreq(root_);
   if (cpus.empty()) return Observed{.cpus = {}, .turbo = turbo};
   const CpuSet online = TRY(read_online(root_));
   std::map<CpuId, FrequencySetting> observed;
   for (const auto& [cpu, facts] : node_.cpus) {
     if (!cpus.contains(cpu) || !online.contains(cpu)) continue;
-    Result<std::optional<FrequencySetting>> knobs = observe_cpu(root_, cpu, facts.way);
+    Result<std::optional<FrequencySetting>> knobs = observe_cpu(root_, cpu, facts.way, find_in(last.cpus, cpu));
     if (knobs && *knobs) observed.emplace(cpu, **std::move(knobs));
   }
   return Observed{std::move(observed), turbo};

@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "hw/pstate/branch_counters.h"
+#include "hw/pstate/msr_discovery.h"
 #include "hw/pstate/types.h"
 
 namespace nrd::pstate {
@@ -23,8 +24,9 @@ class Pstate {
   // A node that cannot set frequencies at all is no error: see Node::missing.
   Result<Node> discover();
   // The settings of those of `cpus` that the last discover() found. A CPU that cannot be read, because it went offline
-  // or its driver has a fault, is left out and does not affect the others.
-  Result<Observed> observe(const CpuSet& cpus);
+  // or its driver has a fault, is left out and does not affect the others. CPUs in `last` are not interrupted: their
+  // preference and their registers are as in `last`.
+  Result<Observed> observe(const CpuSet& cpus, const Observed& last = {});
   // The present frequencies of these CPUs, where known. Slow: the kernel may have to wake each of them.
   std::map<CpuId, KHz> current(const CpuSet& cpus) const;
   // Writes what differs from the present settings, in an order that the kernel accepts, and reads it back. Fails for
@@ -42,7 +44,7 @@ class Pstate {
   std::string root_;
   Node node_;
   BranchCounters branches_;
-  std::map<CpuId, CpuSet> threads_;  // of each core, as far as they were online together
+  KnownRegisters registers_;
   bool knows_branches_ = false;
   std::optional<std::string> cannot_count_branches_;
 };

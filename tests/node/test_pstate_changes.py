@@ -1,5 +1,7 @@
 """Frequencies that other programs change, and CPUs that come and go, while workloads hold theirs."""
 
+import os
+
 import pytest
 
 from frequencies import DEFAULT, NO_TURBO, SCALING_MAX, WINDOW, post, window
@@ -335,3 +337,29 @@ def test_windows_of_a_driver_that_is_gone_keep_no_others_from_their_ratio():
         for id in ids:
             node.delete(id)
         assert node.health()["status"] == "ok"
+
+
+EPP, BASE = (f"/sys/devices/system/cpu/cpufreq/policy9/{file}" for file in ("energy_performance_preference", "base_frequency"))
+
+
+@pytest.mark.parametrize("shape, places", [
+    ({"cpufreq": "intel_pstate"}, [(EPP, EPP, 0), (BASE, BASE, 0)]),
+    ({"msr": "perf"}, [(f"/dev/cpu/9/msr/{register:#x}", "/dev/cpu/9/msr", register) for register in (0xCE, 0x199)])],
+    ids=["driver", "registers"])
+def test_a_cpu_without_a_workload_is_not_interrupted(shape, places):
+    """To read these files the kernel interrupts the CPU. A fault that waits for a read is still there at the end."""
+    with Node(DRIFT, **shape) as node:
+        for fault, _, _ in places:
+            node.sim.control(f"fault read {fault} errno EIO")
+        made = node.call("POST", "/v1/workloads", {"core_ids": ["4"], "cache": {"max": 2, "min": 2}, "pstate": {"max_ratio": 15}})
+        for repaired in (1, 2):
+            node.sim.write("/sys/fs/resctrl/COS2/schemata", "L3:0=7ff\n")
+            wait_for(lambda: node.health()["drift_repairs"] == repaired, "a look")
+        for path in ("node", "pstate", "pstate/9", "workloads", "cache", "health"):
+            node.call("GET", f"/v1/{path}")
+        node.request("GET", "/metrics")
+        node.call("PATCH", f"/v1/workloads/{made['id']}", {"pstate": {"max_ratio": 16}})
+        node.delete(made["id"])
+        for _, path, offset in places:
+            with pytest.raises(OSError), open(node.sim.path(path), "rb", buffering=0) as file:
+                os.pread(file.fileno(), 8, offset)

@@ -1,5 +1,8 @@
 """Interrupts, workqueues, the watchdog and idle states of a pool's CPUs on a real kernel, and what the check finds."""
 
+import re
+from collections import Counter
+
 import pytest
 
 from pool_node import LONG, PoolNode, pooled
@@ -13,6 +16,7 @@ CONFIG = pooled("0-1", "2-7", drift=1)
 QUIET = CONFIG + "low_noise = true\nlatency_us = 0\n"
 OS, POOL, ALL = {0, 1}, set(range(2, 8)), set(range(8))
 WATCHDOG = "/proc/sys/kernel/watchdog_cpumask"
+TRACING = "/sys/kernel/tracing"
 
 
 class NoiseNode(PoolNode):
@@ -114,4 +118,20 @@ def test_the_check_finds_bound_threads_and_the_tick(node):
     assert cpus_of(*(each["cpus"] for each in bound)) == POOL and "migration" in str(bound), bound
     assert not {"new_interrupts", "workqueues", "watchdog"} & set(found), found
     assert node.places() == places
+    node.kill9()
+
+
+def test_drift_checks_interrupt_no_cpu_without_a_frequency(node):
+    """intel_pstate reads IA32_HWP_CAPABILITIES for base_frequency and IA32_HWP_REQUEST for the preference, on the CPU itself."""
+    node.restart(CONFIG)
+    workload = node.post("2-3", pstate={"min_ratio": 10, "max_ratio": 20})
+    node.vm.run(f"mountpoint -q {TRACING} || mount -t tracefs tracefs {TRACING}; echo 1 > {TRACING}/events/msr/read_msr/enable")
+
+    def reads():
+        return Counter(int(cpu) for cpu in re.findall(r"\[(\d+)\].*: read_msr: 77[14],", node.vm.run(["cat", f"{TRACING}/trace"]).stdout))
+
+    node.vm.wait_until(lambda: min(reads()[2], reads()[3]) >= 3, timeout=60, what="three checks")
+    node.vm.write(f"{TRACING}/events/msr/read_msr/enable", "0\n")
+    assert set(reads()) == {2, 3}, reads()
+    node.delete(workload)
     node.kill9()

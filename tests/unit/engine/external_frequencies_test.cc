@@ -46,6 +46,43 @@ TEST_CASE("an external frequency is overwritten and restored at release") {
   CHECK(fixture.store.baselines().frequencies.empty());
 }
 
+TEST_CASE("a drift check interrupts only CPUs whose frequency nrd has set") {
+  Fixture fixture;
+  const WorkloadId id = fixture.create();
+  const auto interrupted = [&fixture] {
+    fixture.hardware.frequencies_observed = {};
+    fixture.writer->repair();
+    return fixture.hardware.frequencies_observed;
+  };
+  fixture.knobs(5) = kTheirs;
+  CHECK(interrupted() == CpuSet{4});
+  const pstate::FrequencySetting& shown = fixture.state().observed.pstate.cpus.at(CpuId{5});
+  CHECK(shown.governor == kTheirs.governor);
+  CHECK(shown.max == kTheirs.max);
+  CHECK(shown.epp == kBefore.epp);  // as last read
+  // Read before nrd sets it, so that DELETE restores it.
+  const WorkloadId other = fixture.create("5");
+  CHECK(interrupted() == CpuSet{4, 5});
+  REQUIRE(fixture.remove(id));
+  REQUIRE(fixture.remove(other));
+  CHECK(fixture.knobs(5) == kTheirs);
+  CHECK(interrupted() == CpuSet{});
+}
+
+TEST_CASE("a drift check reads the frequency of a CPU that has come online") {
+  Fixture fixture;
+  const auto facts = fixture.hardware.facts.pstate.cpus;
+  const auto knobs = fixture.hardware.tree.pstate.cpus;
+  fixture.hardware.facts.pstate.cpus.edit().erase(CpuId{6});
+  fixture.hardware.tree.pstate.cpus.edit().erase(CpuId{6});
+  fixture.writer->repair();
+  fixture.hardware.facts.pstate.cpus = facts;
+  fixture.hardware.tree.pstate.cpus = knobs;
+  fixture.hardware.frequencies_observed = {};
+  fixture.writer->repair();
+  CHECK(fixture.hardware.frequencies_observed == CpuSet{6});
+}
+
 TEST_CASE("a driver that replaces another one at run time is given its own setting back") {
   Fixture fixture;
   const WorkloadId id = fixture.create();

@@ -110,9 +110,12 @@ Result<std::vector<cpuset::Pinned>> FakeHardware::pinned_by(const cpuset::Settin
   return changed.limited.empty() ? std::vector<cpuset::Pinned>() : overwritten;
 }
 
-Result<pstate::Observed> FakeHardware::observe_frequencies(const CpuSet& cpus) {
+Result<pstate::Observed> FakeHardware::observe_frequencies(const CpuSet& cpus, const pstate::Observed& last) {
   pstate::Observed observed = tree.pstate;
   std::erase_if(observed.cpus.edit(), [&cpus](const auto& entry) { return !cpus.contains(entry.first); });
+  for (auto& [cpu, knobs] : observed.cpus.edit()) {
+    if (const auto* known = find_in(last.cpus, cpu)) knobs.epp = known->epp;
+  }
   return observed;
 }
 

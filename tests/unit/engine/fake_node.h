@@ -61,7 +61,7 @@ class FakeHardware : public Hardware {
   Result<std::map<std::string, CpuSet>> pinned_services() override;
   Result<std::vector<cpuset::Pinned>> pinned_by(const cpuset::Setting& changed) override;
 
-  Result<pstate::Observed> observe_frequencies(const CpuSet& cpus) override;
+  Result<pstate::Observed> observe_frequencies(const CpuSet& cpus, const pstate::Observed& last) override;
 
   std::map<cpuset::NoiseSource, CpuSet> observe_noise() override;
 
