@@ -191,6 +191,8 @@ class ThreadedEngine final : public Engine {
         writer_.repair();
         publish();
         next_look_ = clock_.steady() + drift_interval_;
+        // It has looked at tasks as well.
+        if (writer_.state().health.hardware_problem.empty()) next_ending_ = clock_.steady() + tasks_interval_;
       }
       if (has_partition() && clock_.steady() >= next_check_) check_partition();
       if (has_tasks() && clock_.steady() >= next_ending_) {

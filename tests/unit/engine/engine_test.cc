@@ -142,6 +142,44 @@ TEST_CASE("slow changes of one client do not keep an administrator's waiting") {
   while (answered < kMany) std::this_thread::yield();
 }
 
+TEST_CASE("a drift check replaces the next check of tasks, unless it fails") {
+  struct CountingHardware : FakeHardware {
+    using FakeHardware::FakeHardware;
+    Result<NodeFacts> discover() override {
+      ++checks;
+      return is_broken ? Result<NodeFacts>(fail(ErrorCode::Hardware, "broken")) : FakeHardware::discover();
+    }
+    Result<Observed> observe(const CpuSet& cpus, const std::set<Task>& tasks, const cpuset::Query& query) override {
+      ++seen;
+      return FakeHardware::observe(cpus, tasks, query);
+    }
+    std::atomic<unsigned> checks = 0;
+    std::atomic<unsigned> seen = 0;
+    std::atomic<bool> is_broken = false;
+  };
+  CountingHardware hardware(NodeShape{});
+  hardware.tasks[a_process(10)] = "";
+  FakeStore store;
+  const SystemClock clock;
+  constexpr std::chrono::milliseconds kInterval(2);
+  auto engine = *Engine::start(hardware, store, clock, {.drift_interval = kInterval, .tasks_interval = kInterval});
+  Spec spec;
+  spec.tasks = {a_process(10)};
+  spec.cache = CacheRequest{.max = 2, .min = 2};
+  REQUIRE(submit(*engine, CreateWorkload{spec}));
+  SUBCASE("it succeeds") {}
+  SUBCASE("it fails") { hardware.is_broken = true; }
+  hardware.checks = 0;
+  hardware.seen = 0;
+  while (hardware.checks < 20) std::this_thread::sleep_for(kInterval);
+  engine.reset();
+  if (hardware.is_broken) {
+    CHECK(hardware.seen > 10);
+  } else {
+    CHECK(hardware.seen <= hardware.checks + 1);
+  }
+}
+
 TEST_CASE("an engine does not start on pools that do not fit the node") {
   FakeHardware hardware({});
   FakeStore store;
