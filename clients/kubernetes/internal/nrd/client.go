@@ -174,10 +174,12 @@ func (c *Client) DryRun(ctx context.Context, id string, wanted Request) (Workloa
 	return answer.Workload, err
 }
 
-// Delete gives a workload's grant back. One that does not exist is deleted already.
+// Delete gives a workload's grant back. One that does not exist is deleted already, and one that another client of nrd has
+// created under the id stays.
 func (c *Client) Delete(ctx context.Context, id string) error {
 	_, err := c.call(ctx, http.MethodDelete, workloadPath(id), nil, nil, nil)
-	if IsNotFound(err) {
+	var refusal *Refusal
+	if IsNotFound(err) || (errors.As(err, &refusal) && refusal.Status == http.StatusForbidden) {
 		return nil
 	}
 	return err

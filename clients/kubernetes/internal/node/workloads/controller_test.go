@@ -105,6 +105,15 @@ func TestARefusedCRLosesWhatItsFormerVersionHad(t *testing.T) {
 	}
 }
 
+func TestACRSaysThatAnotherClientOfNRDHasItsWorkload(t *testing.T) {
+	client, asked := answering(t, http.StatusForbidden, `{"detail": "no"}`)
+	c := &Controller{client: client, node: "node-a", answers: map[string]answer{}, writes: map[string]write{}}
+	refused := one(t, intel.WorkloadState{Response: "Fail: nrd refuses: no"})
+	if err := c.apply(t.Context(), refused, nrd.Node{}, nrd.Workload{ID: "cr.default.one"}); err != nil {
+		t.Errorf("%v after %v, want the state alone", err, *asked)
+	}
+}
+
 func TestAGrantStaysWhileNRDDecidesNothing(t *testing.T) {
 	for _, row := range []struct {
 		status int
