@@ -144,12 +144,17 @@ bool is_listening_at(const sockaddr_un& address) {
   return ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 || errno == EAGAIN;
 }
 
+// The owner of the folder may have put a link in the place of the socket.
+bool set_mode(const std::string& path, mode_t mode) {
+  return ::fchmodat(AT_FDCWD, path.c_str(), mode, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 bool set_permissions(const UnixEndpoint& place) {
   switch (place.connects) {
     case UnixEndpoint::Connects::Root: return true;
     case UnixEndpoint::Connects::Group:
-      return ::lchown(place.path.c_str(), 0, place.group) == 0 && ::chmod(place.path.c_str(), 0660) == 0;
-    case UnixEndpoint::Connects::Everybody: return ::chmod(place.path.c_str(), 0666) == 0;
+      return ::lchown(place.path.c_str(), 0, place.group) == 0 && set_mode(place.path, 0660);
+    case UnixEndpoint::Connects::Everybody: return set_mode(place.path, 0666);
   }
   return false;
 }
@@ -167,8 +172,7 @@ bool has_permissions(const UnixEndpoint& place) {
 Result<void> permit(const UnixEndpoint& place) {
   if (has_permissions(place)) return {};  // no client is refused for a moment
   // First for root only, as after bind().
-  if (::lchown(place.path.c_str(), 0, 0) == 0 && ::chmod(place.path.c_str(), 0600) == 0 && set_permissions(place))
-    return {};
+  if (::lchown(place.path.c_str(), 0, 0) == 0 && set_mode(place.path, 0600) && set_permissions(place)) return {};
   return fail(ErrorCode::Internal, "cannot set the permissions of " + place.path, errno_text());
 }
 

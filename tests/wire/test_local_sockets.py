@@ -51,6 +51,18 @@ def test_a_shared_socket_accepts_all_users_and_authorizes_each_request(service):
     assert call(service.socket, "GET", "/v1/node", group=GAMES)[0] == 0  # only root and its own group may connect
 
 
+def test_a_link_in_the_place_of_a_socket_is_not_followed(public_path):
+    """By a user who owns the folder of the socket."""
+    path, victim = f"{public_path}/shared.sock", f"{public_path}/victim"
+    with open(victim, "w"):
+        os.chmod(victim, 0o600)
+    with Service(sockets=socket_for(path=path, user=["@games"], run=["@news"])) as service:
+        os.unlink(path)
+        os.symlink(victim, path)
+        service.sighup("SOCKET_MODE")
+    assert os.stat(victim).st_mode & 0o777 == 0o600
+
+
 def test_a_refusal_names_both_rights_of_a_client_of_two_lists(public_path):
     with Service(sockets=socket_for(path=f"{public_path}/both.sock", user=["@games"], run=["@games"])) as service:
         path = f"{public_path}/both.sock"
