@@ -286,6 +286,15 @@ def test_the_security_document_lists_every_file_of_cgroups_that_is_written():
     assert written == {name for name in re.findall(r"`([\w.]+)`", row) if re.match(r"cpu(set)?\.", name)}, written
 
 
+def test_the_unit_allows_a_descriptor_for_each_connection_and_each_owner():
+    """Without one left nrd refuses all changes, also of administrators."""
+    def number(path, before):
+        return int(re.search(before + r"(\d+)", read(path))[1])
+    connections = sum(number("api/http/limits.h", rf"{limit} = ") for limit in ("kConnectionLimit", "kUnixConnectionLimit", "kRootReserve"))
+    owners = number("engine/plan/spec.cc", "kMostWorkloads = ")
+    assert number("systemd/nrd.service", "LimitNOFILE=") >= connections + owners + 1024
+
+
 def test_links_and_source_paths_of_documents_exist():
     documents = [os.path.relpath(path, ROOT) for pattern in ("*.md", "docs/**/*.md") for path in glob.glob(os.path.join(ROOT, pattern), recursive=True)]
     assert len(documents) > 20
