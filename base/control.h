@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "base/utf8.h"
 
 namespace nrd {
 
@@ -13,13 +16,19 @@ constexpr bool is_control(char c) {
   return byte < 0x20 || byte == 0x7f;
 }
 
-// Bytes of the control character that `text` begins with; 0 if it begins with none. Two for U+0080 to U+009F, among
-// them the eight-bit forms of terminal escapes.
+// What follows is shown in another order, or on another line (Unicode Standard Annexes 9 and 14).
+constexpr bool moves_text(uint32_t code_point) {
+  return code_point == 0x61c || code_point == 0x200e || code_point == 0x200f ||
+         (code_point >= 0x2028 && code_point <= 0x202e) || (code_point >= 0x2066 && code_point <= 0x2069);
+}
+
+// Bytes of the control character that `text` begins with; 0 if it begins with none. Among them are U+0080 to U+009F,
+// the eight-bit forms of terminal escapes.
 constexpr size_t control_length(std::string_view text) {
   if (text.empty()) return 0;
-  if (is_control(text[0])) return 1;
-  if (text[0] != '\xc2' || text.size() < 2) return 0;
-  return static_cast<unsigned char>(text[1]) < 0xa0 ? 2 : 0;
+  const auto [code_point, length] = first_code_point(text);
+  const bool is_found = code_point < 0x20 || (code_point >= 0x7f && code_point < 0xa0) || moves_text(code_point);
+  return is_found ? length : 0;
 }
 
 // Replaces each of them by "?".

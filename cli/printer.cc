@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/control.h"
+#include "base/hex.h"
 #include "base/utf8.h"
 
 namespace nrd::cli {
@@ -59,10 +60,10 @@ std::string printable(std::string_view text) { return replaced(text, harmless_le
 std::string printable_json(std::string_view text) {
   return replaced(text, harmless_length, [](std::string_view found) -> std::string {
     if (found == "\r") return " ";  // a blank in JSON; on a terminal it would overwrite the line
-    const auto last = static_cast<unsigned char>(found.back());
-    if (control_length(found) == 0 || last < 0x20) return "?";
-    constexpr std::string_view kHex = "0123456789abcdef";
-    return std::string("\\u00") + kHex[last >> 4] + kHex[last & 0xf];
+    const uint32_t code_point = first_code_point(found).value;
+    if (code_point < 0x20) return "?";  // also bytes that are no character
+    const std::array<char, 2> bytes{static_cast<char>(code_point >> 8), static_cast<char>(code_point)};
+    return "\\u" + hex_of({bytes.data(), bytes.size()});
   });
 }
 

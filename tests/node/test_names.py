@@ -207,6 +207,8 @@ def test_a_client_cannot_make_the_audit_line_unreadable(node):
     assert "DELETE \"/v1/workloads/\ufffd\\xc2\\x9b\": 404" in first and r"PATH=/v1/workloads/\xff\xc2\x9b" in first, first
     assert re.search(r"REASON=/labels/aé+\\xc3: the key of a label", second), second
 
+    node.request("DELETE", "/v1/workloads/%e2%80%ae002")  # shows what follows from right to left
+    assert r'DELETE "/v1/workloads/\xe2\x80\xae002": 404' in node.journal()
 
 def test_a_refused_put_leaves_the_workload_as_it_was(node):
     put(node, CACHE)

@@ -9,7 +9,7 @@ from harness import Node
 from nrdctl import run_nrdctl
 from servers import Handler, UnixServer, serving
 
-EVIL = "\x1b[2J\u009b31m\x7f\r\x07"
+EVIL = "\x1b[2J\u009b31m\x7f\r\x07\u202e"
 COMMANDS = [["node"], ["ways"], ["workload", "list"], ["workload", "show", "1"], ["workload", "delete", "1"],
             ["workload", "create", "--cpus", "1", "--ways", "1"], ["workload", "create", "--cpus", "1", "--ways", "1", "--dry-run"],
             ["top", "--once"], ["onload"], ["onload", "versions"], ["onload", "users"], ["onload", "interfaces"],
@@ -54,7 +54,7 @@ def server():
 def obeyed(output):
     """What of it a terminal would take for an order, in seven bits, in eight or in UTF-8."""
     text = output.decode("utf-8", "surrogateescape")
-    return [c for c in text if (ord(c) < 0x20 and c not in "\n\t") or 0x7f <= ord(c) < 0xa0 or 0xdc80 <= ord(c) < 0xdd00]
+    return [c for c in text if (ord(c) < 0x20 and c not in "\n\t") or 0x7f <= ord(c) < 0xa0 or c == "\u202e" or 0xdc80 <= ord(c) < 0xdd00]
 
 
 @pytest.mark.parametrize("refuses", [False, True])

@@ -23,6 +23,16 @@ TEST_CASE("no control character is printed, in seven bits, in eight or in UTF-8"
   CHECK(printable("\xe2\x82"
                   "a") == "??a");
   CHECK(printable("\xc0\x9b") == "??");
+  CHECK(printable("\xc2\x41") == "?A");
+}
+
+TEST_CASE("no character is printed that shows others in another order or line") {
+  for (const char* text :
+       {"\xd8\x9c", "\xe2\x80\x8e", "\xe2\x80\x8f", "\xe2\x80\xa8", "\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x81\xa9"})
+    CHECK(printable(text) == "?");
+  for (const char* text : {"\xd8\x9b", "\xe2\x80\x8d", "\xe2\x80\x90", "\xe2\x80\xa7", "\xe2\x80\xaf", "\xe2\x81\xa5"})
+    CHECK(printable(text) == text);
+  CHECK(printable_json("\"\xe2\x80\xae\"") == "\"\\u202e\"");
 }
 
 TEST_CASE("sanitised JSON keeps its meaning") {
