@@ -27,6 +27,7 @@ Result<json::Value> of_yaml(const std::string& text, const std::string& name, Ke
 // Limits for both formats. YAML aliases can make a tree endless or huge.
 constexpr size_t kTreeDepth = 8;
 constexpr size_t kTreeValues = 65536;
+constexpr size_t kTreeBytes = size_t{16} << 20;  // of all keys and texts together, as of the largest file
 
 // toml++ limits nested brackets but not dotted keys, where each dot adds a table: a line with a hundred thousand dots
 // overflows the stack.

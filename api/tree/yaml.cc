@@ -27,7 +27,7 @@ class Converter {
 
   Result<Value> convert(const YAML::Node& node, size_t depth) {
     if (depth > kTreeDepth) return at(node, "nested too deeply, or an alias to itself");
-    if (++values_ > kTreeValues) return at(node, "too many values");
+    if (++values_ > kTreeValues || !has_room_for(node.Scalar())) return at(node, "too many values");
     switch (node.Type()) {
       case YAML::NodeType::Undefined:
       case YAML::NodeType::Null: return Value::null();
@@ -44,10 +44,14 @@ class Converter {
     return at_line(name_, line_of(node.Mark()), problem);
   }
 
+  // An alias repeats a text that the file has once.
+  bool has_room_for(const std::string& text) { return (bytes_ += text.size()) <= kTreeBytes; }
+
   Result<Value> object(const YAML::Node& map, size_t depth) {
     std::vector<json::Member> members;
     for (const auto& entry : map) {
       if (!entry.first.IsScalar()) return at(entry.first, "expected a plain key before the colon");
+      if (!has_room_for(entry.first.Scalar())) return at(entry.first, "too many values");
       Result<Value> value = convert(entry.second, depth + 1);
       if (!value) return value;
       if (!add_member(members, entry.first.Scalar(), *std::move(value), keys_)) {
@@ -60,6 +64,7 @@ class Converter {
   const std::string& name_;
   const KeyCase keys_;
   size_t values_ = 0;
+  size_t bytes_ = 0;
 };
 
 }  // namespace

@@ -166,6 +166,11 @@ TEST_CASE("a file with self-references or unbounded growth is refused") {
     bomb += "}\n";
   }
   CHECK(complaint("p.yaml", bomb).find("too many values") != std::string::npos);
+  for (const std::string again : {", *t", ", {*t : 1}"}) {
+    std::string texts = "a: [&t \"" + std::string(100'000, 'x') + "\"";
+    for (int copy = 0; copy < 200; ++copy) texts += again;
+    CHECK(complaint("p.yaml", texts + "]\n") == ":1: too many values");
+  }
   CHECK_FALSE(complaint("p.yaml", std::string(100'000, '[')).empty());
   CHECK_FALSE(complaint("p.toml", "a = " + std::string(100'000, '[')).empty());
   std::string dotted = "# keys\na";
