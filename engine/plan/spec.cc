@@ -106,23 +106,34 @@ Result<void> check_classes_free(const NodeState& state, const Workload& workload
   return {};
 }
 
-// Refuses `value` if a workload other than `self` has it.
+// Refuses `value` if a workload other than `self` has it, or was given it as its id: nrdctl finds workloads by each.
 Result<void> check_unique(const NodeState& state, const std::string& value, std::string Spec::*member, const char* what,
                           std::optional<WorkloadId> self) {
   if (value.empty()) return {};
   for (const auto& [id, other] : state.workloads) {
-    if (id == self || other.spec.*member != value) continue;
+    const bool is_same = other.spec.*member == value;
+    if (id == self || (!is_same && other.spec.given_id != value)) continue;
     return fail_at(member == &Spec::uuid ? ErrorCode::UuidTaken : ErrorCode::NameTaken, std::string("/") + what,
-                   "workload " + id_text(other) + " already has this " + what,
+                   "workload " + id_text(other) + " already has this " + (is_same ? what : "id"),
                    std::string("a ") + what + " that no other workload has", id_text(other));
   }
   return {};
 }
 
+// The given id is neither the uuid nor the name of another workload: nrdctl finds workloads by id first.
 Result<void> check_id(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self) {
-  if (spec.given_id.empty() || self || !workload_with_id(state, spec.given_id)) return {};
-  return fail_at(ErrorCode::IdTaken, "/id", "another workload has this id", "an id that no other workload has, or none",
-                 spec.given_id);
+  const std::string& given = spec.given_id;
+  if (given.empty() || self) return {};
+  for (const auto& [id, other] : state.workloads) {
+    const char* what = id_text(other) == given    ? "id"
+                       : other.spec.uuid == given ? "uuid"
+                       : other.spec.name == given ? "name"
+                                                  : nullptr;
+    if (!what) continue;
+    return fail_at(ErrorCode::IdTaken, "/id", std::string("another workload has this ") + what,
+                   "an id that no other workload has, or none", given);
+  }
+  return {};
 }
 
 Result<void> check_can_cache(const NodeState& state) {

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from harness import Node, refusal
+from nrdctl import run_nrdctl
 from shared_node import node  # noqa: F401
 from unix_clients import UnixConnection
 
@@ -188,6 +189,15 @@ def test_the_audit_line_says_why_a_change_was_refused(node):
     assert '400 (reason "/name: is too long or has invalid characters")' in second, second
 
 
+def test_a_workload_cannot_be_given_the_name_of_another_one_as_its_id(node):
+    """nrdctl would change that one instead."""
+    mine = node.call("POST", "/v1/workloads", {**CACHE, "name": "feed"})["id"]
+    assert refused(node, "POST", "/v1/workloads", {"core_ids": ["6"], "cache": {"max": 1, "min": 1}, "id": "feed"})[0] == 400
+    assert refused(node, "PUT", "/v1/workloads/feed", {"core_ids": ["6"], "cache": {"max": 1, "min": 1}})[0] == 400
+    assert run_nrdctl("--socket", node.socket, "workload", "delete", "feed").returncode == 0
+    assert mine not in [workload["id"] for workload in node.list()]
+
+
 def test_a_client_cannot_forge_the_audit_line(node):
     put(node, {**CACHE, "uuid": "u-1, granted COS1)", "name": "feed"})
     line = [line for line in node.journal().splitlines() if "AUDIT_CHANGE" in line and "PUT /v1/workloads/feed: 201" in line][-1]
@@ -197,6 +207,8 @@ def test_a_client_cannot_forge_the_audit_line(node):
 def test_the_path_of_a_request_does_not_forge_the_audit_line(node):
     refused(node, "DELETE", "/v1/workloads/1:%20200%20(workload%201)%20from%20a", None)
     assert 'DELETE "/v1/workloads/1: 200 (workload 1) from a": 404 (reason ' in node.journal()
+    node.request("DELETE", "/v1/workloads/%e2%80%ae002")  # shows what follows from right to left
+    assert r'DELETE "/v1/workloads/\xe2\x80\xae002": 404' in node.journal()
 
 
 def test_a_client_cannot_make_the_audit_line_unreadable(node):
@@ -207,8 +219,6 @@ def test_a_client_cannot_make_the_audit_line_unreadable(node):
     assert "DELETE \"/v1/workloads/\ufffd\\xc2\\x9b\": 404" in first and r"PATH=/v1/workloads/\xff\xc2\x9b" in first, first
     assert re.search(r"REASON=/labels/aé+\\xc3: the key of a label", second), second
 
-    node.request("DELETE", "/v1/workloads/%e2%80%ae002")  # shows what follows from right to left
-    assert r'DELETE "/v1/workloads/\xe2\x80\xae002": 404' in node.journal()
 
 def test_a_refused_put_leaves_the_workload_as_it_was(node):
     put(node, CACHE)

@@ -119,6 +119,29 @@ TEST_CASE("a patch merges labels and refuses too many") {
   CHECK(fixture.patch(made.id, patch)->spec.labels.empty());
 }
 
+TEST_CASE("a given id is neither the uuid nor the name of another workload") {
+  Fixture fixture;
+  Spec first = named(a_spec("4").ways(1, 1), "feed");
+  first.uuid = "u";
+  REQUIRE(fixture.create(first));
+  Spec second = a_spec("5").ways(1, 1);
+  for (const char* taken : {"feed", "u", "1"}) {
+    second.given_id = taken;
+    CHECK(fixture.create(second).error().code == ErrorCode::IdTaken);
+  }
+  second.given_id = "own";
+  second.name = "own";
+  REQUIRE(fixture.create(second));
+  Spec third = a_spec("6").ways(1, 1);
+  third.name = "own";
+  CHECK(fixture.create(third).error().code == ErrorCode::NameTaken);
+  third.name = "1";  // an id that nrd has chosen
+  third.uuid = "own";
+  CHECK(fixture.create(third).error().code == ErrorCode::UuidTaken);
+  third.uuid.clear();
+  CHECK(fixture.create(third));
+}
+
 TEST_CASE("a node keeps no more workloads than one answer can list") {
   constexpr uint64_t kMost = 4096;
   Fixture fixture;
