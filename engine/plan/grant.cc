@@ -27,7 +27,7 @@ Result<Workloads> grant(const NodeState& state, Workload workload, const Grant& 
   workload.grant = {};
   workload.grant = TRY(plan_cpus(state, workload, quota_user));
   if (quota_user && takes_cpus(state, workload)) workload.spec.quota_uid = quota_user->uid;
-  TRY(check(state, workload, self));
+  TRY(check(state, workload, self, quota_user.has_value()));
   workload.grant.frequencies = TRY(plan_frequencies(state, workload));
   if (workload.spec.asks_for_ways()) return grant_ways(state, state.workloads, std::move(workload), before);
   Workloads workloads = state.workloads;

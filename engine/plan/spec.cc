@@ -298,11 +298,14 @@ Result<void> check_names(const NodeState& state, const Spec& spec, std::optional
   return check_unique(state, spec.name, &Spec::name, "name", self);
 }
 
-// A list of them is one answer.
-Result<void> check_room(const NodeState& state, std::optional<WorkloadId> self) {
+// A list of them is one answer. The role `run` leaves some to others, which it could keep from creating any.
+Result<void> check_room(const NodeState& state, std::optional<WorkloadId> self, bool is_of_run) {
   constexpr size_t kMostWorkloads = 4096;
-  if (self || state.workloads.size() < kMostWorkloads) return {};
-  return fail(ErrorCode::NotEnough, "there are " + std::to_string(kMostWorkloads) + " workloads, the most of a node");
+  constexpr size_t kMostWithRun = 3072;
+  const size_t most = is_of_run ? kMostWithRun : kMostWorkloads;
+  if (self || state.workloads.size() < most) return {};
+  return fail(ErrorCode::NotEnough, "there are " + std::to_string(state.workloads.size()) + " workloads, the most " +
+                                        (is_of_run ? "to which the role run adds" : "of a node"));
 }
 
 Result<void> check_ways(const NodeState& state, const CacheRequest& cache, CacheId touched) {
@@ -310,11 +313,11 @@ Result<void> check_ways(const NodeState& state, const CacheRequest& cache, Cache
   return check_amounts(state, cache, touched);
 }
 
-Result<void> check(const NodeState& state, const Workload& workload, std::optional<WorkloadId> self) {
+Result<void> check(const NodeState& state, const Workload& workload, std::optional<WorkloadId> self, bool is_of_run) {
   const Spec& spec = workload.spec;
   if (spec.cache) TRY(check_can_cache(state));
   if (spec.l2) TRY(check_can_l2(state));
-  TRY(check_room(state, self));
+  TRY(check_room(state, self, is_of_run));
   TRY(check_cpus_exist(state.facts.rdt, workload, cpus_to_check(state, workload, self)));
   TRY(check_id(state, spec, self));
   TRY(check_names(state, spec, self));

@@ -31,8 +31,10 @@ Result<Pool> pool_of(const CacheRequest& request);
 Result<void> check_names(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self);
 
 // All checks that need no free way: capability, CPUs (exist, online, not taken), id, uuid, name, sizes against pool and
-// min_cbm_bits. `self` is the workload being patched, which does not conflict with itself.
-Result<void> check(const NodeState& state, const Workload& workload, std::optional<WorkloadId> self);
+// min_cbm_bits. `self` is the workload being patched, which does not conflict with itself. `is_of_run`: by a client
+// with the role `run`.
+Result<void> check(const NodeState& state, const Workload& workload, std::optional<WorkloadId> self,
+                   bool is_of_run = false);
 
 // The part of check() about ways of `cache` alone: capability, and sizes against pool and min_cbm_bits. `touched` is a
 // cache where they are requested.

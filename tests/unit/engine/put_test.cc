@@ -142,21 +142,24 @@ TEST_CASE("a given id is neither the uuid nor the name of another workload") {
   CHECK(fixture.create(third));
 }
 
-TEST_CASE("a node keeps no more workloads than one answer can list") {
+TEST_CASE("a node keeps no more workloads than one answer can list, and fewer of the role run") {
   constexpr uint64_t kMost = 4096;
+  constexpr uint64_t kMostWithRun = 3072;
   Fixture fixture;
   NodeState state = fixture.state();
-  const auto create = [&state] { return plan::create(state, WorkloadId{kMost + 1}, a_spec("4").ways(1, 1), {}); };
-  for (uint64_t id = 1; id < kMost; ++id) {
+  const auto create = [&state](const std::optional<LocalUser>& user) {
+    return plan::create(state, WorkloadId{kMost + 1}, a_spec("4").ways(1, 1), {}, user);
+  };
+  for (uint64_t id = 1; id <= kMost; ++id) {
+    CAPTURE(id);
+    if (id == kMostWithRun || id == kMost) CHECK(create({}));
+    if (id == kMostWithRun) CHECK(create(LocalUser{.uid = 1000}));
     Workload other;
     other.id = WorkloadId{id};
     state.workloads.put(other);
+    if (id == kMostWithRun || id == kMost) CHECK(create(LocalUser{.uid = 1000}).error().code == ErrorCode::NotEnough);
   }
-  CHECK(create());
-  Workload last;
-  last.id = WorkloadId{kMost};
-  state.workloads.put(last);
-  CHECK(create().error().code == ErrorCode::NotEnough);
+  CHECK(create({}).error().code == ErrorCode::NotEnough);
 }
 
 }  // namespace nrd::put_test
