@@ -128,13 +128,15 @@ Outcome<> reset_without_daemon(const Reset& wanted, Output output) {
 }  // namespace
 
 Outcome<> reset(const Client& client, Output output, const Reset& wanted) {
+  if (!wanted.foreign.empty() && !client.is_local()) {
+    return stop(kRefused, "--foreign requires the Unix socket of the local node; nothing was deleted");
+  }
   const Result<Answer> answer = client.get("/v1/workloads");
   // A daemon that does not answer in time has groups of its own, which are not foreign.
   if (!answer && answer.error().code == ErrorCode::NotFound) return reset_without_daemon(wanted, output);
   const json::Value workloads = TRY(value_of(answer));
   TRY(delete_all(client, output, wanted, workloads));
   if (wanted.foreign.empty()) return {};
-  if (!client.is_local()) return stop(kRefused, "--foreign requires the Unix socket of the local node");
   const json::Value node = TRY(value_of(client.get("/v1/node")));
   return remove_groups(wanted, output, foreign_groups(node));
 }

@@ -7,6 +7,7 @@ import shutil
 import pytest
 from harness import DRIFT, NRD, NRDCTL, Node, Refused, process, wait_for
 from masks import bits
+from nrdctl import run_nrdctl
 
 MINE = "/sys/fs/resctrl/theirs"
 
@@ -246,6 +247,14 @@ def test_reset_gives_everything_back_despite_a_bad_configuration():
         result = node.run_daemon("--reset")
         assert result.stdout == "1 workloads deleted; all resources released\n", result
         assert list(node.hardware()) == ["/"] and node.rows("SELECT id FROM workload") == []
+
+
+def test_reset_over_a_url_deletes_nothing_if_it_cannot_remove_groups():
+    with Node() as node:
+        id = node.create("4", 2, 2)["id"]
+        done = run_nrdctl("--url", f"http://127.0.0.1:{node.port}", "reset", "--yes", "--foreign", "*")
+        assert done.returncode == 1 and "--foreign requires the Unix socket" in done.stderr, done
+        node.assert_consistent({id})
 
 
 def test_reset_removes_no_group_while_nrd_has_another_socket(tmp_path):
