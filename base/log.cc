@@ -2,6 +2,7 @@
 
 // Without this, each line would contain a path of the build machine.
 #define SD_JOURNAL_SUPPRESS_LOCATION
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <systemd/sd-journal.h>
 #include <unistd.h>
@@ -21,12 +22,6 @@ namespace {
 
 std::atomic<Priority> lowest_priority{Priority::Info};
 
-// systemd sets JOURNAL_STREAM when stderr is connected to the journal (systemd.exec(5)).
-bool under_journald() {
-  static const bool yes = ::getenv("JOURNAL_STREAM") != nullptr;
-  return yes;
-}
-
 // journalctl prints "[87B blob data]" instead of a text with control characters, also those above U+007F, or with bytes
 // that are not UTF-8.
 std::string escaped(std::string_view text) {
@@ -41,6 +36,15 @@ std::string escaped(std::string_view text) {
   return safe;
 }
 
+// "FREQUENCY_OWED: cannot restore CPU frequency; will retry CPU=5"
+std::string line_of(std::string_view id, std::string_view text, std::span<const Field> fields) {
+  std::string line = std::string(id) + ": " + escaped(text);
+  for (const auto& [name, value] : fields) {
+    if (!value.empty()) line += " " + std::string(name) + "=" + escaped(value);
+  }
+  return line;
+}
+
 void to_journal(Priority priority, std::string_view id, const std::string& text, std::span<const Field> fields) {
   std::vector<std::string> lines{"PRIORITY=" + std::to_string(static_cast<int>(priority)), "MESSAGE=" + text,
                                  "NRD_MESSAGE=" + std::string(id), "SYSLOG_IDENTIFIER=nrd"};
@@ -51,11 +55,9 @@ void to_journal(Priority priority, std::string_view id, const std::string& text,
   ::sd_journal_sendv(parts.data(), static_cast<int>(parts.size()));
 }
 
-void to_stderr(Priority priority, std::string_view id, const std::string& text, std::span<const Field> fields) {
+void to_stderr(Priority priority, std::string line) {
   constexpr const char* kNames[] = {"emerg", "alert", "crit", "error", "warning", "notice", "info", "debug"};
-  std::string line = std::string("nrd ") + kNames[static_cast<int>(priority)] + " " + std::string(id) + ": " + text;
-  for (const auto& [name, value] : fields) line += " " + std::string(name) + "=" + escaped(value);
-  line += '\n';
+  line = std::string("nrd ") + kNames[static_cast<int>(priority)] + " " + line + "\n";
   // One write, so that lines of different threads do not mix. If stderr is gone, the failure cannot be reported.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
@@ -64,13 +66,24 @@ void to_stderr(Priority priority, std::string_view id, const std::string& text, 
 
 void set_lowest(Priority lowest) { lowest_priority = lowest; }
 
-void write(Priority priority, std::string_view id, std::string_view text, std::span<const Field> fields) {
+// systemd sets JOURNAL_STREAM to device and inode of the stream (systemd.exec(5)). A child with another stderr inherits
+// it.
+bool goes_to_journal() {
+  static const bool yes = [] {
+    const char* stream = ::getenv("JOURNAL_STREAM");
+    struct stat found {};
+    return stream != nullptr && ::fstat(STDERR_FILENO, &found) == 0 &&
+           std::to_string(found.st_dev) + ":" + std::to_string(found.st_ino) == stream;
+  }();
+  return yes;
+}
+
+void write(Priority priority, std::string_view id, std::string_view text, std::span<const Field> fields, Shown shown) {
   if (priority > lowest_priority.load()) return;
-  const std::string safe = escaped(text);
-  if (under_journald()) {
-    to_journal(priority, id, safe, fields);
+  if (goes_to_journal()) {
+    to_journal(priority, id, line_of(id, text, shown == Shown::Text ? std::span<const Field>() : fields), fields);
   } else {
-    to_stderr(priority, id, safe, fields);
+    to_stderr(priority, line_of(id, text, fields));
   }
 }
 

@@ -1,7 +1,8 @@
 // The journal. Every line has a priority, a stable message id that docs/journal-messages.md explains, and named fields.
 //
 // Under systemd the lines go to journald with their fields (NRD_MESSAGE=..., NRD_WORKLOAD=...); elsewhere to stderr as
-// one line of text. Any thread may call. Text from outside is escaped, so that clients cannot forge lines.
+// one line of text. journalctl and systemctl status print no fields, so the text for journald repeats them. Any thread
+// may call. Text from outside is escaped, so that clients cannot forge lines.
 #pragma once
 
 #include <initializer_list>
@@ -19,7 +20,14 @@ using Field = std::pair<std::string_view, std::string>;  // upper-case name with
 // Lines below `lowest` are dropped. Info unless set. Any thread.
 void set_lowest(Priority lowest);
 
-void write(Priority priority, std::string_view message_id, std::string_view text, std::span<const Field> fields = {});
+// True if stderr is a stream to the journal.
+bool goes_to_journal();
+
+// What journalctl prints. Text: it says what the fields say.
+enum class Shown { TextAndFields, Text };
+
+void write(Priority priority, std::string_view message_id, std::string_view text, std::span<const Field> fields = {},
+           Shown shown = Shown::TextAndFields);
 
 inline void error(std::string_view id, std::string_view text, std::initializer_list<Field> fields = {}) {
   write(Priority::Error, id, text, std::span(fields.begin(), fields.size()));

@@ -95,13 +95,16 @@ ErrorStyle style_of(const http::Request& request) { return error_style(request.a
 http::Response refuse(const http::Request& request, const Problem& problem, const std::string& user,
                       RefusalLog& refusals) {
   if (!refusals.admits(request.client.client_key)) return render(problem, style_of(request));
-  log::notice("AUDIT_REFUSED", audit_line(user, *request.peer, request.method, request.path, problem.status),
-              {{"USER", echoed(user)},
-               {"FROM", request.peer->address},
-               {"METHOD", request.method},
-               {"PATH", echoed(request.path)},
-               {"STATUS", std::to_string(problem.status)},
-               {"REASON", echoed(problem.detail)}});
+  const std::vector<log::Field> fields{{"USER", echoed(user)},
+                                       {"FROM", request.peer->address},
+                                       {"METHOD", request.method},
+                                       {"PATH", echoed(request.path)},
+                                       {"STATUS", std::to_string(problem.status)},
+                                       {"REASON", echoed(problem.detail)}};
+  log::write(log::Priority::Notice, "AUDIT_REFUSED",
+             audit_line(user, *request.peer, request.method, request.path, problem.status) +
+                 detail_of({{"REASON", problem.detail}}),
+             fields, log::Shown::Text);
   return render(problem, style_of(request));
 }
 
@@ -203,7 +206,8 @@ http::Reply audited(const http::Request& request, const auth::Identity& identity
                                    {"STATUS", std::to_string(response.status)}};
     fields.insert(fields.end(), response.audit.begin(), response.audit.end());
     log::write(log::Priority::Notice, "AUDIT_CHANGE",
-               audit_line(user, *peer, method, path, response.status) + detail_of(response.audit), fields);
+               audit_line(user, *peer, method, path, response.status) + detail_of(response.audit), fields,
+               log::Shown::Text);
     reply.send(std::move(response));
   });
 }
@@ -300,8 +304,13 @@ class Authorization : public std::enable_shared_from_this<Authorization> {
 
   http::Response refuse_unchecked(const Login& login, const Error& error) {
     if (refusals_->admits(login.request.client.client_key)) {
-      log::warning("LOGIN_UNCHECKED", error.message,
-                   {{"USER", echoed(login.user)}, {"FROM", login.request.peer->address}, {"DETAIL", error.detail}});
+      const http::Peer& peer = *login.request.peer;
+      const std::vector<log::Field> fields{
+          {"USER", echoed(login.user)}, {"FROM", peer.address}, {"DETAIL", error.detail}};
+      log::write(log::Priority::Warning, "LOGIN_UNCHECKED",
+                 name_in_line(login.user, peer) + " from " + peer.address + ": " + error.message +
+                     (error.detail.empty() ? "" : " (" + error.detail + ")"),
+                 fields, log::Shown::Text);
     }
     return render({.status = 503, .code = "LoginUnchecked", .line = error.message, .detail = error.message},
                   style_of(login.request));
@@ -309,10 +318,12 @@ class Authorization : public std::enable_shared_from_this<Authorization> {
 
   http::Response refuse_failed(const Login& login, const std::string& pam_message) {
     if (refusals_->admits(login.request.client.client_key)) {
-      log::notice(
-          "LOGIN_FAILED",
-          name_in_line(login.user, *login.request.peer) + " from " + login.request.peer->address + ": " + pam_message,
-          {{"USER", echoed(login.user)}, {"FROM", login.request.peer->address}, {"REASON", pam_message}});
+      const http::Peer& peer = *login.request.peer;
+      const std::vector<log::Field> fields{
+          {"USER", echoed(login.user)}, {"FROM", peer.address}, {"REASON", pam_message}};
+      log::write(log::Priority::Notice, "LOGIN_FAILED",
+                 name_in_line(login.user, peer) + " from " + peer.address + ": " + pam_message, fields,
+                 log::Shown::Text);
     }
     http::Response response = render(
         {.status = 401, .code = "Unauthorized", .line = pam_message, .detail = pam_message}, style_of(login.request));

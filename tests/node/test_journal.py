@@ -1,0 +1,76 @@
+"""What journalctl shows: journald gets each line with its id and what it is about."""
+
+import contextlib
+import os
+import select
+import socket
+
+from harness import DRIFT, Node, wait_for
+
+
+class Journal:
+    """In place of journald, on a node whose daemon has not started. Its standard error is the stream that JOURNAL_STREAM names."""
+
+    def __init__(self, node):
+        folder = node.sim.path("/run/systemd/journal")
+        node.sim.run_inside(["mount", "-t", "tmpfs", "tmpfs", "/run"])
+        os.makedirs(folder)
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(os.path.join(folder, "socket"))
+        self.entries = []
+        log = os.path.join(node.folder, "log")
+        open(log, "w").close()
+        status = os.stat(log)
+        node.environment["JOURNAL_STREAM"] = f"{status.st_dev}:{status.st_ino}"
+
+    def read(self):
+        while select.select([self.socket], [], [], 0)[0]:
+            fields = (line.split("=", 1) for line in self.socket.recv(65536).decode().splitlines() if "=" in line)
+            self.entries.append(dict(fields))
+        return self.entries
+
+    def lines(self, id):
+        """Priority and text, as journalctl prints it."""
+        return [(int(entry["PRIORITY"]), entry["MESSAGE"]) for entry in self.read() if entry["NRD_MESSAGE"] == id]
+
+    def wait(self, id):
+        wait_for(lambda: self.lines(id), id)
+        return self.lines(id)
+
+
+@contextlib.contextmanager
+def journald(config="", **shape):
+    with Node(config, start=False, **shape) as node:
+        journal = Journal(node)
+        try:
+            yield node, journal
+        finally:
+            journal.socket.close()
+
+
+def test_a_line_has_its_id_and_what_its_fields_say():
+    with journald(DRIFT) as (node, journal):
+        node.start()
+        node.create("4-5", 2, 2)
+        node.sim.run_inside(["sh", "-c", "echo 'L3:0=7ff' > /sys/fs/resctrl/COS2/schemata"])
+        [(priority, text)] = journal.wait("DRIFT_REPAIRED")
+        assert priority == 4 and text.startswith("DRIFT_REPAIRED: other software changed")
+        assert text.endswith(" WHAT=COS2 ways on cache 0: 7ff, not 6 COUNT=1")
+        assert node.journal() == ""
+
+
+def test_an_audit_says_once_who_did_what():
+    with journald() as (node, journal):
+        node.start()
+        node.create("4-5", 2, 2)
+        [(_, text)] = journal.wait("AUDIT_CHANGE")
+        assert text.endswith(": POST /v1/workloads: 201 (workload 1, granted COS2, cache 0: 6)")
+        assert journal.entries[-1]["NRD_WORKLOAD"] == "1"
+
+
+def test_an_inherited_stream_of_the_journal_is_not_written_to():
+    with journald() as (node, journal):
+        node.environment["JOURNAL_STREAM"] = "1:1"
+        node.start()
+        wait_for(lambda: "READY" in node.journal(), "the line on standard error")
+        assert journal.read() == []
