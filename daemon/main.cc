@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "base/log.h"
 #include "daemon/access_policy.h"
 #include "daemon/app.h"
 #include "daemon/http_frontend.h"
@@ -13,8 +14,12 @@
 namespace {
 
 int fail_with(const nrd::Error& error) {
-  const std::string detail = error.detail.empty() ? "" : " (" + error.detail + ")";
-  std::fprintf(stderr, "nrd: %s%s\n", error.message.c_str(), detail.c_str());
+  if (nrd::log::goes_to_journal()) {  // which takes plain text for priority info
+    nrd::log::error("START_FAILED", error.message, {{"DETAIL", error.detail}});
+  } else {
+    const std::string detail = error.detail.empty() ? "" : " (" + error.detail + ")";
+    std::fprintf(stderr, "nrd: %s%s\n", error.message.c_str(), detail.c_str());
+  }
   // A bad configuration: the next start would end in the same way (RestartPreventExitStatus= of nrd.service).
   return error.code == nrd::ErrorCode::BadRequest ? EX_CONFIG : 1;
 }

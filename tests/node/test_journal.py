@@ -1,9 +1,11 @@
-"""What journalctl shows: journald gets each line with its id and what it is about."""
+"""What journalctl shows: journald gets each line with its id and what it is about, also when nrd does not start."""
 
 import contextlib
 import os
 import select
 import socket
+
+import pytest
 
 from harness import DRIFT, Node, wait_for
 
@@ -66,6 +68,19 @@ def test_an_audit_says_once_who_did_what():
         [(_, text)] = journal.wait("AUDIT_CHANGE")
         assert text.endswith(": POST /v1/workloads: 201 (workload 1, granted COS2, cache 0: 6)")
         assert journal.entries[-1]["NRD_WORKLOAD"] == "1"
+
+
+@pytest.mark.parametrize("config, said", [
+    ("[drift]\ninterval = 1\n", "nrd.toml:2: unknown key drift.interval"),
+    ("[cache_pools]\nos = 1\nguarantee = 20\nbesteffort = 1\nshared = 1\n", "but each L3 cache has 11"),
+    ("[tls]\ncertificate = '/none'\nkey = '/none'\nclient_ca = '/none'\n", "No such file or directory"),
+])
+def test_the_reason_of_a_failed_start_is_an_error(config, said):
+    with journald(config) as (node, journal):
+        node.spawn()
+        assert node.wait_dead() in (1, 78)
+        [(priority, text)] = journal.wait("START_FAILED")
+        assert priority == 3 and text.startswith("START_FAILED: ") and said in text
 
 
 def test_an_inherited_stream_of_the_journal_is_not_written_to():
