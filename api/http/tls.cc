@@ -26,7 +26,7 @@ constexpr unsigned kMostLateHandshakes = 16;
 
 Failure failed(const char* what, const std::string& file) {
   std::array<char, 256> reason{};
-  ::ERR_error_string_n(::ERR_peek_last_error(), reason.data(), reason.size());
+  ::ERR_error_string_n(::ERR_peek_error(), reason.data(), reason.size());  // the first: "No such file or directory"
   ::ERR_clear_error();
   return fail(ErrorCode::Internal, "tls: " + file + " " + what, reason.data());
 }

@@ -224,7 +224,7 @@ def test_a_reload_under_load_loses_no_request(service):
 
 
 @pytest.mark.parametrize("file, content, said", [
-    ("certificate", None, "is not a readable certificate"), ("certificate", b"", "is not a readable certificate"),
+    ("certificate", None, "No such file or directory"), ("certificate", b"", "is not a readable certificate"),
     ("key", b"no key", "is not a readable key"), ("client_ca", b"", "is not a readable certificate")])
 def test_a_daemon_with_wrong_files_does_not_start_and_names_the_file(service, file, content, said):
     files = {"certificate": service.server, "key": service.server, "client_ca": service.authority.path}
