@@ -17,6 +17,11 @@
 #include "engine/transaction/proposal.h"
 
 namespace nrd {
+namespace {
+
+void log_recovered() { log::notice("HARDWARE_RECOVERED", "the hardware gives workloads again what they were granted"); }
+
+}  // namespace
 
 Result<void> HardwareSync::discover() {
   NodeFacts facts = TRY(hardware_.discover());
@@ -154,7 +159,7 @@ Result<void> HardwareSync::converge(Setting setting, Scope scope) {
   TRY(can_change_cpusets);
   if (!setting.cpuset.restored_noise.empty()) refresh_noise();  // some may have refused
   state_.baselines.pinned.clear();                              // a service may choose another mask from now on
-  if (scope == Scope::All) state_.health.hardware_problem.clear();
+  if (scope == Scope::All) end_problem();
   return {};
 }
 
@@ -188,7 +193,7 @@ void HardwareSync::rollback() {
 
 void HardwareSync::note_in_sync() {
   is_in_sync_ = true;
-  state_.health.hardware_problem.clear();
+  end_problem();
 }
 
 void HardwareSync::note_problem(const Error& error) {
@@ -196,6 +201,24 @@ void HardwareSync::note_problem(const Error& error) {
     log::error("HARDWARE_PROBLEM", error.message, {{"DETAIL", error.detail}});
   }
   state_.health.hardware_problem = error.message;
+}
+
+void HardwareSync::end_problem() {
+  if (state_.health.hardware_problem.empty()) return;
+  state_.health.hardware_problem.clear();
+  if (problem_of(state_).empty()) log_recovered();
+}
+
+void HardwareSync::report_problem() {
+  if (!state_.health.hardware_problem.empty()) return;  // note_problem() has logged it
+  std::string problem = problem_of(state_);
+  if (problem == reported_problem_) return;
+  if (problem.empty()) {
+    log_recovered();
+  } else {
+    log::error("HARDWARE_PROBLEM", problem);
+  }
+  reported_problem_ = std::move(problem);
 }
 
 void HardwareSync::note_repaired(const std::vector<std::string>& drifted) {

@@ -58,6 +58,8 @@ class HardwareSync {
   bool is_in_sync() const { return is_in_sync_; }
   void note_in_sync();
   void note_problem(const Error& error);
+  // Logs begin and end of what the node takes from workloads although no write fails, such as a frequency limit.
+  void report_problem();
   void note_repaired(const std::vector<std::string>& drifted);
   // Claimed CPUs that are offline wait for their frequency.
   void note_absent_cpus();
@@ -65,6 +67,7 @@ class HardwareSync {
   const CpuSet& pending_restore() const { return pending_restore_; }
 
  private:
+  void end_problem();
   Result<void> refresh_infra();
   void forget_replaced_drivers();
   void note_absent(CpuId cpu);
@@ -75,6 +78,7 @@ class HardwareSync {
   NodeState& state_;
   bool is_in_sync_ = false;
   CpuSet pending_restore_;
+  std::string reported_problem_;
 };
 
 }  // namespace nrd

@@ -114,6 +114,7 @@ Result<void> Transaction::recover() {
   groups_.report_sharing();
   refresh_conflicts(hardware_, state_);
   memory_.start_next();
+  sync_.report_problem();
   return {};
 }
 
@@ -122,6 +123,7 @@ void Transaction::repair() {
   changes_.grant_lost_ways();
   memory_.retry_releases();
   memory_.start_next();
+  sync_.report_problem();
 }
 
 Result<void> Transaction::record(store::DocumentChange operations) {

@@ -89,3 +89,17 @@ def test_an_inherited_stream_of_the_journal_is_not_written_to():
         node.start()
         wait_for(lambda: "READY" in node.journal(), "the line on standard error")
         assert journal.read() == []
+
+
+def test_begin_and_end_of_what_limits_a_workload_are_logged():
+    limit = "/sys/devices/system/cpu/intel_pstate/max_perf_pct"
+    with Node(DRIFT, cpufreq="intel_pstate") as node:
+        node.create("4", 1, 1, pstate={"max_ratio": 30})
+        node.sim.run_inside(["sh", "-c", f"echo 50 > {limit}"])
+        wait_for(lambda: node.health()["status"] == "degraded", "the limit")
+        wait_for(lambda: "HARDWARE_PROBLEM" in node.journal(), "the line")
+        [line] = [line for line in node.journal().splitlines() if "HARDWARE_PROBLEM" in line]
+        assert line.startswith("nrd error") and node.health()["hardware_problem"] in line
+        node.sim.run_inside(["sh", "-c", f"echo 100 > {limit}"])
+        wait_for(lambda: "nrd notice HARDWARE_RECOVERED" in node.journal(), "the end")
+        assert node.health()["status"] == "ok" and node.journal().count("HARDWARE_PROBLEM") == 1
