@@ -165,11 +165,12 @@ Result<void> Commits::resolve_unknown() {
   const Result<uint64_t> revision = store_.reopen();
   if (!revision) {
     // Readers keep the acknowledged state, and the hardware keeps applying it.
-    state_.health.writes_frozen = true;
+    if (!std::exchange(state_.health.writes_frozen, true)) {  // not at each retry
+      log::error("WRITES_FROZEN", "cannot reopen the store; changes are rejected until it can be read",
+                 {{"DETAIL", revision.error().detail}});
+    }
     unknown_->part = Part::All;
     if (return_to_stored(Part::All)) sync_.rollback();
-    log::error("WRITES_FROZEN", "cannot reopen the store; changes are rejected until it can be read",
-               {{"DETAIL", revision.error().detail}});
     return fail(ErrorCode::Frozen,
                 "I/O error while storing the change; its outcome is unknown until the store can be read",
                 revision.error().detail);

@@ -103,6 +103,7 @@ def test_a_disk_that_stays_broken_freezes_writes_and_not_reads():
         node.disk.set(at=1, kind=Disk.FAIL_ON, errno=errno.EIO)
         for _ in range(3):
             assert refusal(node.create, "1", 1, 1).status == 503
+        assert node.journal().count("WRITES_FROZEN") == 1
         assert [workload["id"] for workload in node.list()] == ["1"]
         node.disk.set()
         assert node.create("1", 1, 1)
