@@ -49,7 +49,9 @@ constexpr std::chrono::seconds kLook{5};
 std::string status_of(const NodeState& state) {
   const std::string problem = problem_of(state);
   const std::string first_line = problem.substr(0, problem.find('\n'));
-  return "workloads: " + std::to_string(state.workloads.size()) + (problem.empty() ? "" : "; " + first_line);
+  return "workloads: " + std::to_string(state.workloads.size()) +
+         (state.health.writes_frozen ? "; changes are rejected until the store can be read" : "") +
+         (problem.empty() ? "" : "; " + first_line);
 }
 
 // Waits for the end. With a watchdog, notifies systemd while engine and event loop respond; if one hangs, the

@@ -3,6 +3,7 @@
 import concurrent.futures
 import contextlib
 import ctypes
+import errno
 import os
 import re
 import select
@@ -12,8 +13,9 @@ import time
 import pytest
 from cpu_host import POOLS, ask, host  # noqa: F401
 from cpu_pools import reload
+from faulty_disk import Disk
 from frequencies import MAX_PERCENT, post
-from harness import DRIFT, Node
+from harness import DRIFT, Node, refusal
 
 INTERVAL = 1.0  # seconds, WatchdogSec of the unit
 SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17  # ptrace(2)
@@ -95,17 +97,25 @@ def test_the_heartbeat_goes_on_while_many_requests_wait_for_systemd_one_after_th
     assert [request.result()[0] for request in requests] == [503] * 16
 
 
-def test_the_line_of_systemctl_status_follows_workloads_and_problems(beats):
-    def await_line(line):
-        while not re.fullmatch(line, beats.recv(4096).decode()):
-            pass
-
+def await_line(beats, line):
     beats.settimeout(30)
+    while not re.fullmatch(line, beats.recv(4096).decode()):
+        pass
+
+
+def test_the_line_of_systemctl_status_follows_workloads_and_problems(beats):
     with Node(DRIFT, cpufreq="intel_pstate") as node:
-        await_line("STATUS=workloads: 0")
+        await_line(beats, "STATUS=workloads: 0")
         post(node, {"max_ratio": 30})
-        await_line("STATUS=workloads: 1")
+        await_line(beats, "STATUS=workloads: 1")
         node.sim.write(MAX_PERCENT, "60\n")
-        await_line("STATUS=workloads: 1; CPU 4 of workload 1 cannot reach its maximum.*")
+        await_line(beats, "STATUS=workloads: 1; CPU 4 of workload 1 cannot reach its maximum.*")
         node.sim.write(MAX_PERCENT, "100\n")
-        await_line("STATUS=workloads: 1")
+        await_line(beats, "STATUS=workloads: 1")
+
+
+def test_the_line_of_systemctl_status_says_that_changes_are_frozen(beats):
+    with Node(faulty_disk=True) as node:
+        node.disk.set(at=1, kind=Disk.FAIL_ON, errno=errno.EIO)
+        assert refusal(node.create, "4", 1, 1).status == 503
+        await_line(beats, "STATUS=workloads: 0; changes are rejected until the store can be read")
