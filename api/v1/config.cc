@@ -31,11 +31,14 @@ void render_declared(json::Writer& w, const DeclaredReport& report) {
 }
 
 http::Response report_of(const ReloadReport& report) {
-  return routing::json_answer(200,
-                              json::text_of({{"dry_run", report.mode == ReloadMode::Check},
-                                             {"changed", json::array(report.changed, render_change)},
-                                             {"restart_required", json::array(report.restart_required, render_change)},
-                                             {"workloads", json::or_null(report.workloads, render_declared)}}));
+  const bool is_dry = report.mode == ReloadMode::Check;
+  http::Response response = routing::json_answer(
+      200, json::text_of({{"dry_run", is_dry},
+                          {"changed", json::array(report.changed, render_change)},
+                          {"restart_required", json::array(report.restart_required, render_change)},
+                          {"workloads", json::or_null(report.workloads, render_declared)}}));
+  if (is_dry) response.audit.emplace_back("DRY_RUN", "true");
+  return response;
 }
 
 Result<ReloadMode> parse_mode(const json::Value& body) {

@@ -103,3 +103,13 @@ def test_begin_and_end_of_what_limits_a_workload_are_logged():
         node.sim.run_inside(["sh", "-c", f"echo 100 > {limit}"])
         wait_for(lambda: "nrd notice HARDWARE_RECOVERED" in node.journal(), "the end")
         assert node.health()["status"] == "ok" and node.journal().count("HARDWARE_PROBLEM") == 1
+
+
+def test_a_dry_run_is_no_change_in_the_audit():
+    with Node() as node:
+        body = {"core_ids": ["4"], "cache": {"max": 1, "min": 1}}
+        for method, path, sent in (("POST", "/v1/workloads?dry_run=true", body), ("PUT", "/v1/workloads/a?dry_run=true", body),
+                                   ("POST", "/v1/config/reload", {"dry_run": True}), ("PUT", "/v1/workloads/a", body)):
+            node.call(method, path, sent)
+        lines = [line for line in node.journal().splitlines() if "AUDIT_CHANGE" in line]
+        assert [("(dry_run true)" in line, "DRY_RUN=true" in line) for line in lines] == 3 * [(True, True)] + [(False, False)]
