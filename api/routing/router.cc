@@ -89,10 +89,10 @@ void dispatch(RouteTable table, Call call, http::Reply reply) {
         refuse(415, "WrongContentType", rmd::kUnsupportedMediaType, "Content-Type must be application/json", style));
   }
   if (!accepted && (found.route->media.empty() || !accepts(request.accept, found.route->media))) {
-    return reply.send(refuse(406, "NotAcceptable", rmd::kNotAcceptable,
+    return reply.send(refuse(406, "", rmd::kNotAcceptable,  // always text, which has no code
                              "no acceptable representation; available: application/json, text/plain, "
                              "application/problem+json",
-                             style));
+                             ErrorStyle::Text));
   }
   if (const Result<void> checked = check_query(request.query, found.route->query); !checked) {
     return reply.send(render(problem_of_request(checked.error()), style));

@@ -154,6 +154,15 @@ def test_every_message_id_is_explained():
     assert used == documented and len(used) > 15
 
 
+def test_every_error_code_is_described():
+    code = re.compile(r'(?:return \{|code = |refuse\((?:call, )?\d+, )"([A-Z]\w+)"')
+    used = {name for path in glob.glob(os.path.join(ROOT, "api/**/*.cc"), recursive=True) for name in code.findall(read(path))}
+    used |= set(re.findall(r'is_known \? "(\w+)" : "(\w+)"', read("api/routing/authorization.cc"))[0])
+    described = yaml.safe_load(read("docs/openapi.yaml"))["components"]["schemas"]["Problem"]["properties"]["code"]["enum"]
+    tables = re.findall(r"^\| \d[^|]* \| ([^|]*) \|", read("docs/api.md").split("\n## Errors")[1].split("\n## ")[0], re.M)
+    assert used == set(described) == set(re.findall(r"\w+", " ".join(tables)))
+
+
 def routes():
     found = []
     for table in ("api/routing/routes.cc", "api/v1/onload/routes.cc"):
