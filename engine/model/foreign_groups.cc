@@ -1,7 +1,6 @@
 #include "engine/model/foreign_groups.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "base/find_in.h"
 #include "base/joined.h"
@@ -83,17 +82,11 @@ Failure no_class(const NodeState& state, const Workloads& workloads) {
   std::string remedy = "delete a workload";
   if (!foreign.empty()) {
     text += "; other groups hold " + std::to_string(foreign.size()) + ": " + joined_first(kMostNamed, foreign);
-    remedy += ", or remove groups that are not needed (nrdctl reset --foreign PATTERN)";
+    remedy += ", or remove groups that are not needed (rmdir /sys/fs/resctrl/GROUP)";
   }
   if (state.config->reserved_classes > foreign.size())
     text += "; " + std::to_string(state.config->reserved_classes - foreign.size()) + " are kept free (classes.reserve)";
   return fail_at(ErrorCode::NoClass, "/cache", text, remedy);
-}
-
-bool is_class_name(std::string_view group) {
-  constexpr std::string_view kPrefix = "COS";
-  return group.starts_with(kPrefix) && group.size() > kPrefix.size() &&
-         group.find_first_not_of("0123456789", kPrefix.size()) == group.npos;
 }
 
 bool exists(const NodeState& state, ClosId clos) { return state.observed.rdt.classes.contains(clos); }
@@ -207,7 +200,7 @@ unsigned used_classes(const NodeState& state) {
 }
 
 std::string how_to_free(const std::string& group) {
-  return "to remove a leftover group: nrdctl reset --foreign '" + (is_class_name(group) ? "COS*" : group) + "'";
+  return "to remove a leftover group: rmdir '/sys/fs/resctrl/" + group + "'";
 }
 
 std::string held_by_others(const NodeState& state, CacheId cache, WayMask wanted) {

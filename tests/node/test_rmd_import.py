@@ -9,7 +9,7 @@ import tomllib
 import urllib.request
 
 import pytest
-from harness import NRDCTL, Node, Refused, free_port, process
+from harness import NRDCTL, Node, Refused, free_port, process, refusal
 from rmd_layout import Authority, Layout, mode_of
 
 GUIDE = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "moving-from-rmd.md")
@@ -82,9 +82,9 @@ def test_settings_left_by_rmd_are_untouched_until_released():
         left = node.hardware()["COS2"]
         node.start()
         with pytest.raises(Refused, match=r"CPU list \[4\] has been assigned to resctrl group COS2, .*"
-                                          r"nrdctl reset --foreign 'COS\*'"):
+                                          r"rmdir '/sys/fs/resctrl/COS2'"):
             node.create("4", 2, 2)
-        with pytest.raises(Refused, match=r"hold 1 way of the pool .*nrdctl reset --foreign 'COS\*'"):
+        with pytest.raises(Refused, match=r"hold 1 way of the pool .*rmdir '/sys/fs/resctrl/COS2'"):
             node.create("6", 5, 5)  # on the same cache
         assert node.create("7", 2, 2)["cos_name"] == "COS3" and node.hardware()["COS2"] == left
         node.delete(node.list()[0]["id"])
@@ -94,20 +94,23 @@ def test_settings_left_by_rmd_are_untouched_until_released():
 
 
 def test_a_group_left_by_rmd_is_reported_with_the_command_that_removes_it():
-    left = {"COS2": "COS\\*", "4_5-guarantee": "4_5-guarantee"}  # of RMD 0.3 and of RMD 0.2
-    for group, pattern in left.items():
+    for group in ("COS2", "4_5-guarantee"):  # of RMD 0.3 and of RMD 0.2
         with Node(start=False) as node, process() as task:
             path = "/sys/fs/resctrl/" + group
             node.sim.run_inside(["mkdir", path])
             node.sim.write(path + "/cpus_list", "4-5\n")
             node.sim.write(path + "/tasks", f"{task.pid}\n")
             node.start()
-            refused = rf"resctrl group {group}, which nrd does not own .*nrdctl reset --foreign '{pattern}'"
+            refused = rf"resctrl group {group}, which nrd does not own .*(rmdir '{path}')"
             with pytest.raises(Refused, match=r"CPU list \[4 5\] has been assigned to " + refused):
                 node.create("3-6", 1, 1)
             body = {"task_ids": [str(task.pid)], "cache": {"max": 1, "min": 1}}
             with pytest.raises(Refused, match=f"task {task.pid} is in " + refused):
                 node.call("POST", "/v1/workloads", body)
+            kept = node.create("8", 1, 1)["id"]
+            command = re.search(refused, refusal(node.create, "3-6", 1, 1).text)[1]
+            node.sim.run_inside(["sh", "-c", command])
+            node.assert_consistent({kept, node.create("3-6", 1, 1)["id"]})
 
 
 def test_rmds_own_configuration_starts_nrd_without_its_keys(node):
