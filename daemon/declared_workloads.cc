@@ -36,10 +36,10 @@ std::string line_of(const Error& error) {
 }
 
 // Clients see problems, but not where files are.
-std::string without_folder(std::string message, const std::string& directory) {
+std::string why_unread(std::string message, const std::string& directory) {
   if (message.starts_with(directory + "/")) message.erase(0, directory.size() + 1);
   if (message.starts_with(directory + ":")) message.replace(0, directory.size(), "the folder of declared workloads");
-  return message;
+  return message + "; until it can be read, no declared workload is deleted";
 }
 
 void add_file(const std::string& directory, const std::string& name, const Result<std::string>& text,
@@ -47,7 +47,7 @@ void add_file(const std::string& directory, const std::string& name, const Resul
   const auto documents =
       text.and_then([&name](const std::string& content) { return tree::read_documents(content, name); });
   if (!documents) {
-    found.problems.push_back(without_folder(documents.error().message, directory));
+    found.problems.push_back(why_unread(documents.error().message, directory));
     found.is_complete = false;
     return;
   }
@@ -185,7 +185,7 @@ DeclaredFiles read_declared(const std::string& directory) {
   const auto folder = auth::RootOwnedDir::open(directory);
   const auto names = folder.and_then([](const auto& open) { return open.names(kMostWorkloadFiles); });
   if (!names) {
-    found.problems.push_back(without_folder(names.error().message, directory));
+    found.problems.push_back(why_unread(names.error().message, directory));
     found.is_complete = false;
     return found;
   }

@@ -140,6 +140,7 @@ def test_a_broken_file_deletes_nothing():
         node.reload()
         wait_for(lambda: any("b.toml" in line for line in node.warnings()), "the file to be reported")
         assert set(node.ids()) == {"feed", "b"}
+        assert all("until it can be read, no declared workload is deleted" in line for line in [*node.warnings(), *re.findall("DECLARED_FILE.*", node.journal())])
         os.chmod(os.path.join(node.directory, "b.toml"), 0o666)
         node.reload()
         wait_for(lambda: any("b.toml: must not be writable by group or others" in line for line in node.warnings()), "the mode to be reported")
