@@ -294,7 +294,8 @@ Result<bool> write_task(const std::string& directory, pid_t thread) {
 std::string last_cmd_status() {
   const Result<std::optional<std::string>> text = read_file(path_of("/info", "last_cmd_status"));
   if (!text || !*text || trimmed(**text) == "ok") return {};
-  return std::string(trimmed(**text));
+  const std::string_view reasons = trimmed(**text);
+  return std::string(reasons.substr(reasons.rfind('\n') + 1));
 }
 
 Error refused_write(Error error, std::string message) {

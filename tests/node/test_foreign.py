@@ -93,6 +93,17 @@ def test_classes_are_left_to_others_and_taken_when_they_are_free():
         node.create("4", 1, 1)
 
 
+def test_a_class_that_others_took_is_one_problem_however_often_it_is_tried_again():
+    with Node(DRIFT, closids=4) as node:
+        name = node.create("4", 2, 2)["cos_name"]
+        node.sim.run_inside(["sh", "-c", f"cd /sys/fs/resctrl && mkdir a b && rmdir {name} && mkdir c"])
+        wait_for(lambda: node.sim.log().count(f"mkdir {name}") >= 4, "three more tries")
+        assert node.health()["hardware_problem"] == "the kernel cannot create another resctrl group: Out of CLOSIDs"
+        assert node.journal().count("HARDWARE_PROBLEM") == 1
+        node.sim.run_inside(["rmdir", "/sys/fs/resctrl/b"])
+        wait_for(lambda: node.health()["status"] == "ok", "the group")
+
+
 def test_with_nrd_stopped_and_no_workloads_every_class_is_free():
     with Node(closids=4) as node:
         node.delete(node.create("4", 1, 1)["id"])
