@@ -62,7 +62,8 @@ class ResctrlRdt final : public Rdt {
     }
     if (!is_available_ && is_expected_)
       return fail(ErrorCode::Hardware, unavailable_reason_.message, unavailable_reason_.detail);
-    if (!is_available_) return Observed{};
+    if (!is_available_)
+      return Observed{.classes = {}, .foreign = {}, .tasks = places_of(TRY(threads_of_all(tasks)), {})};
     Result<Observed> observed = read_all(tasks);
     if (observed) known_ = *observed;
     return observed;

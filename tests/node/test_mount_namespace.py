@@ -4,36 +4,9 @@ import json
 
 import pytest
 from harness import DRIFT, Node, process, refusal, wait_for
+from mounted_nodes import HostNode, ServiceNode
 
-TREE = "/sys/fs/resctrl"
-KEPT = "/run/lock/tree"  # where the simulated kernel's tree is while it is "not mounted"
 CURE = "systemctl start sys-fs-resctrl.mount"
-
-
-class HostNode(Node):
-    """A node as it boots: resctrl is there and not mounted. mount() is what the mount unit does."""
-
-    def __init__(self, config=DRIFT, **more):
-        super().__init__(config, mounts=True, mb_unit="percent", start=False, **more)
-        self.sim.run_inside(["mount", "--make-shared", "/sys/fs"])
-        self.sim.run_inside(["mkdir", KEPT])
-        self.sim.run_inside(["mount", "--bind", TREE, KEPT])
-        self.unmount()
-
-    def mount(self):
-        self.sim.run_inside(["mount", "--bind", KEPT, TREE])
-
-    def unmount(self):
-        self.sim.run_inside(["umount", TREE])
-
-
-class ServiceNode(HostNode):
-    """nrd in a namespace that receives the host's mounts and sends none."""
-
-    def command(self, *flags):
-        argv = super().command(*flags)
-        program = argv.index("--") + 1
-        return argv[:program] + ["unshare", "--mount", "--propagation", "slave", "--", *argv[program:]]
 
 
 def is_asked_to_mount(node):
@@ -100,6 +73,24 @@ def test_frequencies_are_granted_while_the_tree_is_unmounted(config, cache):
         assert [each["id"] for each in node.list()][:len(held)] == [each["id"] for each in held]
         if cache and config == DRIFT:
             assert sleeper.pid in node.hardware()[held[1]["cos_name"]]["tasks"]
+
+
+@pytest.mark.parametrize("stop", [lambda node: None, ServiceNode.kill9_and_start], ids=["running", "restarted"])
+def test_a_workload_ends_with_its_tasks_while_the_tree_is_unmounted(stop):
+    with ServiceNode(DRIFT + "[tasks]\ninterval_seconds = 1\n") as node, process() as short, process() as long:
+        node.mount()
+        node.start()
+        for each in short, long:
+            node.call("POST", "/v1/workloads", {"task_ids": [str(each.pid)], "cache": {"max": 2, "min": 2}})
+        node.unmount()
+        wait_for(lambda: is_asked_to_mount(node), "the missing tree to be noticed")
+        stop(node)
+        short.kill()
+        short.wait()
+        wait_for(lambda: [each["task_ids"] for each in node.list()] == [[str(long.pid)]], "the end of the first workload")
+        node.mount()
+        wait_for(lambda: node.health()["status"] == "ok", "the tree to be found again")
+        assert long.pid in node.hardware()[node.list()[0]["cos_name"]]["tasks"]
 
 
 @pytest.mark.parametrize("flags", [[], ["--force-config"]], ids=["plain", "forced"])
