@@ -8,6 +8,7 @@
 #include "base/number.h"
 #include "hw/cpuset/cgroup.h"
 #include "hw/cpuset/controller.h"
+#include "hw/cpuset/kernel_facts.h"
 #include "hw/cpuset/types.h"
 
 namespace nrd::cpuset {
@@ -50,6 +51,12 @@ bool has(const Unit& unit, const std::optional<CpuSet>& effective, const Groups:
 Groups::Limit limit_within(const CpuSet& own, const CpuSet& above) {
   const CpuSet left = own & above;
   return {.own = own, .effective = left.empty() ? above : left};
+}
+
+// All that the parent has, CPUs that come online later included. Where the parent lacks CPUs, a partition may have
+// them, and a list that names these invalidates it.
+Result<Groups::Limit> all_of(const CpuSet& above) {
+  return Groups::Limit{.own = above == online_cpus() ? TRY(possible_cpus()) : above, .effective = above};
 }
 
 }  // namespace
@@ -198,7 +205,7 @@ Result<void> Groups::release_unit(const Target& target, const CpuSet& own, Deadl
   if (!own.empty()) return set_unit(target, *unit, limit_within(own, all), deadline);
   if (has(*unit, TRY(effective_of(*unit)), {.own = {}, .effective = all})) return {};
   // Clearing alone would have no effect on a unit that runs (systemd issue 43846).
-  TRY(set_unit(target, *unit, {.own = all, .effective = all}, deadline));
+  TRY(set_unit(target, *unit, TRY(all_of(all)), deadline));
   return units_.set_allowed_cpus(target.name, {}, deadline);
 }
 
@@ -206,7 +213,7 @@ Result<void> Groups::release_cgroup(const Target& target, const CpuSet& own) {
   const std::optional<CpuSet> all = TRY(effective_cpus(parent_of(target.name)));
   if (!all) return {};
   if (!own.empty()) return set_cgroup(target, limit_within(own, *all));
-  TRY(set_cgroup(target, {.own = *all, .effective = *all}));
+  TRY(set_cgroup(target, TRY(all_of(*all))));
   // Empty again where the kernel lets: without processes.
   [[maybe_unused]] const Result<void> cleared = set_own_cpus(target.name, {});
   return {};

@@ -25,6 +25,16 @@ def test_a_unit_or_cgroup_gets_cpus_and_later_what_it_had(host, target):
     assert host.traces() == before
 
 
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_cpu_that_was_offline_is_given_back_as_well(host, target):
+    before = host.traces()
+    host.sim.control("offline 12")
+    workload = post(host.node, ask(target))
+    host.node.delete(workload["id"])
+    host.sim.control("online 12")
+    assert host.traces() == before
+
+
 def narrow_unit(host):
     def limit(unit, last):
         host.systemd.SetUnitProperties(unit, True, [("AllowedCPUs", ("ay", bits_of(range(last + 1))))])
