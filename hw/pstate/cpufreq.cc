@@ -228,6 +228,10 @@ std::optional<uint32_t> max_percent_of_intel_pstate(const std::string& root) {
   return percent && *percent < 100 ? percent : std::nullopt;
 }
 
+std::optional<std::string> driver_of_cpufreq(const std::string& root, CpuId cpu) {
+  return Files(root, cpu).find("scaling_driver", parse_word).value_or(std::nullopt);
+}
+
 Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu, const Cpu* known) {
   const Files files(root, cpu);
   auto driver = TRY(files.find("scaling_driver", parse_word));

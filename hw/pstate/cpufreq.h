@@ -54,6 +54,8 @@ bool is_offline(const std::string& root, CpuId cpu);
 std::optional<bool> turbo_of_cpufreq(const std::string& root);
 // The limit for all CPUs, in percent of the highest frequency of each; nullopt: none.
 std::optional<uint32_t> max_percent_of_intel_pstate(const std::string& root);
+// nullopt: none, or the CPU is offline.
+std::optional<std::string> driver_of_cpufreq(const std::string& root, CpuId cpu);
 // nullopt: the CPU has no cpufreq driver. `known`: an earlier result for this CPU, or null; the base frequency is taken
 // from there unless driver or limits have changed, since the kernel interrupts the CPU to read it.
 Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu, const Cpu* known = nullptr);

@@ -153,6 +153,7 @@ Result<Observed> Pstate::observe(const CpuSet& cpus, const Observed& last) {
   const std::optional<bool> turbo = turbo_of_cpufreq(root_);
   if (cpus.empty()) return Observed{.cpus = {}, .turbo = turbo};
   const CpuSet online = TRY(read_online(root_));
+  TRY(check_driver(online));
   std::map<CpuId, FrequencySetting> observed;
   for (const auto& [cpu, facts] : node_.cpus) {
     if (!cpus.contains(cpu) || !online.contains(cpu)) continue;
@@ -160,6 +161,17 @@ Result<Observed> Pstate::observe(const CpuSet& cpus, const Observed& last) {
     if (knobs && *knobs) observed.emplace(cpu, **std::move(knobs));
   }
   return Observed{std::move(observed), turbo};
+}
+
+// One CPU tells it: the kernel has one driver at a time.
+Result<void> Pstate::check_driver(const CpuSet& online) const {
+  for (const auto& [cpu, facts] : node_.cpus) {
+    if (facts.way != Interface::Cpufreq || !online.contains(cpu)) continue;
+    const std::optional<std::string> driver = driver_of_cpufreq(root_, cpu);
+    if (!driver || *driver == facts.driver) return {};
+    return fail(ErrorCode::Hardware, "cpufreq driver " + facts.driver + " has been replaced by " + *driver);
+  }
+  return {};
 }
 
 std::map<CpuId, KHz> Pstate::current(const CpuSet& cpus) const {

@@ -25,7 +25,7 @@ class Pstate {
   Result<Node> discover();
   // The settings of those of `cpus` that the last discover() found. A CPU that cannot be read, because it went offline
   // or its driver has a fault, is left out and does not affect the others. CPUs in `last` are not interrupted: their
-  // preference and their registers are as in `last`.
+  // preference and their registers are as in `last`. Hardware: the driver is another one since.
   Result<Observed> observe(const CpuSet& cpus, const Observed& last = {});
   // The present frequencies of these CPUs, where known. Slow: the kernel may have to wake each of them.
   std::map<CpuId, KHz> current(const CpuSet& cpus) const;
@@ -38,6 +38,7 @@ class Pstate {
   std::map<CpuId, BranchCounts> count_branches(const CpuSet& cpus) { return branches_.read(cpus); }
 
  private:
+  Result<void> check_driver(const CpuSet& online) const;
   CpuSet put_back(const std::map<CpuId, FrequencySetting>& before, const CpuSet& online) const;
   Result<void> set(const std::map<CpuId, FrequencySetting>& wanted, const CpuSet& online) const;
 

@@ -119,6 +119,18 @@ def test_a_driver_that_replaces_another_one_while_nrd_is_down_gets_its_own_setti
         assert node.sim.freq()["4"] == before and node.stored() == {}
 
 
+@pytest.mark.parametrize("pstate", [WINDOW, {"governor": "performance"}], ids=["window", "governor"])
+def test_a_driver_that_replaces_another_one_just_before_a_request_gets_its_own_setting_back(pstate):
+    with Node("[drift]\ninterval_seconds = 3600\n", cpufreq="intel_pstate") as node:
+        node.sim.write("/sys/devices/system/cpu/intel_pstate/status", "passive\n")
+        before = node.sim.freq()
+        id = post(node, pstate)["id"]
+        node.kill9_and_start()
+        assert node.list()[0]["status"] == "Successful"
+        node.delete(id)
+        assert node.sim.freq() == before
+
+
 @pytest.mark.parametrize("offline", ["gone", "busy"])
 def test_cpus_that_go_and_come_back(offline):
     with Node(DRIFT, cpufreq="intel_pstate", cpufreq_offline=offline, min_over_max="clamp") as node:
