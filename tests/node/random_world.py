@@ -6,49 +6,60 @@
 """
 
 import contextlib
+import http.client
+import json
 import os
 import random
-import subprocess
+import threading
 
-from frequencies import NO_TURBO
-from harness import DRIFT, Node
-from masks import cpus_of, longest_run
+from harness import DRIFT, wait_for
+from mounted_nodes import KEPT, ServiceNode
+from random_answers import CGROUPS, Answers
+from random_neighbours import Neighbours, a_shape
 
-RESCTRL = "/sys/fs/resctrl"
-BOOST = "/sys/devices/system/cpu/cpufreq/boost"
-TASKS = "[tasks]\ninterval_seconds = 1\n"
-POOL = '[[cpu.pools]]\nname = "fast"\ncpus = "4-6"\nkind = "exclusive"\nthreads = "{threads}"\n'
-FOREIGN = ("theirs", "libvirt", "COS15")
+CONFIG = DRIFT + """[tasks]
+interval_seconds = 1
+[cache_pools]
+shrink = {shrink}
+foreign_groups = "{foreign}"
+[classes]
+reserve = {reserve}
+[os]
+cpus = "{os}"
+[[cpu.pools]]
+name = "fast"
+cpus = "{pool}"
+kind = "exclusive"
+threads = "{threads}"
+latency_us = {latency}
+"""
+GRANT = ("id", "cos_name", "granted_ways", "granted_l2_ways", "granted_bandwidth", "granted_frequencies", "core_ids", "cpu")
+REFUSED = (400, 404, 409, 412, 422)
 
 
-def a_shape(dice):
-    sockets = dice.choice([1, 2, 4])
-    shape = {"sockets": sockets, "cpus": sockets * dice.choice([8, 16]), "ways": dice.choice([6, 11, 15, 20]),
-             "closids": dice.choice([4, 8, 16]), "min_cbm_bits": dice.choice([1, 1, 2]), "threads": dice.choice([1, 2]),
-             "sparse_masks": dice.random() < 0.3, "cdp": dice.random() < 0.3, "mb_unit": "percent",
-             "cpufreq": dice.choice(["intel_pstate", "intel_cpufreq", "acpi-cpufreq", "amd-pstate-epp"]),
-             "freq_domain": dice.choice(["cpu", "core", "socket"]), "cpufreq_offline": dice.choice(["gone", "busy"]),
-             "min_over_max": dice.choice(["refuse", "clamp"])}
-    if dice.random() < 0.3:
-        shape.update(l2_cat=True, l2_ways=8, l2_cpus=2)
-    if shape["min_cbm_bits"] > 1:
-        shape["sparse_masks"] = False  # no CPU has both
-    return {name: value for name, value in shape.items() if value is not False or name == "sparse_masks"}
-
-
-class World:
+class World(Neighbours, Answers):
     def __init__(self, seed):
         self.dice = random.Random(seed)
-        self.shape = a_shape(self.dice)
+        self.shape = a_shape(seed)
         self.log = [self.shape]  # all that was done
-        self.config = DRIFT + TASKS
-        self.config += f"[cache_pools]\nshrink = {self.dice.choice(['true', 'false'])}\n"
-        self.config += POOL.format(threads=self.dice.choice(["any", "one", "all"]))
-        self.offline, self.foreign, self.strays, self.processes = set(), set(), set(), []
-        self.has_turbo, self.was_limited = True, False
-        self.node = Node(self.config, **self.shape)
+        self.settings = {"shrink": self.dice.choice(["true", "false"]), "foreign": "report", "reserve": 0, "os": "", "pool": "4-6",
+                         "threads": self.dice.choice(["any", "one", "all"]), "latency": -1}
+        self.offline = {int(cpu) for cpu in self.shape.get("offline", "").split()}
+        self.foreign, self.strays, self.processes = {}, set(), []
+        self.has_turbo, self.has_cdp, self.is_mounted, self.may_refuse = True, "cdp" in self.shape, True, False
+        self.is_settled, self.had_other_driver = True, False
+        self.is_active = self.shape["cpufreq"] == "intel_pstate"
+        self.node = ServiceNode(self.configuration(self.settings), mounts=False, faulty_disk=True, **self.shape)
         self.sim = self.node.sim
-        self.first_tree, self.first_frequencies = self.node.hardware(), self.sim.freq()
+        self.reset_frequencies()
+        self.sim.write("/sys/fs/cgroup/cgroup.subtree_control", "+cpuset +cpu +memory")
+        self.node.mount()
+        self.node.start()
+        self.first_tree = self.node.hardware()
+        self.first_tree["/"]["cpus"] = f"0-{self.shape['cpus'] - 1}"
+
+    def configuration(self, settings):
+        return CONFIG.format(**settings)
 
     def __enter__(self):
         return self
@@ -64,11 +75,7 @@ class World:
     def note(self, *what):
         self.log.append(what)
 
-    # Clients
-
-    def a_task(self):
-        self.processes.append(subprocess.Popen(["sleep", "infinity"], start_new_session=True))
-        return str(self.processes[-1].pid)
+    # Requests
 
     def some_cpus(self):
         first = self.dice.randrange(self.shape["cpus"])
@@ -77,13 +84,13 @@ class World:
     def a_cache(self):
         most = self.dice.randint(0, 4)
         cache = {"max": most, "min": self.dice.randint(min(1, most), most) if self.dice.random() < 0.4 else most}
-        if "cdp" in self.shape and most > 1 and self.dice.random() < 0.5:
+        if self.has_cdp and most > 1 and self.dice.random() < 0.5:
             cache["code"] = 1
         return cache
 
     def a_frequency(self):
         low, high = sorted((self.dice.randint(7, 36), self.dice.randint(7, 36)))
-        return self.dice.choice([{"min_ratio": low, "max_ratio": high}, {"max_ratio": high}, {"turbo": False},
+        return self.dice.choice([{"min_ratio": low, "max_ratio": high}, {"max_ratio": high}, {"turbo": False}, {"epp": "power"},
                                  {"governor": "performance"}, {"governor": "powersave", "max_ratio": high},
                                  {"min_ratio": low, "max_ratio": high, "shared_domain": "allow"}])
 
@@ -95,7 +102,12 @@ class World:
         elif kind < 0.7:
             request["cpu"] = {"pool": "fast", "count": self.dice.randint(1, 2)}
         else:
-            request["task_ids"] = [self.a_task()]
+            request["task_ids"] = [str(self.a_task())]
+        if "core_ids" not in request and self.dice.random() < 0.4:
+            request.pop("task_ids", None)
+            request["cgroup"] = self.dice.choice(CGROUPS)
+            if self.dice.random() < 0.3:
+                request["owner"] = {"cgroup": True, "within_seconds": self.dice.choice([5, 3600])}
         if self.dice.random() < 0.8:
             request["cache"] = self.a_cache()
         if self.dice.random() < 0.2:
@@ -104,195 +116,153 @@ class World:
             request["l2"] = {"ways": self.dice.randint(1, 3)}
         if self.dice.random() < 0.4:
             request["pstate"] = self.a_frequency()
+        if self.dice.random() < 0.2:
+            request["labels"] = {"team": self.dice.choice(["red", "blue"])}
         return request
 
-    def ask(self, method, path, body=None):
+    def ask(self, method, path, body=None, headers=()):
         """A request is granted, or refused with a reason and without a change; workloads may end meanwhile."""
         before = self.grants()
-        status, text, _ = self.node.request(method, path, body)
-        self.note(method, path, body, status, text[:300])
-        assert status in (200, 201, 400, 404, 409, 422), (status, text)
-        assert status < 400 or all(each in before for each in self.grants()), (before, self.grants())
+        try:
+            status, text, answered = self.node.request(method, path, body, {"Content-Type": "application/json", **dict(headers)})
+        except (OSError, http.client.HTTPException) as death:
+            assert self.may_refuse, death
+            self.note(method, path, body, repr(death))
+            return None, {}
+        self.note(method, path, body, *headers, status, text[:300])
+        has_cpus = "cannot set the CPU affinity" not in text  # which are the host's own, and few
+        assert status in (200, 201, *REFUSED) or status in (500, 503) and (self.may_refuse or not has_cpus), (status, text)
+        if status >= 400 and (now := self.grants()) is not None:
+            assert all(each in before for each in now), (before, now)
+        return status, json.loads(text) if status in (200, 201) and text else {}
 
     def grants(self):
-        return [{key: w.get(key) for key in ("id", "cos_name", "granted_ways", "granted_l2_ways", "granted_bandwidth", "granted_frequencies", "core_ids", "cpu")}
-                for w in self.node.list()]
+        """None: nrd has died of a fault."""
+        try:
+            return [{key: w.get(key) for key in GRANT} for w in self.node.list()]
+        except (OSError, http.client.HTTPException):
+            assert self.may_refuse
+            return None
+
+    def path_of_one(self):
+        workloads = self.grants()
+        return f"/v1/workloads/{self.dice.choice(workloads)['id']}" if workloads else None
 
     def create(self):
-        self.ask("POST", "/v1/workloads", self.a_request())
+        request = self.a_request()
+        if self.dice.random() < 0.2:
+            request.setdefault("owner", {"pid": self.a_task()})
+        self.ask("POST", "/v1/workloads", request)
+
+    def create_twice(self):
+        """With an Idempotency-Key, and a stop in between."""
+        request, key = self.a_request(), {"Idempotency-Key": f"key-{self.dice.random()}"}
+        status, made = self.ask("POST", "/v1/workloads", request, key.items())
+        if status == 201 and not self.may_refuse:
+            if self.dice.random() < 0.3:
+                self.node.kill9_and_start()
+            before = [each["id"] for each in self.node.list()]
+            again, same = self.ask("POST", "/v1/workloads", request, key.items())
+            assert (again, same.get("id")) == (201, made["id"]) or again == 409, (again, same, made)
+            assert {each["id"] for each in self.node.list()} <= set(before)
+
+    def put(self):
+        path, request = f"/v1/workloads/w{self.dice.randint(1, 3)}", self.a_request()
+        status, _ = self.ask("PUT", path, request)
+        if status in (200, 201) and not self.may_refuse:
+            again, _ = self.ask("PUT", path, request)
+            assert again in (200, 400, 404, 409), again
+
+    def dry_run(self):
+        """What a dry run says is what the request does; it changes nothing itself."""
+        request = self.a_request()
+        status, dry = self.ask("POST", "/v1/workloads?dry_run=true", request)
+        real, made = self.ask("POST", "/v1/workloads", request)
+        if self.is_settled and not self.may_refuse:
+            assert (status, real) in [(200, 201), (real, real)], (status, real, dry)
+            assert not made or all(dry["workload"].get(key) == made.get(key) for key in GRANT[1:-1]), (dry, made)
 
     def patch(self):
         changed = self.a_request()
-        if workloads := self.node.list():
-            changed.pop("cpu" if "cpu" in changed else "task_ids", None)
-            self.ask("PATCH", f"/v1/workloads/{self.dice.choice(workloads)['id']}", changed)
+        if self.dice.random() < 0.2:
+            changed[self.dice.choice(["cache", "pstate", "labels", "l2"])] = None
+        if path := self.path_of_one():
+            for key in "cpu", "task_ids", "cgroup", "owner":
+                changed.pop(key, None)
+            self.ask("PATCH", path, changed)
+
+    def patch_stale(self):
+        if path := self.path_of_one():
+            status, _ = self.ask(self.dice.choice(["PATCH", "DELETE"]), path, {"labels": {"a": "b"}}, [("If-Match", '"1-999-0123456789abcdef"')])
+            assert status in (None, 404, 412, 503), status
 
     def delete(self):
-        if workloads := self.node.list():
-            self.ask("DELETE", f"/v1/workloads/{self.dice.choice(workloads)['id']}")
+        if path := self.path_of_one():
+            self.ask("DELETE", path)
 
-    # Other software
+    def two_at_once(self):
+        """Of which each is answered."""
+        workloads = [each["id"] for each in self.node.list()] or ["1"]
+        asked = [self.dice.choice([("POST", "/v1/workloads", self.a_request()), ("DELETE", f"/v1/workloads/{self.dice.choice(workloads)}", None),
+                                   ("PATCH", f"/v1/workloads/{self.dice.choice(workloads)}", {"cache": self.a_cache()})]) for _ in range(4)]
+        answers = [None] * len(asked)
 
-    def write(self, path, text):
-        self.note("write", path, text)
-        with contextlib.suppress(OSError):
-            self.sim.write(path, text)
+        def send(nth, method, path, body):
+            answers[nth] = self.node.request(method, path, body)[:2]
 
-    def hotplug(self):
-        cpu = self.dice.choice(sorted(self.offline) if len(self.offline) > 2 else range(1, self.shape["cpus"]))
-        self.offline ^= {cpu}
-        self.note("offline" if cpu in self.offline else "online", cpu)
-        self.sim.control(f"{'offline' if cpu in self.offline else 'online'} {cpu}")
+        threads = [threading.Thread(target=send, args=(nth, *each)) for nth, each in enumerate(asked)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        self.note("at once", *zip(asked, answers))
+        assert all(each and each[0] in (200, 201, *REFUSED) for each in answers), answers
 
-    def turbo(self):
-        self.has_turbo, self.was_limited = not self.has_turbo, True
-        is_intel = self.shape["cpufreq"].startswith("intel")
-        self.write(NO_TURBO if is_intel else BOOST, f"{int(self.has_turbo != is_intel)}\n")
-
-    def mask_line(self, ways):
-        return f"L3CODE:0={ways:x}\nL3DATA:0={ways:x}\n" if "cdp" in self.shape else f"L3:0={ways:x}\n"
-
-    def group(self):
-        name = self.dice.choice(FOREIGN)
-        folder = self.sim.path(f"{RESCTRL}/{name}")
-        self.note("group", name)
-        if name in self.foreign:
-            self.foreign.discard(name)
-            os.rmdir(folder)
-        elif not os.path.exists(folder):
-            with contextlib.suppress(OSError):  # no class is left
-                os.mkdir(folder)
-                self.foreign.add(name)
-                self.write(f"{RESCTRL}/{name}/schemata", self.mask_line(3 << self.dice.randint(0, self.shape["ways"] - 2)))
-
-    def a_class(self):
-        """The group of a workload, one without tasks."""
-        with_tasks = {w["cos_name"] for w in self.node.list() if w.get("task_ids")}
-        return self.dice.choice(sorted({w["cos_name"] for w in self.node.list()} - with_tasks - {""}) or [None])
-
-    def tamper(self):
-        if name := self.a_class():
-            self.write(f"{RESCTRL}/{name}/schemata", self.mask_line((1 << self.shape["ways"]) - 1))
-
-    def stray_cpu(self):
-        if name := self.a_class():
-            cpus = cpus_of(self.node.hardware().get(name, {"cpus": ""})["cpus"]) | {self.dice.randrange(self.shape["cpus"])}
-            self.write(f"{RESCTRL}/{name}/cpus_list", ",".join(map(str, sorted(cpus))) + "\n")
-
-    def stray_task(self):
-        if name := self.a_class():
-            self.strays.add(int(self.a_task()))
-            self.write(f"{RESCTRL}/{name}/tasks", f"{self.processes[-1].pid}\n")
-
-    def vanish(self):
-        if name := self.a_class():
-            self.note("vanish", name)
-            self.sim.control(f"vanish {name}")
-
-    def end_task(self):
-        if self.processes:
-            ended = self.processes.pop(self.dice.randrange(len(self.processes)))
-            self.note("end", ended.pid)
-            ended.kill()
-            ended.wait()
-
-    # The administrator
-
-    def restart(self):
-        """nrd is down for a while, in which the rest of the world goes on."""
-        self.note("kill -9")
-        self.node.kill9()
-        for _ in range(self.dice.randint(0, 2)):
-            self.dice.choice([self.hotplug, self.turbo, self.group, self.end_task])()
-        self.node.start()
-        self.note("started")
-
-    def reload(self):
-        shrinks = "shrink = true"
-        self.config = self.config.replace(shrinks, "shrink = false") if shrinks in self.config else self.config.replace("shrink = false", shrinks)
-        self.node.configure(self.config)
-        self.note("reload", self.node.call("POST", "/v1/config/reload", {}))
+    CLIENTS = [create, create, create_twice, put, dry_run, patch, patch, patch_stale, delete, delete]
 
     def act(self):
-        often = [self.create, self.patch, self.delete]
-        self.dice.choice(often * 6 + [self.hotplug, self.turbo, self.group, self.tamper, self.stray_cpu, self.stray_task, self.vanish, self.end_task,
-                                      self.restart, self.reload] * 2)()
+        self.dice.choice([*self.CLIENTS * 2, *self.OTHERS])(self)
+
+    OTHERS = [two_at_once, Neighbours.hotplug, Neighbours.remount, Neighbours.unmount, Neighbours.turbo, Neighbours.driver, Neighbours.frequency,
+              Neighbours.group, Neighbours.tamper, Neighbours.stray_cpu, Neighbours.stray_task, Neighbours.vanish, Neighbours.end_task, Neighbours.cgroup,
+              Neighbours.hardware_fault, Neighbours.disk_fault, Neighbours.restart, Neighbours.reload]
 
     def calm(self):
         """All as at the start, except what clients have been granted."""
+        self.note("calm")
         while self.offline:
-            cpu = self.offline.pop()
-            self.sim.control(f"online {cpu}")
+            self.sim.control(f"online {self.offline.pop()}")
         if not self.has_turbo:
             self.turbo()
+        if not self.is_mounted:
+            self.unmount()
+        if self.has_cdp != ("cdp" in self.shape):
+            self.has_cdp = "cdp" in self.shape
+            self.sim.control("remount cdp" if self.has_cdp else "remount percent")
+            self.foreign.clear()
+        if self.is_active != (self.shape["cpufreq"] == "intel_pstate"):
+            self.driver()
         for name in sorted(self.foreign):
-            os.rmdir(self.sim.path(f"{RESCTRL}/{name}"))
+            os.rmdir(self.sim.path(f"{KEPT}/{name}"))
         self.foreign.clear()
 
-    # What is answered, and what there is
+    def end_all(self):
+        """By requests, or by a reset while nrd is stopped."""
+        if self.dice.random() < 0.5:
+            for workload in self.node.list():
+                self.ask("DELETE", f"/v1/workloads/{workload['id']}")
+        else:
+            self.node.terminate()
+            reset = self.node.run_daemon("--reset")
+            assert reset.returncode == 0, reset.stderr
+            self.node.start()
+        with contextlib.suppress(AssertionError):
+            wait_for(lambda: self.remains() == [], "nothing to remain")
+        remains = self.remains()
+        assert remains == [], remains
 
-    def cpus_of(self, workload):
-        return cpus_of(*workload.get("core_ids", []), workload.get("cpu", {}).get("exclusive", "")) - self.offline
-
-    def may_fail(self, workload):
-        """While turbo is off, or all CPUs of a pool are offline."""
-        return "pstate" in workload and not self.has_turbo or "cpu" in workload and not self.cpus_of(workload)
-
-    def differences(self):
-        workloads, node, tree, frequencies = self.node.list(), self.node.call("GET", "/v1/node"), self.node.hardware(), self.sim.freq()
-        found = [("status", w["id"], self.node.health()["hardware_problem"]) for w in workloads
-                 if w["status"] != "Successful" and not self.may_fail(w)]
-        if cpus_of(node["cpus"]["online"]) != set(range(self.shape["cpus"])) - self.offline:
-            found.append(("online", node["cpus"]["online"]))
-        classes = {}
-        for w in workloads:
-            found += [("task", task, w["cos_name"]) for task in w.get("task_ids", [])
-                      if w["cos_name"] and int(task) not in tree.get(w["cos_name"], {}).get("tasks", []) and os.path.exists(f"/proc/{task}")]
-            found += self.frequency_differences(w, frequencies)
-            if w["cos_name"]:
-                classes.setdefault(w["cos_name"], set()).update(self.cpus_of(w))
-        for name in set(tree) | set(classes):
-            if name == "/" or name in self.foreign and name not in classes:
-                continue
-            group = tree.get(name, {"cpus": "", "tasks": []})
-            if name not in tree or name not in classes or cpus_of(group["cpus"]) != classes[name] or self.strays & set(group["tasks"]):
-                found.append(("group", name, group, classes.get(name)))
-        return [*found, *self.way_differences(workloads, node, tree)]
-
-    def frequency_differences(self, workload, frequencies):
-        """Without a requested window the kernel limits it."""
-        has_window = set(workload.get("pstate", {})) & {"min_ratio", "max_ratio"}
-        for cpu, granted in workload.get("granted_frequencies", {}).items():
-            wanted = (granted["min_khz"], granted["max_khz"] if self.has_turbo or has_window else min(granted["max_khz"], 2_200_000))
-            is_set = int(cpu) in self.offline or (frequencies[cpu]["min"], frequencies[cpu]["max"]) == wanted
-            if not is_set and workload["status"] == "Successful":
-                yield "frequency", cpu, frequencies[cpu], granted
-
-    def way_differences(self, workloads, node, tree):
-        for level, key, caches in ("L3", "granted_ways", "caches"), ("L2", "granted_l2_ways", "l2_caches"):
-            for cache in node.get(caches, []):
-                id, full, used = str(cache["id"]), (1 << node["capabilities"][f"{level.lower()}_cat"]["ways"]) - 1, {}
-                if id not in tree["/"][level]:
-                    yield "cache", level, id
-                    continue
-                for w in workloads:
-                    granted = w.get(key, {}).get(id)
-                    if not granted:
-                        continue
-                    group = tree.get(w["cos_name"], {level: {}})
-                    code = group.get("code" if level == "L3" else "l2_code", {}).get(id)
-                    if group[level].get(id) != granted.get("data", granted["mask"]) or code not in (None, granted.get("code", granted["mask"])):
-                        yield "ways", w["id"], level, id, granted, group
-                    overlap = [other for other, ways in used.items() if ways & int(granted["mask"], 16) and other != w["cos_name"]]
-                    if overlap:
-                        yield "overlap", w["id"], overlap
-                    used[w["cos_name"]] = int(granted["mask"], 16)
-                os_ways, free = int(tree["/"][level][id], 16), full & ~sum(used.values())
-                foreign = [int(tree[name][level][id], 16) for name in self.foreign if name in tree]
-                for ways in foreign:
-                    free &= ~ways if ways != full else full
-                wanted = free.bit_count() if self.shape["sparse_masks"] else longest_run(free)
-                if used and (os_ways & ~free or os_ways.bit_count() != wanted) or not used and os_ways != full:
-                    yield "os", level, id, tree["/"], hex(free)
-                if int(cache["os"]["mask"], 16) != os_ways:
-                    yield "view", level, cache, tree["/"]
+    def remains(self):
+        """What differs from the start once there are no workloads."""
+        tree = self.node.hardware()
+        return [*self.node.list(), *((name, tree.get(name), self.first_tree.get(name)) for name in {*tree, *self.first_tree}
+                                     if tree.get(name) != self.first_tree.get(name)), *self.unowned_differences([], self.sim.freq())]
