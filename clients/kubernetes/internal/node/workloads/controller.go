@@ -43,7 +43,7 @@ type Controller struct {
 	workloads, self cache.SharedIndexInformer
 	answers         map[string]answer // by the workload's id
 	writes          map[string]write  // the last of each CR's status, by its key
-	unshown         map[string]string // why the API server does not take this node's part of a CR's status, by its key
+	unshown         map[string]unshown
 }
 
 // answer of nrd to a request, while it had this capacity.
@@ -56,7 +56,7 @@ type answer struct {
 // New watches from Run on.
 func New(client *nrd.Client, api dynamic.Interface, events *kube.Events, node string) *Controller {
 	c := &Controller{client: client, api: api, events: events, node: node, wake: kube.NewSignal(), answers: map[string]answer{}, writes: map[string]write{},
-		unshown: map[string]string{}}
+		unshown: map[string]unshown{}}
 	// No resync: the comparison each minute reads the informer's store.
 	c.workloads = kube.NewInformer(api, kube.Selection{Resource: intel.Workloads, Labels: "!" + intel.AutomaticLabel})
 	c.self = kube.NewInformer(api, kube.Selection{Resource: kube.Nodes, Name: node})
@@ -133,7 +133,7 @@ func (c *Controller) compare(ctx context.Context) error {
 		return !isThere
 	}
 	maps.DeleteFunc(c.writes, func(key string, _ write) bool { return isGone(key) })
-	maps.DeleteFunc(c.unshown, func(key string, _ string) bool { return isGone(key) })
+	maps.DeleteFunc(c.unshown, func(key string, _ unshown) bool { return isGone(key) })
 	return errors.Join(failures...)
 }
 

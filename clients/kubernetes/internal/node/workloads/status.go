@@ -27,8 +27,11 @@ func (c *Controller) writeState(ctx context.Context, each wanted, state intel.Wo
 	if reflect.DeepEqual(c.partOf(each.object), content) {
 		return nil
 	}
+	if reason := c.whyUnshown(each.object, content); reason != nil {
+		return reason
+	}
 	if err := c.applyPart(ctx, each.object, content); apierrors.IsInvalid(err) {
-		c.tellUnshown(each.object, err)
+		c.tellUnshown(each.object, content, err)
 		return err
 	} else if err != nil {
 		return err
@@ -37,13 +40,32 @@ func (c *Controller) writeState(ctx context.Context, each wanted, state intel.Wo
 	return nil
 }
 
-// tellUnshown tells once that the status cannot have this node's part, such as that of one node too many.
-func (c *Controller) tellUnshown(cr *unstructured.Unstructured, err error) {
-	if c.unshown[keyOf(cr)] == err.Error() {
-		return
+// unshownPause is how long a status is not tried again while its CR stays as it is: hundreds of nodes too many would have the API
+// server read a large object in each minute.
+const unshownPause = time.Hour
+
+// unshown is a part of a CR's status that the API server does not take, such as that of one node too many.
+type unshown struct {
+	write
+	reason error
+}
+
+// whyUnshown is what the API server would say again, nil if that is not known.
+func (c *Controller) whyUnshown(cr *unstructured.Unstructured, part map[string]any) error {
+	last := c.unshown[keyOf(cr)]
+	if last.version == cr.GetResourceVersion() && reflect.DeepEqual(last.part, part) && time.Since(last.at) < unshownPause {
+		return last.reason
 	}
-	c.unshown[keyOf(cr)] = err.Error()
-	c.events.Tell(about(cr), kube.Warning, "NotShown", "Grant", "node "+c.node+": the status cannot have its state: "+err.Error())
+	return nil
+}
+
+// tellUnshown tells once.
+func (c *Controller) tellUnshown(cr *unstructured.Unstructured, part map[string]any, reason error) {
+	former := c.unshown[keyOf(cr)].reason
+	c.unshown[keyOf(cr)] = unshown{write{part, cr.GetResourceVersion(), time.Now()}, reason}
+	if former == nil || former.Error() != reason.Error() {
+		c.events.Tell(about(cr), kube.Warning, "NotShown", "Grant", "node "+c.node+": the status cannot have its state: "+reason.Error())
+	}
 }
 
 // mostBehind is how far the informer is behind at most. Of an API server with a restored store versions begin again.
