@@ -236,10 +236,6 @@ func (p *Plugin) compareOnce(ctx context.Context) error {
 	if err := p.machine.Mismatch(); err != nil {
 		return err
 	}
-	found, err := p.client.Workloads(ctx)
-	if err != nil {
-		return err
-	}
 	pool, err := p.defaultPool(ctx)
 	if err != nil {
 		return err
@@ -255,8 +251,13 @@ func (p *Plugin) compareOnce(ctx context.Context) error {
 	if err := p.enter(ctx); err != nil {
 		return err
 	}
-	missing, extra := difference(p.book.wanted(), found)
+	wanted := p.book.wanted()
 	p.leave()
+	found, err := p.client.Workloads(ctx) // after wanted: what nrd has granted since is not missing
+	if err != nil {
+		return err
+	}
+	missing, extra := difference(wanted, found)
 	present := nrd.ByID(found)
 	var failures []error
 	for _, id := range extra {

@@ -3,6 +3,8 @@ package containers
 import (
 	"context"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"testing"
 	"time"
@@ -115,5 +117,35 @@ func TestARequestThatIsNotAnsweredInTimeFails(t *testing.T) {
 	listener, _ := listening(t)
 	if policy := accept(t, listener).begin(t).FailurePolicy; !policy.GetFailRequest() || policy.GetKeepConnected() {
 		t.Errorf("%v, want the request to fail and the plugin to be disconnected", policy)
+	}
+}
+
+func TestAContainerThatIsCreatedDuringAComparisonIsNotGrantedAgain(t *testing.T) {
+	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "nrd.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := connectedPlugin(nrd.New(listener.Addr().String()))
+	grants := 0
+	answers := http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
+		switch {
+		case request.Method == http.MethodPut:
+			grants++
+		case request.URL.Path == "/v1/workloads": // a list of before
+			p.await()
+			p.book.put(entryFor("pod", "1", "/1"))
+			p.leave()
+			_, _ = answer.Write([]byte("[]"))
+			return
+		}
+		_, _ = answer.Write([]byte("{}"))
+	})
+	server := httptest.Server{Listener: listener, Config: &http.Server{Handler: answers}}
+	server.Start()
+	t.Cleanup(server.Close)
+	for comparison, want := range []int{0, 1} {
+		if err := p.compareOnce(t.Context()); err != nil || grants != want {
+			t.Errorf("comparison %d: %d grants, %v, want %d", comparison, grants, err, want)
+		}
 	}
 }
