@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -31,6 +32,7 @@ func runNode(ctx context.Context, arguments []string) error {
 	if options.Resources, err = kindsOf(*resources); err != nil {
 		return err
 	}
+	slog.Info("starting", "version", version())
 	return node.Run(ctx, options)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"log/slog"
 	"path"
 
 	"nrd.internal/kubernetes/internal/operator"
@@ -30,5 +31,6 @@ func runOperator(ctx context.Context, arguments []string) error {
 	if starter := options.Rules.Starter; starter != "" && (!path.IsAbs(starter) || path.Clean(starter) != starter) {
 		return errors.New("--process-starter-path: expected an absolute path such as /opt/bin/process-starter")
 	}
+	slog.Info("starting", "version", version())
 	return operator.Run(ctx, options)
 }

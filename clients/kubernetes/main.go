@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 )
 
@@ -18,7 +19,7 @@ const usage = `usage: nrd-kube COMMAND [OPTION]...
   check              on a node: what is missing, and the remedy
   image OUT.tar      write an OCI archive with this program
 
-nrd-kube COMMAND --help lists the options.
+nrd-kube COMMAND --help lists the options, nrd-kube --version prints the commit.
 `
 
 // errUsage means that the message has been printed.
@@ -52,6 +53,9 @@ func run(ctx context.Context, arguments []string, output io.Writer) error {
 		return runCheck(ctx, rest, output)
 	case "image":
 		return runImage(rest, output)
+	case "--version":
+		fmt.Fprintln(output, "nrd-kube", version())
+		return nil
 	case "--help", "-h", "help":
 		fmt.Fprint(output, usage)
 		return nil
@@ -59,4 +63,17 @@ func run(ctx context.Context, arguments []string, output io.Writer) error {
 		fmt.Fprintf(os.Stderr, "nrd-kube: unknown command %q\n%s", command, usage)
 		return errUsage
 	}
+}
+
+// version is the commit from which "go build" has built the program.
+func version() string {
+	const shown = 12 // digits
+	if info, isKnown := debug.ReadBuildInfo(); isKnown {
+		for _, each := range info.Settings {
+			if each.Key == "vcs.revision" {
+				return each.Value[:min(len(each.Value), shown)]
+			}
+		}
+	}
+	return "of an unknown commit"
 }

@@ -1,5 +1,6 @@
 """nrd-kube check and nrd-kube image."""
 
+import re
 import subprocess
 
 from settings import NRD_KUBE, RELEASED
@@ -16,6 +17,7 @@ def test_check_finds_nothing_missing_on_a_node_that_has_all(worker):
     found = check(worker, "--resources", "ways")
     assert found.returncode == 0, found.stdout + found.stderr
     assert all(line.startswith("ok ") for line in found.stdout.splitlines()), found.stdout
+    assert f"version {worker.call('GET', '/v1/health')['version']} answers on" in found.stdout
     assert [line.split()[-1] for line in found.stdout.splitlines() if WAYS in line] == ["5"]
 
 
@@ -25,6 +27,12 @@ def test_check_names_what_is_missing_with_the_remedy(worker):
     for part in ("missing NRI", 'disable = false in [plugins."io.containerd.nri.v1.nri"]', "missing amd.com/onload", "[[cpu.pools]]"):
         assert part in found.stdout, found.stdout
     assert found.stderr == "nrd-kube: 3 of what the node role needs is missing\n"
+
+
+def test_the_program_tells_its_commit():
+    """Which "go build" notes where it finds git."""
+    told = subprocess.run([NRD_KUBE, "--version"], capture_output=True, text=True, check=True).stdout
+    assert re.fullmatch("nrd-kube ([0-9a-f]{12}|of an unknown commit)\n", told), told
 
 
 def test_the_image_has_the_program_alone_and_is_the_same_each_time(worker, tmp_path):

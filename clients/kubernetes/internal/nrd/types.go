@@ -273,6 +273,7 @@ func (o Onload) holds(name string) (bool, string) {
 
 // Health of nrd.
 type Health struct {
+	Version         string   `json:"version"`
 	Status          string   `json:"status"`
 	HardwareProblem string   `json:"hardware_problem"`
 	Warnings        []string `json:"warnings"`

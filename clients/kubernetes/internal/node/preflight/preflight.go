@@ -68,7 +68,7 @@ func daemon(ctx context.Context, options Options) []item {
 	if health.HardwareProblem != "" {
 		return []item{{"nrd", health.HardwareProblem, "nrdctl status"}}
 	}
-	return []item{{"nrd", "answers on " + options.NRDSocket, ""}}
+	return []item{{"nrd", "version " + health.Version + " answers on " + options.NRDSocket, ""}}
 }
 
 func runtime(_ context.Context, options Options) []item {
