@@ -16,7 +16,7 @@ import (
 // asked for some.
 func adjustment(container *api.Container, granted nrd.Workload, asksForPools bool) (*api.ContainerAdjustment, error) {
 	change := &api.ContainerAdjustment{}
-	if err := adjustCPUs(change, granted.CPU); err != nil {
+	if err := adjustCPUs(change, container, granted.CPU); err != nil {
 		return nil, err
 	}
 	if asksForPools {
@@ -36,8 +36,9 @@ func adjustment(container *api.Container, granted nrd.Workload, asksForPools boo
 	return change, nil
 }
 
-// adjustCPUs sets the cpuset. An empty set is never sent: to the runtime it means "unchanged".
-func adjustCPUs(change *api.ContainerAdjustment, grants []nrd.CPUGrant) error {
+// adjustCPUs sets the cpuset. An empty set is never sent: to the runtime it means "unchanged". The nodes that kubelet's memory
+// manager chose stay, because it counts the container's memory there.
+func adjustCPUs(change *api.ContainerAdjustment, container *api.Container, grants []nrd.CPUGrant) error {
 	mems := make([]string, 0, len(grants))
 	for _, grant := range grants {
 		mems = append(mems, grant.Mems)
@@ -53,7 +54,7 @@ func adjustCPUs(change *api.ContainerAdjustment, grants []nrd.CPUGrant) error {
 	if cpus != "" {
 		change.SetLinuxCPUSetCPUs(cpus)
 	}
-	if nodes != "" {
+	if nodes != "" && container.GetLinux().GetResources().GetCpu().GetMems() == "" {
 		change.SetLinuxCPUSetMems(nodes)
 	}
 	return nil

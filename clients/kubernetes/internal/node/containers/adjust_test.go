@@ -33,3 +33,14 @@ func TestVariablesOfPoolsAreTheNodesWhateverTheAuthorSet(t *testing.T) {
 		}
 	}
 }
+
+func TestTheMemoryThatKubeletChoseStays(t *testing.T) {
+	granted := nrd.Workload{ID: "k8s.1.app", CPU: nrd.OneOrMore[nrd.CPUGrant]{{Pool: "fast", CPUs: "4", Exclusive: "4", Mems: "1"}}}
+	for chosen, want := range map[string]string{"": "1", "0": ""} { // of its memory manager; an empty one changes nothing
+		container := &api.Container{Linux: &api.LinuxContainer{Resources: &api.LinuxResources{Cpu: &api.LinuxCPU{Mems: chosen}}}}
+		change, err := adjustment(container, granted, true)
+		if cpu := change.GetLinux().GetResources().GetCpu(); err != nil || cpu.GetMems() != want || cpu.GetCpus() != "4" {
+			t.Errorf("kubelet chose %q: %v, %v, want %q", chosen, cpu, err, want)
+		}
+	}
+}
