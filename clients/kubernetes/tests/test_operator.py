@@ -12,7 +12,7 @@ from cluster import Keys
 from operator_role import Operator, await_called, call
 from processes import DEADLINE, wait_for
 from rights import await_lack, without
-from settings import write
+from settings import DEPLOY, write
 
 POOLS = """
 [os]
@@ -97,15 +97,12 @@ def main_of(created):
     return created["spec"]["containers"][0]
 
 
-OWN = {"kubernetes.io/os": "linux"}  # selector of deploy/
-
-
 def config(labels):
     return {"apiVersion": "intel.com/v1alpha1", "kind": "RmdConfig", "metadata": {"name": "rmdconfig"}, "spec": {"rmdNodeSelector": labels}}
 
 
 def selector(cluster):
-    return cluster.api.get("DaemonSet", "nrd-node", "nrd-system")["spec"]["template"]["spec"]["nodeSelector"]
+    return cluster.api.get("DaemonSet", "nrd-node", "nrd-system")["spec"]["template"]["spec"].get("nodeSelector", {})
 
 
 def environment(container):
@@ -224,7 +221,7 @@ def test_the_other_replica_is_trusted_and_leads_when_one_dies(cluster, operator)
         cluster.api.create(config({"replica": "other"}))
         wait_for(lambda: selector(cluster).get("replica") == "other", "the other replica to lead")
         cluster.api.delete("RmdConfig", "rmdconfig")
-        wait_for(lambda: selector(cluster) == OWN, "the selector of before")
+        wait_for(lambda: selector(cluster) == {}, "the selector of before")
     finally:
         other.process.terminate()
         operator.start()
@@ -271,11 +268,13 @@ def test_the_api_server_is_answered_while_the_files_of_cert_dir_are_renewed(clus
 
 def test_the_selector_of_the_rmd_config_goes_to_the_daemon_set(cluster, operator):
     cluster.api.create(config({"rdt": "true"}))
-    wait_for(lambda: selector(cluster) == OWN | {"rdt": "true"}, "the selector")
+    wait_for(lambda: selector(cluster) == {"rdt": "true"}, "the selector")
+    cluster.kubectl("apply", "--server-side", "-f", f"{DEPLOY}/node.yaml")  # as tools of GitOps do, again and again
+    assert selector(cluster) == {"rdt": "true"}
     cluster.api.merge("RmdConfig", "rmdconfig", {"spec": {"rmdNodeSelector": {"rdt": None, "rack": "1"}}})
-    wait_for(lambda: selector(cluster) == OWN | {"rack": "1"}, "the other selector")
+    wait_for(lambda: selector(cluster) == {"rack": "1"}, "the other selector")
     cluster.api.delete("RmdConfig", "rmdconfig")
-    wait_for(lambda: selector(cluster) == OWN, "the selector of before")
+    wait_for(lambda: selector(cluster) == {}, "the selector of before")
 
 
 def test_the_status_of_the_rmd_config_tells_why_its_selector_is_not_applied(cluster, operator):
@@ -284,16 +283,19 @@ def test_the_status_of_the_rmd_config_tells_why_its_selector_is_not_applied(clus
         found, = cluster.api.get("RmdConfig", "rmdconfig")["status"]["conditions"]
         assert found["type"] == "Applied"
         return found["status"], found["message"]
-    cluster.api.create(config({"kubernetes.io/os": "other", "rdt": "true"}))
+    own = {"site": "a"}
+    cluster.api.merge("DaemonSet", "nrd-node", {"spec": {"template": {"spec": {"nodeSelector": own}}}}, "nrd-system")
+    cluster.api.create(config({"site": "b", "rdt": "true"}))
     wait_for(lambda: applied()[0] == "False", "the condition")
-    assert applied()[1] == ('label kubernetes.io/os is "other" in the RmdConfig and "linux" in the DaemonSet\'s own node selector; '
+    assert applied()[1] == ('label site is "b" in the RmdConfig and "a" in the DaemonSet\'s own node selector; '
                             "expected it in one of the two")
-    assert selector(cluster) == OWN
-    cluster.api.merge("RmdConfig", "rmdconfig", {"spec": {"rmdNodeSelector": {"kubernetes.io/os": None}}})
+    assert selector(cluster) == own
+    cluster.api.merge("RmdConfig", "rmdconfig", {"spec": {"rmdNodeSelector": {"site": None}}})
     wait_for(lambda: applied() == ("True", ""), "the selector to be applied")
-    assert selector(cluster) == OWN | {"rdt": "true"}
+    assert selector(cluster) == own | {"rdt": "true"}
     cluster.api.delete("RmdConfig", "rmdconfig")
-    wait_for(lambda: selector(cluster) == OWN, "the selector of before")
+    wait_for(lambda: selector(cluster) == own, "the selector of before")
+    cluster.api.merge("DaemonSet", "nrd-node", {"spec": {"template": {"spec": {"nodeSelector": None}}}}, "nrd-system")
 
 
 def test_the_status_of_the_rmd_config_has_the_nodes(cluster, operator):
@@ -381,4 +383,4 @@ def test_each_right_of_the_operator_is_needed(cluster, operator, namespace, reso
         operator.start()
         cluster.api.delete("RmdConfig", "rmdconfig")
         cluster.api.delete("RmdWorkload", "former")
-        wait_for(lambda: selector(cluster) == OWN, "the selector of before")
+        wait_for(lambda: selector(cluster) == {}, "the selector of before")
