@@ -207,7 +207,7 @@ state = "{self.folder}/run"
         def ready():
             conditions = self.cluster.api.get("Node", self.name)["status"].get("conditions", [])
             return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
-        self.kubelet.await_start(ready, f"node {self.name}", 120)
+        self.kubelet.await_start(ready, f"node {self.name}")
 
     def allocatable(self, resource):
         return amount(self.cluster.api.get("Node", self.name)["status"]["allocatable"].get(resource, "0"))
