@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -157,11 +158,7 @@ func (r reader) object(item any, at string, known ...string) (map[string]any, er
 		return nil, r.fail(at, "not an object", "an object with "+strings.Join(known, ", "))
 	}
 	for name := range members {
-		isKnown := false
-		for _, each := range known {
-			isKnown = isKnown || name == each
-		}
-		if !isKnown {
+		if !slices.Contains(known, name) {
 			return nil, r.fail(at, "unknown member "+quoted(name), strings.Join(known, ", "))
 		}
 	}

@@ -2,6 +2,7 @@ package workloads
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,12 +22,7 @@ func selects(spec intel.WorkloadSpec, node string, labels map[string]string) boo
 		}
 		return true
 	}
-	for _, name := range spec.Nodes {
-		if name == node {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(spec.Nodes, node)
 }
 
 // requestOf translates a CR; allCPUs are those of the node's caches. Values are left to nrd, which says what is allowed.
