@@ -36,6 +36,7 @@ Result<void> HardwareSync::discover() {
   }
   const bool has_new_zones = !state_.cpu_zones || facts.cpuset.zones != state_.facts.cpuset.zones ||
                              facts.rdt.online != state_.facts.rdt.online;
+  forget_other_drivers(facts.pstate);
   state_.facts = std::move(facts);
   if (has_new_zones)
     state_.cpu_zones = std::make_shared<const plan::ZoneTree>(state_.facts.cpuset.zones, state_.facts.rdt.online);
@@ -49,13 +50,20 @@ void HardwareSync::adapt_to_node() {
   forget_replaced_drivers();
 }
 
+// What was observed under another driver says nothing about the next one.
+void HardwareSync::forget_other_drivers(const pstate::Node& next) {
+  for (const auto& [cpu, facts] : next.cpus) {
+    const pstate::Cpu* known = find_in(state_.facts.pstate.cpus, cpu);
+    if (known && known->driver != facts.driver) state_.observed.pstate.cpus.edit().erase(cpu);
+  }
+}
+
 // A new driver (intel_pstate/status, amd_pstate/status) begins with settings of its own, and its governors mean
 // something else: "powersave" is the lowest frequency in the passive modes only. Nothing of the old one is restored.
 void HardwareSync::forget_replaced_drivers() {
   for (const auto& [cpu, facts] : state_.facts.pstate.cpus) {
     const FrequencyClaim* claim = find_in(state_.baselines.frequencies, cpu);
     if (!claim || claim->driver.empty() || claim->driver == facts.driver) continue;
-    if (state_.observed.pstate.cpus.contains(cpu)) state_.observed.pstate.cpus.edit().erase(cpu);
     state_.baselines.frequencies.edit().erase(cpu);
     state_.baselines.frequencies_of_others.erase(cpu);
     pending_restore_.remove(cpu);

@@ -69,6 +69,7 @@ class HardwareSync {
  private:
   void end_problem();
   Result<void> refresh_infra();
+  void forget_other_drivers(const pstate::Node& next);
   void forget_replaced_drivers();
   void note_absent(CpuId cpu);
   void note_pending_restore(CpuId cpu);

@@ -351,6 +351,16 @@ def test_windows_of_a_driver_that_is_gone_keep_no_others_from_their_ratio():
         assert node.health()["status"] == "ok"
 
 
+def test_a_cpu_without_a_workload_shows_the_preference_of_its_driver():
+    with Node(DRIFT, cpufreq="intel_pstate") as node:
+        for status in ("passive", "active"):
+            node.sim.write("/sys/devices/system/cpu/intel_pstate/status", status + "\n")
+            wait_for(lambda: node.call("GET", "/v1/pstate/9")["driver"] == {"passive": "intel_cpufreq", "active": "intel_pstate"}[status], "it")
+            shown = node.call("GET", "/v1/pstate/9")
+            node.kill9_and_start()
+            assert node.call("GET", "/v1/pstate/9") == shown
+
+
 EPP, BASE = (f"/sys/devices/system/cpu/cpufreq/policy9/{file}" for file in ("energy_performance_preference", "base_frequency"))
 
 
