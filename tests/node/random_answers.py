@@ -110,6 +110,9 @@ class Answers:
             if used & (mine | idle) or mine & idle or len(mine) != wanted or not mine <= cpus_of(self.settings["pool"]):
                 yield "pool", w["id"], w["cpu"], used
             used |= mine | idle
+        if self.settings["threads"] != "any" and self.shape["threads"] == 2:  # which came online later
+            late = {cpu ^ 1 for cpu in used} & cpus_of(self.settings["pool"]) - used - self.offline
+            yield from (("sibling", cpu, used) for cpu in late)
         users = {cpu for w in workloads for cpu in self.cpus_of(w)} & cpus_of(self.settings["pool"])
         for cpu in set(range(self.shape["cpus"])) - self.offline:
             has = self.sim.read(f"/sys/devices/system/cpu/cpu{cpu}/power/pm_qos_resume_latency_us").strip()
