@@ -351,17 +351,17 @@ def test_windows_of_a_driver_that_is_gone_keep_no_others_from_their_ratio():
         assert node.health()["status"] == "ok"
 
 
-def test_a_cpu_without_a_workload_shows_the_preference_of_its_driver():
-    with Node(DRIFT, cpufreq="intel_pstate") as node:
-        for status in ("passive", "active"):
-            node.sim.write("/sys/devices/system/cpu/intel_pstate/status", status + "\n")
-            wait_for(lambda: node.call("GET", "/v1/pstate/9")["driver"] == {"passive": "intel_cpufreq", "active": "intel_pstate"}[status], "it")
-            shown = node.call("GET", "/v1/pstate/9")
-            node.kill9_and_start()
-            assert node.call("GET", "/v1/pstate/9") == shown
-
-
 EPP, BASE = (f"/sys/devices/system/cpu/cpufreq/policy9/{file}" for file in ("energy_performance_preference", "base_frequency"))
+
+
+def test_a_cpu_without_a_workload_shows_the_preference_of_its_driver():
+    with Node(DRIFT, start=False, cpufreq="intel_pstate") as node:
+        node.sim.write(os.path.join(os.path.dirname(EPP), "scaling_governor"), "performance\n")
+        node.start()
+        assert node.call("GET", "/v1/pstate/9")["set"]["epp"] == node.sim.read(EPP).strip() == "performance"
+        node.sim.write("/sys/devices/system/cpu/intel_pstate/status", "passive\n")
+        wait_for(lambda: node.call("GET", "/v1/pstate/9")["driver"] == "intel_cpufreq", "the other driver")
+        assert node.call("GET", "/v1/pstate/9")["set"]["epp"] == node.sim.read(EPP).strip() != "performance"
 
 
 @pytest.mark.parametrize("shape, places", [
