@@ -224,6 +224,7 @@ def a_shape(seed):
              "cpufreq": dice.choice(["intel_pstate", "intel_cpufreq", "acpi-cpufreq", "amd-pstate-epp"]),
              "freq_domain": dice.choice(["cpu", "core", "socket"]), "cpufreq_offline": dice.choice(["gone", "busy"]),
              "min_over_max": dice.choice(["refuse", "clamp"])}
+    shape["l2_cpus"] = shape["threads"]  # with an L2 cache for each thread hwloc finds no cores where a sibling is offline
     if dice.random() < 0.3:
         shape.update(l2_cat=True, l2_ways=8, l2_cpus=2)
     if dice.random() < 0.3:
