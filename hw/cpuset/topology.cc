@@ -89,7 +89,6 @@ Topology::Topology(std::function<Found()> read) : read_(std::move(read)) {
 
 void Topology::take(Found found) {
   known_ = std::move(found.online);
-  is_first_ = false;
   if (found.zones) {
     zones_ = *std::move(found.zones);
     return;
@@ -99,10 +98,8 @@ void Topology::take(Found found) {
 }
 
 const Zones& Topology::zones(const CpuSet& online) {
-  const bool is_ready =
-      pending_.valid() && (is_first_ || pending_.wait_for(std::chrono::seconds(0)) == std::future_status::ready);
-  if (is_ready) take(pending_.get());
   if (!pending_.valid() && !online.is_subset_of(known_)) pending_ = std::async(std::launch::async, read_);
+  if (pending_.valid()) take(pending_.get());
   return zones_;
 }
 

@@ -15,7 +15,7 @@ namespace nrd::cpuset {
 Result<std::vector<Zone>> read_zones();
 
 // They are constant, but those of a CPU are known only once it has been online. Reading takes 6 to 45 ms for 80 to 144
-// CPUs, so it is done again only for an unknown CPU, and on a thread of its own.
+// CPUs, so it is done again only for an unknown CPU, and the first time beside what else a start does.
 class Topology {
  public:
   struct Found {
@@ -26,8 +26,8 @@ class Topology {
 
   // Before other threads start: hwloc reads its settings from the environment. Begins to read.
   explicit Topology(std::function<Found()> read = Topology::read);
-  // Waits for the first time only; none if that fails. `online`: may have unknown CPUs, which are in no zone until they
-  // have been read.
+  // None if the first reading fails. Waits for an unknown CPU of `online`: in no zone it would be granted as a core of
+  // its own, even if its sibling belongs to a workload that keeps it idle.
   const Zones& zones(const CpuSet& online);
 
  private:
@@ -36,7 +36,6 @@ class Topology {
   const std::function<Found()> read_;
   std::future<Found> pending_;
   CpuSet known_;  // CPUs that were online at the last reading
-  bool is_first_ = true;
   Zones zones_;
 };
 

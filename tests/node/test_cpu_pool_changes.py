@@ -140,6 +140,16 @@ def test_a_sibling_that_first_comes_online_after_the_grant_is_kept_idle(threads)
         assert node.call("GET", "/v1/cpus/pools/fast")["free"] == "2-7,10-15"
 
 
+@pytest.mark.parametrize("asked", [{"cpu": {"pool": "fast", "cpus": "5"}}, {"core_ids": ["5"]}, {"cpu": {"pool": "fast", "count": 7}}])
+def test_a_late_sibling_is_granted_to_no_other_workload(asked):
+    with Node(DRIFT + LARGE, threads=2, l2_cpus=2, offline="5") as node:
+        post(node, {"cpu": {"pool": "fast", "cpus": "4"}})
+        node.sim.control("online 5")
+        wait_for(lambda: node.call("GET", "/v1/node")["cpus"]["online"] == "0-15", "the CPU")
+        assert node.request("POST", "/v1/workloads", {**asked, "cache": {"max": 0, "min": 0}})[0] in (400, 409)
+        assert node.list()[0]["cpu"]["idle_siblings"] == "5"
+
+
 def test_cpus_taken_while_nrd_was_stopped_are_not_in_the_way_of_a_reload(large):
     made = post(large, {"cpu": {"pool": "fast", "cpus": "4"}})
     large.kill9()
