@@ -19,13 +19,6 @@
 namespace nrd {
 namespace {
 
-// False while the topology is read again, for a CPU that came online for the first time.
-bool has_zones_of_all(const NodeFacts& facts) {
-  CpuSet known;
-  for (const cpuset::Zone& zone : facts.cpuset.zones) known |= zone.cpus;
-  return facts.rdt.online.is_subset_of(known) || known.empty();
-}
-
 // While it exists, all that the hardware does is for one request.
 class RequestTime {
  public:
@@ -151,7 +144,7 @@ bool Transaction::has_invalid_partition() const {
 
 bool Transaction::serve_hotplug(const CpuSet& changed) {
   drift_.repair(changed);
-  return sync_.is_in_sync() && has_zones_of_all(state_.facts) &&
+  return sync_.is_in_sync() &&
          std::ranges::all_of(state_.workloads, [this](const auto& entry) { return is_applied(state_, entry.second); });
 }
 

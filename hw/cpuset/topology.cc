@@ -98,8 +98,8 @@ void Topology::take(Found found) {
 }
 
 const Zones& Topology::zones(const CpuSet& online) {
-  if (!pending_.valid() && !online.is_subset_of(known_)) pending_ = std::async(std::launch::async, read_);
   if (pending_.valid()) take(pending_.get());
+  if (!online.is_subset_of(known_)) take(read_());
   return zones_;
 }
 
