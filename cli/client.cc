@@ -79,7 +79,7 @@ std::string who_may_connect(const std::string& socket) {
   return std::string("run as root") + (found == nullptr ? "" : std::string(" or join the group ") + found->gr_name);
 }
 
-Failure socket_trouble(CURL* curl, CURLcode code, const Endpoint& to, const std::string& text) {
+Failure socket_problem(CURL* curl, CURLcode code, const Endpoint& to, const std::string& text) {
   const std::string where = "cannot reach nrd on the socket " + to.socket + ": ";
   long number = 0;
   ::curl_easy_getinfo(curl, CURLINFO_OS_ERRNO, &number);
@@ -94,7 +94,7 @@ Failure socket_trouble(CURL* curl, CURLcode code, const Endpoint& to, const std:
 }
 
 // Which TLS check failed, and on which side.
-std::string tls_trouble(CURLcode code, const Endpoint& to, const std::string& reason) {
+std::string tls_problem(CURLcode code, const Endpoint& to, const std::string& reason) {
   if (code == CURLE_PEER_FAILED_VERIFICATION) {
     // libcurl uses this prefix for chain errors of OpenSSL; otherwise its own host name check failed.
     const bool is_chain = reason.starts_with("SSL certificate problem");
@@ -127,12 +127,12 @@ std::string tls_trouble(CURLcode code, const Endpoint& to, const std::string& re
          "; check that nrd is running and serves TLS there (systemctl status nrd)";
 }
 
-Failure trouble(CURL* curl, CURLcode code, const Endpoint& to, const ErrorText& text) {
+Failure transfer_failure(CURL* curl, CURLcode code, const Endpoint& to, const ErrorText& text) {
   if (code == CURLE_WRITE_ERROR)
     return fail(ErrorCode::Busy, "the response has more than 64 MiB; check that the endpoint is nrd");
   const std::string reason = text[0] == '\0' ? ::curl_easy_strerror(code) : text.data();
-  if (to.url.empty()) return socket_trouble(curl, code, to, reason);
-  if (is_https(to.url)) return fail(ErrorCode::Busy, tls_trouble(code, to, reason));
+  if (to.url.empty()) return socket_problem(curl, code, to, reason);
+  if (is_https(to.url)) return fail(ErrorCode::Busy, tls_problem(code, to, reason));
   return fail(ErrorCode::Busy, "cannot reach " + to.url + ": " + reason +
                                    "; check that nrd is running with --debug (systemctl status nrd)");
 }
@@ -197,7 +197,7 @@ Result<Answer> Client::call(const std::string& method, const std::string& path, 
     ::curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE, static_cast<long>(body.size()));
   }
   const CURLcode code = breaks_off_ ? perform_unless_readable(curl, *breaks_off_) : ::curl_easy_perform(curl);
-  if (code != CURLE_OK) return trouble(curl, code, to_, text);
+  if (code != CURLE_OK) return transfer_failure(curl, code, to_, text);
   ::curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &answer.status);
   return answer;
 }

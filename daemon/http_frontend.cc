@@ -32,7 +32,7 @@ void make_directory_of(const std::string& socket) {
   ::mkdir(directory.c_str(), kMode);  // bind() reports any error
 }
 
-http::ServerOptions doors_of(const Config& config, std::vector<http::UnixEndpoint> places) {
+http::ServerOptions server_options_of(const Config& config, std::vector<http::UnixEndpoint> places) {
   http::ServerOptions options;
   options.adopted = passed_sockets();
   for (const http::UnixEndpoint& place : places) make_directory_of(place.path);
@@ -132,8 +132,8 @@ Result<std::unique_ptr<HttpFrontend>> HttpFrontend::open(const Config& config, r
   handler = routing::log_failures(std::move(handler));
   handler = routing::authorize(
       {.table = routing::route_table(), .rules = access_policy->rules(), .pam_client = current}, std::move(handler));
-  std::unique_ptr<http::Server> server = TRY(
-      http::Server::start(doors_of(config, std::move(local.places)), routing::counted(counters, std::move(handler))));
+  std::unique_ptr<http::Server> server = TRY(http::Server::start(server_options_of(config, std::move(local.places)),
+                                                                 routing::counted(counters, std::move(handler))));
   certificate_expiry->store(server->certificate_expiry());
   announce(config, *server);
   return std::unique_ptr<HttpFrontend>(new HttpFrontend(std::move(access_policy), std::move(pam_client), current,

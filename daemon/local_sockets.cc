@@ -50,16 +50,16 @@ http::UnixEndpoint place_of(const LocalSocket& socket, const auth::SocketRules& 
 }  // namespace
 
 LocalSocketAccess local_socket_access(const std::vector<LocalSocket>& sockets) {
-  LocalSocketAccess doors;
+  LocalSocketAccess access;
   for (const LocalSocket& socket : sockets) {
-    doors.rules.push_back({.admin = locals_of(socket.admin, doors.failure),
-                           .user = locals_of(socket.user, doors.failure),
-                           .run = locals_of(socket.run, doors.failure),
-                           .origin = socket.origin,
-                           .allow = socket.allow});
-    doors.places.push_back(place_of(socket, doors.rules.back()));
+    access.rules.push_back({.admin = locals_of(socket.admin, access.failure),
+                            .user = locals_of(socket.user, access.failure),
+                            .run = locals_of(socket.run, access.failure),
+                            .origin = socket.origin,
+                            .allow = socket.allow});
+    access.places.push_back(place_of(socket, access.rules.back()));
   }
-  return doors;
+  return access;
 }
 
 }  // namespace nrd::daemon

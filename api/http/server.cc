@@ -44,7 +44,7 @@ Result<ListeningSocket> adopt(PassedSocket passed, const std::vector<UnixEndpoin
 }
 
 // `own`: the indexes of the Unix sockets that nrd creates itself.
-Result<std::vector<ListeningSocket>> open_doors(ServerOptions& options, std::vector<size_t>& own) {
+Result<std::vector<ListeningSocket>> open_listeners(ServerOptions& options, std::vector<size_t>& own) {
   std::vector<ListeningSocket> listeners;
   const auto keep = [&listeners](Result<ListeningSocket> listener) -> Result<void> {
     if (!listener) return Failure(listener.error());
@@ -108,7 +108,7 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options, Handler han
     tls = TRY(TlsContext::load(*options.tls));
   }
   std::vector<size_t> own;
-  std::vector<ListeningSocket> listeners = TRY(open_doors(options, own));
+  std::vector<ListeningSocket> listeners = TRY(open_listeners(options, own));
   try {
     return std::unique_ptr<Server>(
         new Server(std::move(listeners), std::move(own), std::move(tls), std::move(handler)));

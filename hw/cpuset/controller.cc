@@ -27,14 +27,14 @@ std::string cgroup_of_slice(const std::string& slice) {
 
 // An empty slice with AllowedCPUs= of all CPUs: systemd disables the controller where its last user has gone.
 Result<void> keep_enabled(Units& units, const std::string& parent, Deadline deadline) {
-  const std::string keeper = parent == kRootSlice ? kSlice : parent.substr(0, parent.rfind(".slice")) + "-" + kSlice;
-  TRY(units.set_allowed_cpus(keeper, TRY(possible_cpus()), deadline));
-  TRY(units.start(keeper, deadline));
+  const std::string slice = parent == kRootSlice ? kSlice : parent.substr(0, parent.rfind(".slice")) + "-" + kSlice;
+  TRY(units.set_allowed_cpus(slice, TRY(possible_cpus()), deadline));
+  TRY(units.start(slice, deadline));
   // The kernel shows the controller before it has overwritten the masks.
   for (bool is_active = false; !is_active || !has_cpusets_below(cgroup_of_slice(parent));) {
-    is_active = TRY(units.is_active(keeper, deadline));
+    is_active = TRY(units.is_active(slice, deadline));
     if (std::chrono::steady_clock::now() > deadline)
-      return fail(ErrorCode::Busy, "systemd does not answer; try again", keeper + " has no cpuset");
+      return fail(ErrorCode::Busy, "systemd does not answer; try again", slice + " has no cpuset");
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return {};

@@ -57,7 +57,7 @@ def test_policies_are_shown_as_the_file_has_them(text, suffix):
     with policies(text, suffix) as node:
         status, body, headers = node.request("GET", "/v1/policy")
         assert (status, body, headers["Content-Type"]) == (200, SHOWN, "application/json")
-        wait_for(lambda: "SECTION=default" in node.journal(), "the line, which comes after the doors are open")
+        wait_for(lambda: "SECTION=default" in node.journal(), "the line, which comes after the sockets are open")
 
 
 def test_without_policies_the_answer_is_rmds():

@@ -98,7 +98,7 @@ class OnloadNode(DaemonNode):
         assert self.vm.run(["stat", "-c", "%Hr:%Lr %a", *(f"/dev/{device}" for device in devices)]).stdout.splitlines() == [
             f"{number} 666" for number in numbers]
         assert self.stub.parameter("cplane_spawn_server") == "Y"
-        self.vm.wait_until(lambda: self.condition("DoorOpen"), what="the open door")
+        self.vm.wait_until(lambda: self.condition("DoorOpen"), what="device access")
         assert not self.condition("Drifted")
         assert self.onload()["version"] == release.split("-")[0]
 

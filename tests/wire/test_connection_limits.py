@@ -17,7 +17,7 @@ from renegotiation import sealed_client_hellos
 
 KEY_UPDATES = os.environ.get("NRD_KEY_UPDATES", "build/dev/tests/wire/nrd-key-updates")
 
-CROWD = 2000
+MANY = 2000
 LIMIT = 1024 + 256  # connections that the daemon keeps, docs/security.md
 PROMPT = 0.1  # seconds
 HALVES = {"nothing": b"", "half a request line": b"GET /v1/no", "half a head": b"GET /v1/node HTTP/1.1\r\nHost: localhost\r\n",
@@ -49,21 +49,21 @@ def assert_honest_clients_are_served(service):
 @pytest.mark.parametrize("kind, half", SILENT)
 def test_silent_clients_do_not_block_others(service, kind, half):
     first = (HALVES_OF_TLS if kind == "tls" else HALVES)[half]
-    crowd = Endpoint(service, kind).silent(CROWD, first=first)
-    assert len(crowd) > CROWD * 0.9
+    clients = Endpoint(service, kind).silent(MANY, first=first)
+    assert len(clients) > MANY * 0.9
     assert_honest_clients_are_served(service)
     assert open_files(service.daemon.pid) < LIMIT + 60
-    for client in crowd:
+    for client in clients:
         client.close()
     assert_at_rest(service)
 
 
 def test_clients_of_many_addresses_do_not_block_others(service):
-    crowd = [client for i in range(2, 10) for client in Endpoint(service, "plain").silent(CROWD // 8, source=f"127.0.0.{i}")]
-    crowd += [client for i in range(2, 10) for client in Endpoint(service, "tls").silent(CROWD // 8, source=f"127.0.0.{i}")]
+    clients = [client for i in range(2, 10) for client in Endpoint(service, "plain").silent(MANY // 8, source=f"127.0.0.{i}")]
+    clients += [client for i in range(2, 10) for client in Endpoint(service, "tls").silent(MANY // 8, source=f"127.0.0.{i}")]
     assert_honest_clients_are_served(service)
     assert open_files(service.daemon.pid) < LIMIT + 60
-    for client in crowd:
+    for client in clients:
         reset(client)
     assert_at_rest(service)
 
@@ -119,10 +119,10 @@ def test_without_descriptors_other_connections_are_evicted():
     with Service(more="[log]\nlevel = \"warning\"", files=64) as service:
         # UBSan opens a pipe when it sees a class for the first time, so let the start come to its end.
         wait_for(lambda: "DEBUG_PORT_OPEN" in service.journal(), "the daemon to have started")
-        crowd = Endpoint(service, "plain").silent(200) + Endpoint(service, "tls").silent(200) + Endpoint(service, "unix").silent(60)
+        clients = Endpoint(service, "plain").silent(200) + Endpoint(service, "tls").silent(200) + Endpoint(service, "unix").silent(60)
         assert_honest_clients_are_served(service)
         assert cpu_used(service.daemon.pid, during=1) <= 0.1
-        for client in crowd:
+        for client in clients:
             reset(client)
         assert_honest_clients_are_served(service)
 

@@ -20,10 +20,10 @@ def service():
 
 
 def test_clients_that_drip_are_closed_at_the_header_deadline(service):
-    crowd = Endpoint(service, "plain").silent(50, first=b"GET /")
+    clients = Endpoint(service, "plain").silent(50, first=b"GET /")
     begun, ended = time.monotonic(), {}
-    while len(ended) < len(crowd) and time.monotonic() - begun < 30:
-        for client in crowd:
+    while len(ended) < len(clients) and time.monotonic() - begun < 30:
+        for client in clients:
             if client in ended:
                 continue
             try:
@@ -35,7 +35,7 @@ def test_clients_that_drip_are_closed_at_the_header_deadline(service):
             except OSError:
                 ended[client] = b""
         time.sleep(0.2)
-    assert len(ended) == len(crowd) and 9 < time.monotonic() - begun < 20
+    assert len(ended) == len(clients) and 9 < time.monotonic() - begun < 20
     assert any(answer.startswith(b"HTTP/1.1 408 ") for answer in ended.values())
     assert_at_rest(service)
 

@@ -86,7 +86,7 @@ def asking_all_the_time(clients, paths):
 
 def test_changes_go_on_while_a_user_asks_about_onload_on_100_connections(service):
     with asking_all_the_time(connections(service, service.user, 100), ALL_READS) as statuses:
-        wait_for(lambda: len(statuses) > 100, "the crowd to have begun")
+        wait_for(lambda: len(statuses) > 100, "the others to have begun")
         changes = [ask(service.tls(service.admin), "PUT", "/v1/onload/freeze", '{"frozen":false}', JSON)[0] for _ in range(15)]
     assert changes == [200] * 15
     assert set(statuses) == {200}, "one look answers all who wait for it"
@@ -96,7 +96,7 @@ def test_one_user_does_not_use_the_slots_of_another(service):
     other = service.authority.sign("other.pem", name("Bo", "User"), CLIENT)
     # Different questions, which no look can answer together.
     with asking_all_the_time(connections(service, service.user, 150), [f"/v1/onload/profiles/p{i}" for i in range(997)]) as statuses:
-        wait_for(lambda: len(statuses) > 150, "the crowd to have begun")
+        wait_for(lambda: len(statuses) > 150, "the others to have begun")
         assert [ask(service.tls(other), "GET", "/v1/onload/profiles/mine")[0] for _ in range(10)] == [404] * 10
         assert ask(service.tls(service.admin), "GET", "/v1/onload/profiles/mine")[0] == 404
     assert set(statuses) <= {404, 503}
@@ -109,17 +109,17 @@ def test_a_client_with_too_many_long_polls_is_answered_early_and_blocks_no_other
         return headers["X-Nrd-Revision"] or json.loads(text)["revision"]
 
     waiting = f"{path}?since={revision()}&wait=40"
-    crowd = connections(service, service.user, SHARE + 40)
-    for client in crowd:
+    clients = connections(service, service.user, SHARE + 40)
+    for client in clients:
         client.sendall(get(waiting))
-    wait_for(lambda: sum(map(is_answered, crowd)) >= 40, "those to be answered that wait beyond the share")
+    wait_for(lambda: sum(map(is_answered, clients)) >= 40, "those to be answered that wait beyond the share")
     time.sleep(0.2)
-    assert sum(map(is_answered, crowd)) == 40
+    assert sum(map(is_answered, clients)) == 40
     for other in (service.admin, service.authority.sign("third.pem", name("Ce", "User"), CLIENT)):
         begun = time.monotonic()
         assert ask(service.tls(other), "GET", waiting.replace("=40", "=1"))[0] == 200
         assert time.monotonic() - begun > 0.9, "nobody has to give way for it"
-    for client in crowd:
+    for client in clients:
         client.close()
 
 

@@ -288,10 +288,10 @@ TEST_CASE("a failed rollback keeps device access closed until the next spec") {
   auto status = fixture.settled();
   CHECK(status->operations.back().outcome == Outcome::Failed);
   CHECK_FALSE(status->device_access_open);
-  CHECK_FALSE(fixture.node.door_is_open);
+  CHECK_FALSE(fixture.node.device_access_is_open);
   fixture.node.fails_at = 0;
   CHECK(fixture.load("8.1")->device_access_open);
-  CHECK(fixture.node.door_is_open);
+  CHECK(fixture.node.device_access_is_open);
 }
 
 TEST_CASE("an operation interrupted by a crash is continued") {
@@ -346,7 +346,7 @@ TEST_CASE("an upgrade whose version is gone after a crash or for the kernel of t
       CHECK(status->generations.back().verdict == Verdict::Failed);
       CHECK(fixture.node.is(a_release("8.1")));
       CHECK(status->device_access_open);
-      CHECK(fixture.node.door_is_open);
+      CHECK(fixture.node.device_access_is_open);
     }
   }
 }
@@ -364,7 +364,7 @@ TEST_CASE("a changed node whose versions are all gone admits no new users") {
   const auto status = fixture.settled();
   CHECK(status->operations.back().outcome == Outcome::Failed);
   CHECK(status->operations.back().cause == "version");
-  CHECK_FALSE(fixture.node.door_is_open);
+  CHECK_FALSE(fixture.node.device_access_is_open);
 }
 
 TEST_CASE("after a boot the last verified generation is loaded, unless the node only observes or is frozen") {
@@ -565,7 +565,7 @@ TEST_CASE("a drained node stays drained over restarts and a boot until it is und
     CHECK(status->drained);
     CHECK_FALSE(status->device_access_open);
     CHECK(status->drift.empty());
-    CHECK_FALSE(fixture.node.door_is_open);
+    CHECK_FALSE(fixture.node.device_access_is_open);
     CHECK(status->generations.size() == 1);
     CHECK(effective(*status)->number == 1);
     fixture.controller.reset();
@@ -574,7 +574,7 @@ TEST_CASE("a drained node stays drained over restarts and a boot until it is und
   }
   REQUIRE(fixture.ask<Accepted>([&](auto done) { fixture.controller->undrain(std::move(done)); }));
   CHECK(fixture.settled()->device_access_open);
-  CHECK(fixture.node.door_is_open);
+  CHECK(fixture.node.device_access_is_open);
   CHECK_FALSE(fixture.commit.stored().drained);
 }
 
@@ -588,7 +588,7 @@ TEST_CASE("after a power cut during a drain the modules are loaded again, for no
   const auto status = fixture.settled_after(3);
   CHECK(status->drained);
   CHECK(status->drift.empty());
-  CHECK_FALSE(fixture.node.door_is_open);
+  CHECK_FALSE(fixture.node.device_access_is_open);
   CHECK(fixture.node.is(a_release("8.1")));
 }
 

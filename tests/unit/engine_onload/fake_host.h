@@ -43,7 +43,7 @@ class FakeNode final : public Host {
  public:
   ObservedState observed;
   std::vector<User> users;
-  bool door_is_open = true;
+  bool device_access_is_open = true;
   bool users_obey_term = false;
   int fails_at = 0;     // the n-th act fails; 0: none does
   int fails_until = 0;  // and all after it up to this one
@@ -200,7 +200,7 @@ class FakeNode final : public Host {
     }
   }
   void set_access(const Access& access) {
-    door_is_open = access.mode != 0;
+    device_access_is_open = access.mode != 0;
     observed.devices.clear();
     if (!observed.modules.contains("onload")) return;
     const DeviceNumber number{240, 0};

@@ -48,7 +48,7 @@ struct Trip {
 
 User a_user() { return {.process = {4711, 1}, .comm = "feed", .unit = "feed.service", .uses = {Use::Stack}}; }
 
-bool is_open(const FakeNode& node) { return node.door_is_open; }
+bool is_open(const FakeNode& node) { return node.device_access_is_open; }
 
 }  // namespace
 
