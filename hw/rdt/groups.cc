@@ -78,7 +78,8 @@ Result<void> read_files(const std::string& directory, Group& read) {
 }
 
 Failure cannot_make(const std::string& path, int error) {
-  const std::string kernel = last_cmd_status();
+  const std::string reasons = last_cmd_status();  // before Linux 6.13 mkdir adds its line to those of earlier commands
+  const std::string kernel = reasons.substr(reasons.rfind('\n') + 1);
   const std::string detail = path + ": " + errno_text(error) + (kernel.empty() ? "" : "; kernel: " + kernel);
   if (error == ENOSPC) {
     return fail(ErrorCode::NoClass,

@@ -294,8 +294,7 @@ Result<bool> write_task(const std::string& directory, pid_t thread) {
 std::string last_cmd_status() {
   const Result<std::optional<std::string>> text = read_file(path_of("/info", "last_cmd_status"));
   if (!text || !*text || trimmed(**text) == "ok") return {};
-  const std::string_view reasons = trimmed(**text);
-  return std::string(reasons.substr(reasons.rfind('\n') + 1));
+  return std::string(trimmed(**text));
 }
 
 Error refused_write(Error error, std::string message) {

@@ -90,8 +90,7 @@ Result<void> write_line(const std::string& directory, const char* file, const st
 // Moves one thread into a group. False: there is no thread with this number.
 Result<bool> write_task(const std::string& directory, pid_t thread);
 
-// Why the kernel refused the last write (info/last_cmd_status); empty if it gives no reason. Of several lines the last:
-// mkdir adds its line to those of earlier commands.
+// Why the kernel refused the last write (info/last_cmd_status), in a line or more; empty if it gives no reason.
 std::string last_cmd_status();
 // An error of a write with another message, and the kernel's reason.
 Error refused_write(Error error, std::string message);
