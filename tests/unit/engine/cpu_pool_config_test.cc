@@ -104,13 +104,4 @@ TEST_CASE("offline CPUs of pools, and a divided core that was offline, are warni
         std::vector<std::string>{"cpu.pools: pool fast: its CPU 7 shares a core with CPU 8 of pool common"});
 }
 
-TEST_CASE("hotplug is not complete before the topology of a new CPU is known") {
-  Fixture fixture;
-  const cpuset::Zones known = fixture.hardware.facts.cpuset.zones;
-  for (cpuset::Zone& zone : fixture.hardware.facts.cpuset.zones.edit()) zone.cpus.remove(CpuId{15});
-  CHECK_FALSE(fixture.writer->serve_hotplug(CpuSet{15}));
-  fixture.hardware.facts.cpuset.zones = known;
-  CHECK(fixture.writer->serve_hotplug(CpuSet{15}));
-}
-
 }  // namespace nrd::cpu_pool_config_test
