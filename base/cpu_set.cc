@@ -1,5 +1,7 @@
 #include "base/cpu_set.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -22,16 +24,15 @@ std::optional<uint32_t> parse_cpu(std::string_view text) {
 
 // Too large for a CpuSet, and therefore for any node.
 Failure not_a_cpu(std::string_view number) {
-  return fail(ErrorCode::BadRequest, "CPU " + std::string(number.substr(0, kQuoted)) +
-                                         " does not exist; Linux numbers CPUs from 0 to " +
-                                         std::to_string(CpuSet::kMaxCpus - 1));
+  return fail(ErrorCode::BadRequest, fmt::format("CPU {} does not exist; Linux numbers CPUs from 0 to {}",
+                                                 number.substr(0, kQuoted), CpuSet::kMaxCpus - 1));
 }
 
 Failure not_a_list(std::string_view item) {
   std::string quoted;
   for (const char c : item.substr(0, kQuoted)) quoted += (c >= ' ' && c <= '~') ? c : '?';
   return fail(ErrorCode::BadRequest,
-              "\"" + quoted + "\" is not a CPU list; expected numbers and upward ranges such as \"0-3,8\"");
+              fmt::format("\"{}\" is not a CPU list; expected numbers and upward ranges such as \"0-3,8\"", quoted));
 }
 
 }  // namespace
@@ -136,7 +137,7 @@ std::string CpuSet::to_string() const {
     while (last + 1 < cpus.size() && cpus[last + 1].value == cpus[last].value + 1) ++last;
     if (!text.empty()) text += ',';
     text += std::to_string(cpus[i].value);
-    if (last > i) text += '-' + std::to_string(cpus[last].value);
+    if (last > i) text += fmt::format("-{}", cpus[last].value);
     i = last + 1;
   }
   return text;

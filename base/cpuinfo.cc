@@ -1,5 +1,7 @@
 #include "base/cpuinfo.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "base/file.h"
@@ -40,7 +42,7 @@ bool has_flag(std::string_view cpuinfo, std::string_view flag) {
 
 std::string to_string(const Part& part) {
   if (part.vendor.empty()) return "a part that does not tell its vendor";
-  return part.vendor + " family " + std::to_string(part.family) + " model " + std::to_string(part.model);
+  return fmt::format("{} family {} model {}", part.vendor, part.family, part.model);
 }
 
 }  // namespace nrd

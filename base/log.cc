@@ -2,6 +2,7 @@
 
 // Without this, each line would contain a path of the build machine.
 #define SD_JOURNAL_SUPPRESS_LOCATION
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <systemd/sd-journal.h>
@@ -38,15 +39,15 @@ std::string escaped(std::string_view text) {
 
 // "FREQUENCY_OWED: cannot restore CPU frequency; will retry CPU=5"
 std::string line_of(std::string_view id, std::string_view text, std::span<const Field> fields) {
-  std::string line = std::string(id) + ": " + escaped(text);
+  std::string line = fmt::format("{}: {}", id, escaped(text));
   for (const auto& [name, value] : fields) {
-    if (!value.empty()) line += " " + std::string(name) + "=" + escaped(value);
+    if (!value.empty()) line += fmt::format(" {}={}", name, escaped(value));
   }
   return line;
 }
 
 void to_journal(Priority priority, std::string_view id, const std::string& text, std::span<const Field> fields) {
-  std::vector<std::string> lines{"PRIORITY=" + std::to_string(static_cast<int>(priority)), "MESSAGE=" + text,
+  std::vector<std::string> lines{fmt::format("PRIORITY={}", static_cast<int>(priority)), "MESSAGE=" + text,
                                  "NRD_MESSAGE=" + std::string(id), "SYSLOG_IDENTIFIER=nrd"};
   if (const auto known = message_id_of(id); !known.empty()) lines.push_back("MESSAGE_ID=" + std::string(known));
   for (const auto& [name, value] : fields) lines.push_back("NRD_" + std::string(name) + "=" + escaped(value));
@@ -57,7 +58,7 @@ void to_journal(Priority priority, std::string_view id, const std::string& text,
 
 void to_stderr(Priority priority, std::string line) {
   constexpr const char* kNames[] = {"emerg", "alert", "crit", "error", "warning", "notice", "info", "debug"};
-  line = std::string("nrd ") + kNames[static_cast<int>(priority)] + " " + line + "\n";
+  line = fmt::format("nrd {} {}\n", kNames[static_cast<int>(priority)], line);
   // One write, so that lines of different threads do not mix. If stderr is gone, the failure cannot be reported.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
@@ -73,7 +74,7 @@ bool goes_to_journal() {
     const char* stream = ::getenv("JOURNAL_STREAM");
     struct stat found {};
     return stream != nullptr && ::fstat(STDERR_FILENO, &found) == 0 &&
-           std::to_string(found.st_dev) + ":" + std::to_string(found.st_ino) == stream;
+           fmt::format("{}:{}", found.st_dev, found.st_ino) == stream;
   }();
   return yes;
 }

@@ -1,5 +1,6 @@
 #include "base/process.h"
 
+#include <fmt/core.h>
 #include <poll.h>
 #include <sys/syscall.h>
 
@@ -27,16 +28,14 @@ Result<std::optional<Process>> open_process(pid_t pid) {
   if (!fd.valid()) {
     if (errno == ESRCH || errno == EINVAL)
       return std::optional<Process>();  // EINVAL: the id of a thread, or not positive
-    return fail(ErrorCode::Hardware, "cannot watch a process",
-                "pidfd_open " + std::to_string(pid) + ": " + errno_text());
+    return fail(ErrorCode::Hardware, "cannot watch a process", fmt::format("pidfd_open {}: {}", pid, errno_text()));
   }
   // Read while the descriptor is open: until the process exits its number is not reused.
-  const Result<std::optional<std::string>> text = read_file("/proc/" + std::to_string(pid) + "/stat", kStatLimit);
+  const Result<std::optional<std::string>> text = read_file(fmt::format("/proc/{}/stat", pid), kStatLimit);
   if (has_ended(fd.get())) return std::optional<Process>();
   if (!text) return Failure(text.error());
   const std::optional<TaskStat> stat = parse_task_stat(text->value_or(""));
-  if (!stat)
-    return fail(ErrorCode::Hardware, "cannot read the start time of a process", "/proc/" + std::to_string(pid));
+  if (!stat) return fail(ErrorCode::Hardware, "cannot read the start time of a process", fmt::format("/proc/{}", pid));
   return Process{.fd = std::move(fd), .start = stat->start};
 }
 

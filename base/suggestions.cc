@@ -1,5 +1,7 @@
 #include "base/suggestions.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -52,7 +54,7 @@ std::string_view closest(std::string_view word, const std::vector<std::string_vi
 
 std::string did_you_mean(std::string_view guess, std::string_view before, std::string_view after) {
   if (guess.empty()) return "";
-  return "; did you mean " + std::string(before) + std::string(guess) + std::string(after) + "?";
+  return fmt::format("; did you mean {}{}{}?", before, guess, after);
 }
 
 }  // namespace nrd

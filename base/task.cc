@@ -1,6 +1,7 @@
 #include "base/task.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <fnmatch.h>
 #include <unistd.h>
 
@@ -21,10 +22,11 @@ namespace {
 
 bool is_gone(int error) { return error == ENOENT || error == ESRCH || error == ENOTDIR; }
 
-std::string path_of(pid_t id) { return "/proc/" + std::to_string(id); }
+std::string path_of(pid_t id) { return fmt::format("/proc/{}", id); }
 
 Failure unreadable(pid_t id, int error) {
-  return fail(ErrorCode::Hardware, "cannot inspect task " + std::to_string(id), path_of(id) + ": " + errno_text(error));
+  return fail(ErrorCode::Hardware, fmt::format("cannot inspect task {}", id),
+              fmt::format("{}: {}", path_of(id), errno_text(error)));
 }
 
 // /proc/ID, held open. Not valid: the task is gone.
@@ -201,7 +203,7 @@ tl::expected<CpuSet, int> affinity_of(pid_t thread) {
 }
 
 bool is_there(pid_t process, pid_t thread) {
-  return ::access((path_of(process) + "/task/" + std::to_string(thread)).c_str(), F_OK) == 0;
+  return ::access((fmt::format("{}/task/{}", path_of(process), thread)).c_str(), F_OK) == 0;
 }
 
 }  // namespace nrd

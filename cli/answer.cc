@@ -1,5 +1,7 @@
 #include "cli/answer.h"
 
+#include <fmt/core.h>
+
 #include <array>
 
 #include "base/ascii.h"
@@ -121,8 +123,7 @@ Stop refusal_of(const Answer& answer) {
   const int exit = exit_of(answer.status);
   const Result<json::Value> problem = json::parse(answer.body);
   if (!problem || !problem->is_object() || !problem->find("detail")) {
-    return {exit,
-            answer.body.empty() ? "request failed with HTTP status " + std::to_string(answer.status) : answer.body};
+    return {exit, answer.body.empty() ? fmt::format("request failed with HTTP status {}", answer.status) : answer.body};
   }
   const std::string pointer = text_or_nothing(*problem, "field");
   const std::string field = answer.name_of == nullptr ? pointer : answer.name_of(pointer);

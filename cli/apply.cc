@@ -1,5 +1,7 @@
 #include "cli/apply.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -59,7 +61,8 @@ Outcome<std::vector<Planned>> plan(const Apply& wanted) {
   for (tree::Document& document : TRY(read_documents_at(wanted.path))) {
     if (wanted.path == "-" && !document.body.find("id"))
       return stop(kUsage, "standard input: id is required: there is no file name to take it from");
-    if (!ids.insert(document.id).second) return stop(kUsage, document.place + ": " + document.id + " occurs twice");
+    if (!ids.insert(document.id).second)
+      return stop(kUsage, fmt::format("{}: {} occurs twice", document.place, document.id));
     std::string text = json::to_json(with_set(document.body, wanted.set));
     planned.push_back({std::move(document), std::move(text)});
   }
@@ -118,12 +121,14 @@ Outcome<> prune(const Client& client, Output output, const std::string& id, bool
   return {};
 }
 
-std::string named(const Planned& planned) { return planned.document.place + ": workload " + planned.document.id; }
+std::string named(const Planned& planned) {
+  return fmt::format("{}: workload {}", planned.document.place, planned.document.id);
+}
 
 // The exit code of the first refusal stays.
 void note_refusal(const Outcome<>& done, Output output, const std::string& name, int& exit) {
   if (done) return;
-  const int refused = report(stop(done.error().exit, name + ": " + done.error().error), output);
+  const int refused = report(stop(done.error().exit, fmt::format("{}: {}", name, done.error().error)), output);
   if (exit == kDone) exit = refused;
 }
 
@@ -160,7 +165,8 @@ Outcome<> show_differences(const Client& client, Output output, const Apply& wan
     }
     for (const std::string& change : *changes) {
       const std::string& id = each.document.id;
-      output.json ? print_json(json::text_of({{"workload", id}, {"change", change}})) : print(id + " " + change + "\n");
+      output.json ? print_json(json::text_of({{"workload", id}, {"change", change}}))
+                  : print(fmt::format("{} {}\n", id, change));
     }
     has_changes |= !changes->empty();
   }
@@ -180,13 +186,13 @@ Outcome<std::vector<json::Value>> exported(const Client& client) {
   std::vector<json::Value> workloads;
   for (const auto& [id, workload] : TRY(known_workloads(client))) {
     if (const std::string origin = text_of(workload, "origin"); origin != kOriginRest) {
-      print_error("workload " + id + " left out: only its origin, " + origin + ", may create and change it");
+      print_error(fmt::format("workload {} left out: only its origin, {}, may create and change it", id, origin));
       continue;
     }
     const bool has_cpus = !part(workload, "core_ids").items().empty() || workload.find("cpu_request") ||
                           workload.find("unit") || workload.find("cgroup");
     if (!has_cpus || (workload.find("cpu_request") && !part(workload, "task_ids").items().empty())) {
-      print_error("workload " + id + " left out: it has tasks and no CPUs");
+      print_error(fmt::format("workload {} left out: it has tasks and no CPUs", id));
       continue;
     }
     workloads.push_back(request_in(workload));

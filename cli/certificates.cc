@@ -1,6 +1,7 @@
 #include "cli/certificates.h"
 
 #include <arpa/inet.h>
+#include <fmt/core.h>
 #include <openssl/bn.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -175,7 +176,7 @@ std::optional<KeyPair> pem_of(X509* certificate, EVP_PKEY* key) {
 Failure broken(const std::string& what) {
   std::array<char, 256> reason;
   ::ERR_error_string_n(::ERR_get_error(), reason.data(), reason.size());
-  return fail(ErrorCode::Internal, what + ": " + reason.data());
+  return fail(ErrorCode::Internal, fmt::format("{}: {}", what, reason.data()));
 }
 
 Key new_key(KeyKind kind) {

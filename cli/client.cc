@@ -1,6 +1,7 @@
 #include "cli/client.h"
 
 #include <curl/curl.h>
+#include <fmt/core.h>
 #include <grp.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -80,17 +81,17 @@ std::string who_may_connect(const std::string& socket) {
 }
 
 Failure socket_problem(CURL* curl, CURLcode code, const Endpoint& to, const std::string& text) {
-  const std::string where = "cannot reach nrd on the socket " + to.socket + ": ";
+  const std::string where = fmt::format("cannot reach nrd on the socket {}: ", to.socket);
   long number = 0;
   ::curl_easy_getinfo(curl, CURLINFO_OS_ERRNO, &number);
   // For a failed connect to a Unix socket, libcurl's own text is misleading (localhost port 80); use errno instead.
   if (code != CURLE_COULDNT_CONNECT || number == 0) return fail(ErrorCode::Busy, where + text);
   const std::string reason = errno_text(static_cast<int>(number));
   if (number == EACCES || number == EPERM)
-    return fail(ErrorCode::Busy, where + reason + "; " + who_may_connect(to.socket));
+    return fail(ErrorCode::Busy, fmt::format("{}{}; {}", where, reason, who_may_connect(to.socket)));
   const bool is_served = number != ENOENT && number != ECONNREFUSED;
   return fail(is_served ? ErrorCode::Busy : ErrorCode::NotFound,
-              where + reason + "; check that nrd is running (systemctl status nrd)");
+              fmt::format("{}{}; check that nrd is running (systemctl status nrd)", where, reason));
 }
 
 // Which TLS check failed, and on which side.
@@ -98,33 +99,33 @@ std::string tls_problem(CURLcode code, const Endpoint& to, const std::string& re
   if (code == CURLE_PEER_FAILED_VERIFICATION) {
     // libcurl uses this prefix for chain errors of OpenSSL; otherwise its own host name check failed.
     const bool is_chain = reason.starts_with("SSL certificate problem");
-    return "the certificate of " + to.url + " was rejected: " + reason +
-           (is_chain ? "; --cacert must name the CA that signed it, and both must be unexpired"
-                     : "; use a host name listed in it, or create one with nrdctl tls init --host NAME");
+    return fmt::format("the certificate of {} was rejected: {}{}", to.url, reason,
+                       is_chain ? "; --cacert must name the CA that signed it, and both must be unexpired"
+                                : "; use a host name listed in it, or create one with nrdctl tls init --host NAME");
   }
-  if (code == CURLE_SSL_CACERT_BADFILE) return "--cacert " + to.ca + " cannot be used: " + reason;
+  if (code == CURLE_SSL_CACERT_BADFILE) return fmt::format("--cacert {} cannot be used: {}", to.ca, reason);
   if (code == CURLE_SSL_CERTPROBLEM) {
-    return "--cert " + to.certificate + " cannot be used: " + reason +
-           (to.key.empty() ? "; check its permissions and that it has the private key as well, or use --key"
-                           : "; check its permissions and that --key matches it");
+    return fmt::format("--cert {} cannot be used: {}{}", to.certificate, reason,
+                       to.key.empty() ? "; check its permissions and that it has the private key as well, or use --key"
+                                      : "; check its permissions and that --key matches it");
   }
   if (reason.find("protocol version") != std::string::npos) {
-    return "cannot reach " + to.url + ": " + reason +
-           "; nrd and nrdctl require TLS 1.2 or newer; check that the endpoint is nrd";
+    return fmt::format("cannot reach {}: {}; nrd and nrdctl require TLS 1.2 or newer; check that the endpoint is nrd",
+                       to.url, reason);
   }
   constexpr const char* kTrustedClients =
       "--cert and --key must belong to a certificate signed by the CA in nrd's tls.client_ca";
   if (reason.find("alert") != std::string::npos) {
-    return to.url + " rejected the TLS handshake: " + reason + "; " + kTrustedClients;
+    return fmt::format("{} rejected the TLS handshake: {}; {}", to.url, reason, kTrustedClients);
   }
   // With TLS 1.3 the server verifies the client certificate only after our handshake has finished and we are sending.
   // A closed connection is then the only sign of a refusal.
   if (code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR || code == CURLE_GOT_NOTHING) {
-    return to.url + " closed the connection: " + ::curl_easy_strerror(code) +
-           "; if nrd is running, it rejected the client certificate: " + kTrustedClients;
+    return fmt::format("{} closed the connection: {}; if nrd is running, it rejected the client certificate: {}",
+                       to.url, ::curl_easy_strerror(code), kTrustedClients);
   }
-  return "cannot reach " + to.url + ": " + reason +
-         "; check that nrd is running and serves TLS there (systemctl status nrd)";
+  return fmt::format("cannot reach {}: {}; check that nrd is running and serves TLS there (systemctl status nrd)",
+                     to.url, reason);
 }
 
 Failure transfer_failure(CURL* curl, CURLcode code, const Endpoint& to, const ErrorText& text) {
@@ -133,8 +134,9 @@ Failure transfer_failure(CURL* curl, CURLcode code, const Endpoint& to, const Er
   const std::string reason = text[0] == '\0' ? ::curl_easy_strerror(code) : text.data();
   if (to.url.empty()) return socket_problem(curl, code, to, reason);
   if (is_https(to.url)) return fail(ErrorCode::Busy, tls_problem(code, to, reason));
-  return fail(ErrorCode::Busy, "cannot reach " + to.url + ": " + reason +
-                                   "; check that nrd is running with --debug (systemctl status nrd)");
+  return fail(ErrorCode::Busy,
+              fmt::format("cannot reach {}: {}; check that nrd is running with --debug (systemctl status nrd)", to.url,
+                          reason));
 }
 
 // Like curl_easy_perform(), but returns once `fd` is readable.
@@ -171,7 +173,7 @@ Result<void> Client::check_trusted() const {
   // An absent socket cannot be reached either, so it needs no check.
   if (::stat(to_.socket.c_str(), &what) != 0 || what.st_uid == 0) return {};
   return fail(ErrorCode::BadRequest,
-              "the socket " + to_.socket + " is not owned by root, so the server is not trusted");
+              fmt::format("the socket {} is not owned by root, so the server is not trusted", to_.socket));
 }
 
 Result<Answer> Client::call(const std::string& method, const std::string& path, const std::string& body) const {

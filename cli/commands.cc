@@ -1,5 +1,7 @@
 #include "cli/commands.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -53,13 +55,13 @@ std::string bandwidth_of(const json::Value& workload) {
 std::string l2_of(const json::Value& workload) {
   const json::Value& l2 = part(workload, "l2");
   if (!l2.is_object()) return "";
-  return text_of(l2, "ways") + (l2.find("code") == nullptr ? "" : " (code " + text_of(l2, "code") + ")");
+  return text_of(l2, "ways") + (l2.find("code") == nullptr ? "" : fmt::format(" (code {})", text_of(l2, "code")));
 }
 
 // "2000 MB/s (2 GB/s)"
 std::string bandwidth_in_both(const json::Value& workload) {
   const auto mbps = part(part(part(workload, "rdt"), "mba"), "mbps").as_unsigned();
-  return bandwidth_of(workload) + (mbps ? " (" + gb_per_second(*mbps) + ")" : "");
+  return bandwidth_of(workload) + (mbps ? fmt::format(" ({})", gb_per_second(*mbps)) : "");
 }
 
 struct Column {
@@ -145,8 +147,8 @@ Outcome<std::string> request_of(const Client& client, NewWorkload wanted) {
   if (!wanted.file.empty()) {
     const auto documents = TRY(read_documents_at(wanted.file));
     if (documents.size() == 1) return json::to_json(documents.front().body);
-    return stop(kUsage, wanted.file + ": expected one workload, found " + std::to_string(documents.size()) +
-                            "; use nrdctl apply -f");
+    return stop(kUsage,
+                fmt::format("{}: expected one workload, found {}; use nrdctl apply -f", wanted.file, documents.size()));
   }
   TRY(check_request(wanted));
   if (is_service(wanted.owner)) {
@@ -168,7 +170,7 @@ Outcome<> dry_run_workload(const Client& client, Output output, const NewWorkloa
   const json::Value preview = TRY(value_to_draw(answer, output));
   print_table({&part(preview, "workload"), 1}, output);
   for (const json::Value& change : part(preview, "changes").items()) {
-    print(text_of(change, "knob") + ": " + text_of(change, "from") + " -> " + text_of(change, "to") + "\n");
+    print(fmt::format("{}: {} -> {}\n", text_of(change, "knob"), text_of(change, "from"), text_of(change, "to")));
   }
   return {};
 }
@@ -191,7 +193,7 @@ Outcome<> wait_for_change(const Client& client, const std::string& revision, Ste
   const auto begin = Steady::now();
   const auto wait = std::min(kLongestPoll, std::chrono::floor<std::chrono::seconds>(end - begin));
   if (wait.count() > 0) {
-    TRY(body_of(client.get("/v1/workloads?since=" + revision + "&wait=" + std::to_string(wait.count()))));
+    TRY(body_of(client.get(fmt::format("/v1/workloads?since={}&wait={}", revision, wait.count()))));
   }
   std::this_thread::sleep_until(std::min(begin + kPollInterval, end));
   return {};
@@ -238,13 +240,13 @@ Outcome<> describe_workload(const Client& client, Output output, const std::stri
   const json::Value workload = TRY(value_to_draw(client.get("/v1/workloads/" + encoded(id)), output));
   for (const json::Member& member : workload.members()) {
     const std::string text = text_in(member.value);
-    print(padded(member.key, 20) + " " + (text.empty() ? json::to_json(member.value) : text) + "\n");
+    print(fmt::format("{} {}\n", padded(member.key, 20), text.empty() ? json::to_json(member.value) : text));
   }
   const json::Value node = TRY(value_of(client.get("/v1/node")));
   for (const auto& [title, text] :
        {std::pair{"ways", granted_ways_of(workload, node)}, std::pair{"frequency", frequencies_of(workload)},
         std::pair{"bandwidth", bandwidth_in_both(workload)}}) {
-    if (!text.empty()) print(padded(title, 20) + " " + text + "\n");
+    if (!text.empty()) print(fmt::format("{} {}\n", padded(title, 20), text));
   }
   print("\n");
   return show_ways(client, output);

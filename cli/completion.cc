@@ -1,5 +1,7 @@
 #include "cli/completion.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <set>
@@ -155,7 +157,7 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
     if (begin < word.size() && begin < each.size() && each[begin] == word[begin]) alike.push_back(each);
   }
   const std::string_view guess = closest(word, alike);
-  return guess.empty() ? "" : "did you mean " + std::string(guess) + "?";
+  return guess.empty() ? "" : fmt::format("did you mean {}?", guess);
 }
 
 }  // namespace

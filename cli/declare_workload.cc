@@ -1,5 +1,7 @@
 #include "cli/declare_workload.h"
 
+#include <fmt/core.h>
+
 #include <charconv>
 #include <cstdint>
 #include <map>
@@ -50,7 +52,7 @@ CLI::Validator above_0() {
         double number = 0;
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
         const bool is_good = error == std::errc() && end == text.data() + text.size() && number > 0;
-        return is_good ? "" : "\"" + text + "\" is not a number above 0";
+        return is_good ? "" : fmt::format("\"{}\" is not a number above 0", text);
       },
       "");
 }

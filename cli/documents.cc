@@ -1,5 +1,7 @@
 #include "cli/documents.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -40,8 +42,8 @@ void collect(const json::Value* before, const json::Value* after, const std::str
   if (before && after && *before == *after) return;
   const bool are_objects = (!before || before->is_object()) && (!after || after->is_object());
   if (!are_objects) {
-    found.push_back(at + ": " + (before ? json::to_json(*before) : "-") + " -> " +
-                    (after ? json::to_json(*after) : "-"));
+    found.push_back(
+        fmt::format("{}: {} -> {}", at, before ? json::to_json(*before) : "-", after ? json::to_json(*after) : "-"));
     return;
   }
   std::vector<std::string> keys;
@@ -70,7 +72,7 @@ Outcome<std::vector<tree::Document>> read_documents_at(const std::string& path) 
     const std::string name = entry.path().filename();
     if (!name.starts_with('.') && tree::is_document(name)) files.push_back(entry.path());
   }
-  if (error) return stop(kUsage, path + ": cannot read folder: " + error.message());
+  if (error) return stop(kUsage, fmt::format("{}: cannot read folder: {}", path, error.message()));
   if (files.empty()) {
     return stop(kUsage, path + ": no documents in this folder; expected files ending in .toml, .yaml, .yml or .json");
   }
@@ -114,7 +116,7 @@ std::vector<std::string> differences(const json::Value& before, const json::Valu
 std::string document_with(const std::vector<json::Value>& workloads) {
   if (workloads.empty()) return "workloads: []\n";
   std::string text = "workloads:\n";
-  for (const json::Value& workload : workloads) text += "- " + json::to_json(workload) + "\n";
+  for (const json::Value& workload : workloads) text += fmt::format("- {}\n", json::to_json(workload));
   return text;
 }
 

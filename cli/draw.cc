@@ -1,5 +1,7 @@
 #include "cli/draw.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <vector>
@@ -57,7 +59,7 @@ struct Row {
     std::string line;
     for (unsigned way = 0; way < cells.size(); ++way) {
       // Pad to the width of the way number above.
-      line += " " + coloured_way(cells[way], colour) + (way >= 10 ? " " : "");
+      line += fmt::format(" {}{}", coloured_way(cells[way], colour), way >= 10 ? " " : "");
     }
     return line.substr(0, line.find_last_not_of(' ') + 1);
   }
@@ -65,7 +67,7 @@ struct Row {
 
 std::string numbers(size_t ways) {
   std::string line;
-  for (size_t way = 0; way < ways; ++way) line += " " + std::to_string(way);
+  for (size_t way = 0; way < ways; ++way) line += fmt::format(" {}", way);
   return line;
 }
 
@@ -93,20 +95,20 @@ Row pools(const json::Value& layout, size_t ways) {
 }
 
 std::string legend(const json::Value& workloads, const std::map<std::string, char>& letters, Colour colour) {
-  std::string text =
-      "  " + coloured_way(kOs, colour) + "  OS: the longest run of free ways (COS0)      .  idle      x  foreign\n";
+  std::string text = fmt::format("  {}  OS: the longest run of free ways (COS0)      .  idle      x  foreign\n",
+                                 coloured_way(kOs, colour));
   for (const json::Value& workload : workloads.items()) {
     const std::string id = text_or_nothing(workload, "id");
     const std::string uuid = text_or_nothing(workload, "uuid");
     const std::string name = text_or_nothing(workload, "name");
     const std::string labels = labels_of(workload);
-    text +=
-        "  " + coloured_way(letters.at(id), colour) + "  workload " + id + ": " + text_or_nothing(workload, "pool") +
-        ", " + (text_or_nothing(workload, "cos_name").empty() ? "" : text_or_nothing(workload, "cos_name") + ", ") +
-        whom(workload) + (ratios_of(workload) == "-" ? "" : ", ratio " + ratios_of(workload)) +
-        (name.empty() ? "" : ", name " + name) + (labels.empty() ? "" : ", " + labels) +
-        (uuid.empty() ? "" : ", uuid " + uuid) +
-        (text_or_nothing(workload, "status") == "Successful" ? "" : ", " + text_or_nothing(workload, "status")) + "\n";
+    text += fmt::format(
+        "  {}  workload {}: {}, {}{}{}{}{}{}{}\n", coloured_way(letters.at(id), colour), id,
+        text_or_nothing(workload, "pool"),
+        text_or_nothing(workload, "cos_name").empty() ? "" : text_or_nothing(workload, "cos_name") + ", ",
+        whom(workload), ratios_of(workload) == "-" ? "" : ", ratio " + ratios_of(workload),
+        name.empty() ? "" : ", name " + name, labels.empty() ? "" : ", " + labels, uuid.empty() ? "" : ", uuid " + uuid,
+        text_or_nothing(workload, "status") == "Successful" ? "" : ", " + text_or_nothing(workload, "status"));
   }
   return text + "  pools: o OS floor, g guarantee, b best effort, s shared, i infra\n";
 }
@@ -117,7 +119,7 @@ std::string whom(const json::Value& workload) {
   const json::Value& cpu = part(workload, "cpu");
   const std::string cpus = cpu.is_object() ? text_of(cpu, "cpus") : texts_of(part(workload, "core_ids"));
   const std::string pools = joined(cpu.items(), ", ", [](const json::Value& each) {
-    return text_of(each, "cpus") + " of pool " + text_of(each, "pool");
+    return fmt::format("{} of pool {}", text_of(each, "cpus"), text_of(each, "pool"));
   });
   const std::string tasks = texts_of(part(workload, "task_ids"));
   std::string text = !pools.empty() ? "CPUs " + pools : cpus == "-" ? "" : "CPUs " + cpus;
@@ -154,11 +156,11 @@ namespace {
 
 // One of `caches` or of `l2_caches`.
 std::string draw_cache(const json::Value& cache, const char* name, const Row& owner, const Row& pool, Colour colour) {
-  std::string text = std::string(name) + " " + text_or_nothing(cache, "id") + "   socket " +
-                     text_or_nothing(cache, "socket") + "   CPUs " + text_or_nothing(cache, "cpus") + "\n";
-  text += "   way " + numbers(owner.cells.size()) + "\n";
-  text += " owner " + owner.drawn(colour) + "\n";
-  return text + "  pool " + pool.drawn(Colour::No) + "\n\n";
+  std::string text = fmt::format("{} {}   socket {}   CPUs {}\n", name, text_or_nothing(cache, "id"),
+                                 text_or_nothing(cache, "socket"), text_or_nothing(cache, "cpus"));
+  text += fmt::format("   way {}\n", numbers(owner.cells.size()));
+  text += fmt::format(" owner {}\n", owner.drawn(colour));
+  return fmt::format("{}  pool {}\n\n", text, pool.drawn(Colour::No));
 }
 
 // Of "l3_cat" or "l2_cat"; 0: these caches are not allocated.
@@ -175,7 +177,8 @@ std::string draw_ways(const json::Value& node, const json::Value& workloads, Col
   const size_t ways = l3_ways > 0 ? l3_ways : l2_ways;
   if (ways == 0) {
     std::string text = "This node has no allocatable cache ways.\n";
-    for (const json::Value& missing : part(capabilities, "missing").items()) text += "  " + text_in(missing) + "\n";
+    for (const json::Value& missing : part(capabilities, "missing").items())
+      text += fmt::format("  {}\n", text_in(missing));
     return text;
   }
   const std::map<std::string, char> letters = letters_of(workloads);

@@ -1,5 +1,7 @@
 #include "cli/draw_cpus.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <string_view>
@@ -91,7 +93,7 @@ std::string title_of(const std::vector<Zone>& zones, const CpuSet& cpus) {
        {std::pair{"package", "package"}, std::pair{"die", "die"}, std::pair{"node", "node"}, std::pair{"l3", "L3"}}) {
     for (const Zone& zone : zones) {
       if (zone.level != level || !cpus.is_subset_of(zone.cpus)) continue;
-      title += (title.empty() ? "" : ", ") + std::string(name) + " " + zone.id;
+      title += fmt::format("{}{} {}", title.empty() ? "" : ", ", name, zone.id);
       break;
     }
   }
@@ -121,17 +123,17 @@ std::string legend_of(const json::Value& workloads, const std::map<std::string, 
     const std::string name = text_or_nothing(workload, "name");
     const std::string labels = labels_of(workload);
     const std::string reason = text_or_nothing(cpu.items().empty() ? cpu : cpu.items().front(), "reason");
-    text += "  " + coloured_cpu(letter->second, colour) + "  workload " + letter->first +
-            (name.empty() ? "" : " (" + name + ")") + ": " + whom(workload) + (labels.empty() ? "" : ", " + labels) +
-            (reason.empty() ? "" : ", " + reason) + "\n";
+    text += fmt::format("  {}  workload {}{}: {}{}{}\n", coloured_cpu(letter->second, colour), letter->first,
+                        name.empty() ? "" : " (" + name + ")", whom(workload), labels.empty() ? "" : ", " + labels,
+                        reason.empty() ? "" : ", " + reason);
   }
   return text + "  o  no pool   .  free in a pool   -  idle sibling   S  shared pool   x  offline\n";
 }
 
 std::string text_of_pool(const json::Value& pool) {
   const std::string free = text_or_nothing(pool, "free");
-  return "  pool " + text_of(pool, "name") + ": " + text_of(pool, "kind") + ", CPUs " + text_of(pool, "cpus") +
-         (text_of(pool, "kind") == "shared" ? "" : ", free " + (free.empty() ? "none" : free)) + "\n";
+  return fmt::format("  pool {}: {}, CPUs {}{}\n", text_of(pool, "name"), text_of(pool, "kind"), text_of(pool, "cpus"),
+                     text_of(pool, "kind") == "shared" ? "" : ", free " + (free.empty() ? "none" : free));
 }
 
 // Below their pool: they have no CPUs of their own, and so no letter.
@@ -143,21 +145,21 @@ std::string text_of_members(const json::Value& pool, const json::Value& workload
     const auto workload =
         std::ranges::find(workloads.items(), id, [](const json::Value& each) { return text_or_nothing(each, "id"); });
     const std::string name = workload == workloads.items().end() ? "" : text_or_nothing(*workload, "name");
-    text += "      workload " + id + (name.empty() ? "" : " (" + name + ")") + "\n";
+    text += fmt::format("      workload {}{}\n", id, name.empty() ? "" : " (" + name + ")");
   }
   return text;
 }
 
 std::string text_of_conflict(const json::Value& conflict) {
-  return "  ! " + text_of(conflict, "text") + "\n      " + text_of(conflict, "remedy") + "\n";
+  return fmt::format("  ! {}\n      {}\n", text_of(conflict, "text"), text_of(conflict, "remedy"));
 }
 
 std::string text_of_confinement(const json::Value& confine) {
   const std::string kind = text_or_nothing(confine, "kind");
   if (kind.empty() || kind == "none") return {};
   const std::string problem = text_or_nothing(confine, "problem");
-  return "  rest of the host: CPUs " + text_of(confine, "others") + " (" + kind + ")\n" +
-         (problem.empty() ? "" : "  ! " + problem + "\n");
+  return fmt::format("  rest of the host: CPUs {} ({})\n{}", text_of(confine, "others"), kind,
+                     problem.empty() ? "" : "  ! " + problem + "\n");
 }
 
 }  // namespace
@@ -165,15 +167,15 @@ std::string text_of_confinement(const json::Value& confine) {
 std::string draw_pool(const json::Value& pool) {
   std::string text = text_of_pool(pool).substr(2);
   for (const json::Member& level : part(pool, "largest").members())
-    text += "  at most " + text_in(level.value) + " CPUs within one " + level.key + "\n";
-  return text + "  workloads: " + texts_of(part(pool, "workloads")) + "\n";
+    text += fmt::format("  at most {} CPUs within one {}\n", text_in(level.value), level.key);
+  return fmt::format("{}  workloads: {}\n", text, texts_of(part(pool, "workloads")));
 }
 
 std::string draw_check(const json::Value& check) {
-  std::string text = "pool " + text_of(check, "pool") + ", CPUs " + text_of(check, "cpus") + "\n";
+  std::string text = fmt::format("pool {}, CPUs {}\n", text_of(check, "pool"), text_of(check, "cpus"));
   for (const json::Value& found : part(check, "disturbances").items()) {
-    text += "  " + text_of(found, "source") + ", CPUs " + text_of(found, "cpus") + ": " + text_of(found, "text") +
-            "\n      " + text_of(found, "remedy") + "\n";
+    text += fmt::format("  {}, CPUs {}: {}\n      {}\n", text_of(found, "source"), text_of(found, "cpus"),
+                        text_of(found, "text"), text_of(found, "remedy"));
   }
   return text + (part(check, "disturbances").items().empty() ? "  nothing found\n" : "");
 }

@@ -1,5 +1,6 @@
 #include "cli/environment.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <string_view>
@@ -33,7 +34,7 @@ Result<void> add_variables(Environment& environment, const std::vector<std::stri
     const size_t equals = line.find('=');
     const std::string name = line.substr(0, equals);
     if (equals == std::string::npos || !is_variable_name(name)) {
-      return fail(ErrorCode::BadRequest, "-e " + line + ": expected NAME=VALUE");
+      return fail(ErrorCode::BadRequest, fmt::format("-e {}: expected NAME=VALUE", line));
     }
     environment[name] = line.substr(equals + 1);
   }

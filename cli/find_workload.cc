@@ -1,5 +1,7 @@
 #include "cli/find_workload.h"
 
+#include <fmt/core.h>
+
 #include <set>
 
 #include "base/ascii.h"
@@ -28,9 +30,10 @@ Outcome<std::string> find_workload(const Client& client, const std::string& call
   }
   if (ids.size() == 1) return *ids.begin();
   if (ids.empty())
-    return stop(kNoSuch, "no workload has the id, uuid or name " + called + "; nrdctl workload list shows all");
-  return stop(kRefused,
-              called + " is the uuid of one workload and the name of another: " + *ids.begin() + ", " + *ids.rbegin());
+    return stop(kNoSuch,
+                fmt::format("no workload has the id, uuid or name {}; nrdctl workload list shows all", called));
+  return stop(kRefused, fmt::format("{} is the uuid of one workload and the name of another: {}, {}", called,
+                                    *ids.begin(), *ids.rbegin()));
 }
 
 }  // namespace nrd::cli

@@ -1,5 +1,7 @@
 #include "cli/human_units.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <limits>
@@ -32,7 +34,7 @@ std::string frequencies_of(const json::Value& workload) {
     most = std::max(most, part(cpu.value, "max_khz").as_unsigned().value_or(0));
   }
   if (least > most) return "";
-  return (least == most ? "" : ghz(least) + " - ") + ghz(most) + " GHz";
+  return fmt::format("{}{} GHz", least == most ? "" : ghz(least) + " - ", ghz(most));
 }
 
 std::string granted_ways_of(const json::Value& workload, const json::Value& node) {
@@ -40,8 +42,8 @@ std::string granted_ways_of(const json::Value& workload, const json::Value& node
   for (const json::Member& granted : part(workload, "granted_ways").members()) {
     const auto ways = part(granted.value, "ways").as_unsigned();
     if (!ways) continue;
-    text += (text.empty() ? "cache " : "; cache ") + granted.key + ": " + std::to_string(*ways) +
-            (*ways == 1 ? " way" : " ways");
+    text += fmt::format("{}{}: {}{}", text.empty() ? "cache " : "; cache ", granted.key, *ways,
+                        *ways == 1 ? " way" : " ways");
     for (const json::Value& cache : part(node, "caches").items()) {
       const auto bytes = part(cache, "way_bytes").as_unsigned();
       if (text_of(cache, "id") == granted.key && bytes) text += ", " + mib(*ways * *bytes);

@@ -1,5 +1,7 @@
 #include "cli/import_cpu_pooler.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -32,15 +34,16 @@ bool is_pool_name(const std::string& name) {
 
 void read_cpus(const std::string& key, const std::string& text, Pool& pool, Report& report) {
   const Result<CpuSet> cpus = CpuSet::parse(text);
-  if (!cpus || cpus->empty()) return report.rejected(key, "\"" + text + "\" is no list of CPUs such as \"4-7,9\"");
+  if (!cpus || cpus->empty())
+    return report.rejected(key, fmt::format("\"{}\" is no list of CPUs such as \"4-7,9\"", text));
   pool.cpus = cpus->to_string();
-  report.taken(key, "cpus = \"" + pool.cpus + "\"");
+  report.taken(key, fmt::format("cpus = \"{}\"", pool.cpus));
 }
 
 void read_kind(const std::string& key, const std::string& text, Pool& pool, Report& report) {
   if (text != "exclusive" && text != "shared") return report.rejected(key, "is neither exclusive nor shared");
   pool.kind = text;
-  report.taken(key, "kind = \"" + text + "\"");
+  report.taken(key, fmt::format("kind = \"{}\"", text));
 }
 
 void read_threads(const std::string& key, const std::string& text, Pool& pool, Report& report) {
@@ -84,8 +87,8 @@ std::string kind_by_name(const std::string& name) {
 
 std::string section_of(const Pool& pool) {
   std::string text =
-      "\n[[cpu.pools]]\nname = \"" + pool.name + "\"\ncpus = \"" + pool.cpus + "\"\nkind = \"" + pool.kind + "\"\n";
-  if (pool.kind == "exclusive" && !pool.threads.empty()) text += "threads = \"" + pool.threads + "\"\n";
+      fmt::format("\n[[cpu.pools]]\nname = \"{}\"\ncpus = \"{}\"\nkind = \"{}\"\n", pool.name, pool.cpus, pool.kind);
+  if (pool.kind == "exclusive" && !pool.threads.empty()) text += fmt::format("threads = \"{}\"\n", pool.threads);
   return text;
 }
 
@@ -98,7 +101,7 @@ void read_pools(const Value& pools, std::string& sections, std::string& default_
       pool.kind = "shared";
       if (!default_pool.empty()) report.rejected("pools." + name, "is a second default pool, beside " + default_pool);
       default_pool = name;
-      report.taken("pools." + name, "cpu.default_pool = \"" + name + "\"");
+      report.taken("pools." + name, fmt::format("cpu.default_pool = \"{}\"", name));
     }
     sections += section_of(pool);
   }
@@ -107,7 +110,7 @@ void read_pools(const Value& pools, std::string& sections, std::string& default_
 void read_selector(const Value& selector, Report& report) {
   for (const auto& [label, value] : selector.members()) {
     report.left_out("nodeSelector." + label,
-                    "install this file on nodes with the label " + label + "=" + text_in(value));
+                    fmt::format("install this file on nodes with the label {}={}", label, text_in(value)));
   }
   if (!selector.is_object()) report.rejected("nodeSelector", "is no mapping of labels");
 }
@@ -142,7 +145,7 @@ ImportedPools imported_pools(const Value& config) {
     }
   }
   imported.configuration = commented(imported.report.text());
-  if (!default_pool.empty()) imported.configuration += "\n[cpu]\ndefault_pool = \"" + default_pool + "\"\n";
+  if (!default_pool.empty()) imported.configuration += fmt::format("\n[cpu]\ndefault_pool = \"{}\"\n", default_pool);
   imported.configuration += sections;
   return imported;
 }

@@ -1,5 +1,7 @@
 #include "cli/import_report.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -17,7 +19,7 @@ std::string Report::text() const {
        {std::pair{Note::Kind::Taken, "taken     "}, std::pair{Note::Kind::Changed, "changed   "},
         std::pair{Note::Kind::LeftOut, "left out  "}, std::pair{Note::Kind::Rejected, "rejected  "}}) {
     for (const Note& note : notes_) {
-      if (note.kind == kind) text += title + without_controls(note.what + ": " + note.text) + "\n";
+      if (note.kind == kind) text += title + without_controls(fmt::format("{}: {}", note.what, note.text)) + "\n";
     }
   }
   return text;

@@ -1,5 +1,6 @@
 #include "cli/launch.h"
 
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -107,10 +108,11 @@ class Launcher {
     const CpuSet missing = *cpus - affinity_of(0).value_or(*cpus);
     if (missing.empty()) return {};
     run_anywhere_within();
-    return stop(kRefused,
-                "--cpus: CPU " + missing.to_string() +
-                    " does not exist, is offline, or is outside the cpuset of this process; allowed: CPUs of " +
-                    affinity_of(0).value_or(CpuSet()).to_string());
+    return stop(
+        kRefused,
+        fmt::format(
+            "--cpus: CPU {} does not exist, is offline, or is outside the cpuset of this process; allowed: CPUs of {}",
+            missing.to_string(), affinity_of(0).value_or(CpuSet()).to_string()));
   }
 
   Outcome<> execute() {
@@ -118,7 +120,7 @@ class Launcher {
     std::vector<std::string> words = wanted_.command;
     std::vector<std::string> lines = lines_of(environment_);
     ::execvpe(program_.c_str(), pointers_to(words).data(), pointers_to(lines).data());
-    return stop(kNotExecutable, program_ + ": " + errno_text());
+    return stop(kNotExecutable, fmt::format("{}: {}", program_, errno_text()));
   }
 
   const Client& client_;

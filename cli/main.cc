@@ -1,5 +1,6 @@
 // nrdctl: command-line client of nrd's REST API.
 #include <curl/curl.h>
+#include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <functional>
@@ -245,8 +246,8 @@ std::string usage_text(const CLI::App& app, const CLI::Error& error) {
     return "The following argument was not expected: " + unknown.front();
   const size_t equals = text.find(" = ");
   if (!text.starts_with(kBegin) || equals == std::string::npos) return text;
-  return text.substr(kBegin.size(), equals - kBegin.size()) + ": expected a whole number, 0 or above, found \"" +
-         text.substr(equals + 3) + "\"";
+  return fmt::format("{}: expected a whole number, 0 or above, found \"{}\"",
+                     text.substr(kBegin.size(), equals - kBegin.size()), text.substr(equals + 3));
 }
 
 int report_usage(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
@@ -254,7 +255,7 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error, int argc, ch
   if (is_error && asks_for_json(argc, argv)) {
     const std::string hint = advice(app, argc, argv);
     const std::string text = usage_text(app, error);
-    return report(stop(kUsage, hint.empty() ? text : text + "; " + hint), {.json = true});
+    return report(stop(kUsage, hint.empty() ? text : fmt::format("{}; {}", text, hint)), {.json = true});
   }
   app.exit(error);
   if (!is_error) return kDone;

@@ -1,6 +1,7 @@
 #include "cli/new_files.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,7 +21,7 @@ constexpr mode_t kDirectoryMode = 0700;
 constexpr const char* kBeside = ".new";  // suffix of replacements until all of them are written
 
 Failure failed(const std::string& path, int error) {
-  return fail(ErrorCode::Store, path + ": " + errno_text(error) + "; no files were created");
+  return fail(ErrorCode::Store, fmt::format("{}: {}; no files were created", path, errno_text(error)));
 }
 
 // The directory and the files created so far; removed again unless `keep` is reached.
@@ -69,7 +70,7 @@ class Attempt {
     const std::string beside = name + kBeside;
     if (::renameat(directory_.get(), beside.c_str(), directory_.get(), name.c_str()) == 0) return {};
     return fail(ErrorCode::Store,
-                path_ + "/" + name + ": " + errno_text() + "; it and the files after it were not replaced");
+                fmt::format("{}/{}: {}; it and the files after it were not replaced", path_, name, errno_text()));
   }
 
   // Sync the names as well as the content, and the entry of a new directory in its parent.

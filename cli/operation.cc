@@ -1,5 +1,7 @@
 #include "cli/operation.h"
 
+#include <fmt/core.h>
+
 #include <chrono>
 #include <string>
 #include <thread>
@@ -15,9 +17,9 @@ constexpr std::chrono::seconds kPollTime{20};  // less than the client's timeout
 std::string text_of_move(const json::Value& operation) {
   constexpr uint64_t kMib = 1 << 20;
   const uint64_t bytes = part(operation, "bytes").as_unsigned().value_or(0);
-  const std::string size = bytes == 0 ? "memory" : std::to_string((bytes + kMib - 1) / kMib) + " MiB";
-  return size + " of " + text_of(operation, "target") + " from node " + text_of(operation, "from") + " to node " +
-         text_of(operation, "to");
+  const std::string size = bytes == 0 ? "memory" : fmt::format("{} MiB", (bytes + kMib - 1) / kMib);
+  return fmt::format("{} of {} from node {} to node {}", size, text_of(operation, "target"), text_of(operation, "from"),
+                     text_of(operation, "to"));
 }
 
 Outcome<> follow(const Client& client, const std::string& id, const Output& output) {
@@ -25,12 +27,12 @@ Outcome<> follow(const Client& client, const std::string& id, const Output& outp
   for (;;) {
     const auto next = std::chrono::steady_clock::now() + kPollInterval;
     const json::Value operation =
-        TRY(value_of(client.get("/v1/operations/" + id + "?wait=" + std::to_string(kPollTime.count()))));
+        TRY(value_of(client.get(fmt::format("/v1/operations/{}?wait={}", id, kPollTime.count()))));
     const std::string state = text_of(operation, "state");
     const bool is_open = state == "waiting" || state == "moving" || state == "applying";
     if (shown.empty() && !output.json) print((shown = "moving " + text_of_move(operation)) + "\n");
     if (state == "succeeded") return {};
-    if (!is_open) return stop(kRefused, "operation " + id + " " + state + ": " + text_of(operation, "message"));
+    if (!is_open) return stop(kRefused, fmt::format("operation {} {}: {}", id, state, text_of(operation, "message")));
     std::this_thread::sleep_until(next);
   }
 }

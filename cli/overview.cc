@@ -1,5 +1,7 @@
 #include "cli/overview.h"
 
+#include <fmt/core.h>
+
 #include "base/json/fields.h"
 #include "cli/documents.h"
 #include "cli/draw.h"
@@ -36,8 +38,9 @@ void print_pools(const json::Value& cache) {
 
 void print_workload_line(const json::Value& workload) {
   const std::string name = text_or_nothing(workload, "name");
-  print_format("  %s%s: %s, %s, %s\n", text_of(workload, "id").c_str(), name.empty() ? "" : (" (" + name + ")").c_str(),
-               text_of(workload, "pool").c_str(), whom(workload).c_str(), text_of(workload, "status").c_str());
+  print_format("  %s%s: %s, %s, %s\n", text_of(workload, "id").c_str(),
+               name.empty() ? "" : (fmt::format(" ({})", name)).c_str(), text_of(workload, "pool").c_str(),
+               whom(workload).c_str(), text_of(workload, "status").c_str());
 }
 
 void print_changes(const json::Value& report, const char* key, const char* title) {
@@ -45,8 +48,8 @@ void print_changes(const json::Value& report, const char* key, const char* title
   if (changes.items().empty()) return;
   print_format("%s\n", title);
   for (const json::Value& change : changes.items()) {
-    print("  " + text_of(change, "key") + ": " + json::to_json(part(change, "from")) + " -> " +
-          json::to_json(part(change, "to")) + "\n");
+    print(fmt::format("  {}: {} -> {}\n", text_of(change, "key"), json::to_json(part(change, "from")),
+                      json::to_json(part(change, "to"))));
   }
 }
 
@@ -60,11 +63,11 @@ void print_declared(const json::Value& report) {
   std::string text;
   for (const char* what : {"created", "changed", "deleted"}) {
     if (const uint64_t count = number_in(workloads, what); count > 0)
-      text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + what;
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, what);
   }
-  if (!text.empty()) print("declared workloads: " + text + "\n");
+  if (!text.empty()) print(fmt::format("declared workloads: {}\n", text));
   for (const json::Value& problem : part(workloads, "problems").items())
-    print("warning: declared workload not granted: " + text_in(problem) + "\n");
+    print(fmt::format("warning: declared workload not granted: {}\n", text_in(problem)));
 }
 
 }  // namespace
@@ -82,7 +85,7 @@ Outcome<> show_status(const Client& client, Output output) {
   const json::Value workloads = TRY(value_of(client.get("/v1/workloads")));
   print_format("nrd %s: %s\n", text_of(health, "version").c_str(), text_of(health, "status").c_str());
   if (const std::string problem = text_or_nothing(health, "hardware_problem"); !problem.empty()) {
-    print("hardware: " + problem + "\n");
+    print(fmt::format("hardware: {}\n", problem));
   }
   if (is_true(health, "writes_frozen")) print("changes are rejected until the store can be read\n");
   const json::Value& classes = part(node, "classes");
@@ -93,7 +96,8 @@ Outcome<> show_status(const Client& client, Output output) {
   constexpr size_t kMostLines = 20;
   for (size_t i = 0; i < workloads.items().size() && i < kMostLines; ++i) print_workload_line(workloads.items()[i]);
   if (workloads.items().size() > kMostLines) print("  …; nrdctl workload list shows all\n");
-  for (const json::Value& warning : part(health, "warnings").items()) print("warning: " + text_in(warning) + "\n");
+  for (const json::Value& warning : part(health, "warnings").items())
+    print(fmt::format("warning: {}\n", text_in(warning)));
   return end;
 }
 
@@ -124,8 +128,8 @@ Outcome<> list_policies(const Client& client, Output output) {
 Outcome<> show_policy(const Client& client, Output output, const std::string& name) {
   const json::Value policies = TRY(value_of(client.get("/v1/policy")));
   const json::Value* found = policies.find(name);
-  if (!found) return stop(kNoSuch, "there is no policy " + name + "; nrdctl policy list shows all");
-  output.json ? print_json(json::to_json(*found)) : print(name + " " + json::to_json(*found) + "\n");
+  if (!found) return stop(kNoSuch, fmt::format("there is no policy {}; nrdctl policy list shows all", name));
+  output.json ? print_json(json::to_json(*found)) : print(fmt::format("{} {}\n", name, json::to_json(*found)));
   return {};
 }
 
@@ -135,11 +139,12 @@ Outcome<> show_frequencies(const Client& client, Output output) {
   for (const json::Value& cpu : part(cpus, "cpus").items()) {
     const json::Value& set = part(cpu, "set");
     table.add({text_of(cpu, "cpu"), text_of(cpu, "driver"),
-               ghz(number_in(set, "min_khz")) + " - " + ghz(number_in(set, "max_khz")), text_of(set, "governor"),
-               text_of(set, "epp"), text_of(cpu, "workload")});
+               fmt::format("{} - {}", ghz(number_in(set, "min_khz")), ghz(number_in(set, "max_khz"))),
+               text_of(set, "governor"), text_of(set, "epp"), text_of(cpu, "workload")});
   }
   table.print(output);
-  for (const json::Value& missing : part(cpus, "missing").items()) print("missing: " + text_in(missing) + "\n");
+  for (const json::Value& missing : part(cpus, "missing").items())
+    print(fmt::format("missing: {}\n", text_in(missing)));
   return {};
 }
 
@@ -174,7 +179,7 @@ Outcome<> show_version(const Client& client, Output output, const std::string& o
         json::Value::object({{"nrdctl", json::Value::string(own)},
                              {"nrd", daemon.empty() ? json::Value::null() : json::Value::string(daemon)}})));
   } else {
-    print("nrdctl " + own + "\nnrd    " + (daemon.empty() ? "unreachable" : daemon) + "\n");
+    print(fmt::format("nrdctl {}\nnrd    {}\n", own, daemon.empty() ? "unreachable" : daemon));
   }
   return health ? Outcome<>() : tl::unexpected(Stop{health.error().exit, health.error().error});
 }

@@ -1,5 +1,7 @@
 #include "cli/owner.h"
 
+#include <fmt/core.h>
+
 #include "base/file.h"
 #include "base/task.h"
 
@@ -24,7 +26,7 @@ Result<std::string> this_pid() {
 Result<std::string> this_process(const Client& client) {
   if (client.is_local()) return "{\"caller\":true}";
   const TaskStat process = TRY(find_this_process());
-  return "{\"pid\":" + std::to_string(process.id) + ",\"start\":" + std::to_string(process.start) + "}";
+  return fmt::format("{{\"pid\":{},\"start\":{}}}", process.id, process.start);
 }
 
 }  // namespace nrd::cli

@@ -1,6 +1,7 @@
 #include "cli/password.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -19,7 +20,7 @@ namespace {
 constexpr size_t kLongest = 512;  // nrd takes no longer ones
 
 Failure unusable(const std::string& what, const std::string& why) {
-  return fail(ErrorCode::BadRequest, "cannot read a password from " + what + ": " + why);
+  return fail(ErrorCode::BadRequest, fmt::format("cannot read a password from {}: {}", what, why));
 }
 
 Failure unusable(const std::string& what, int error) { return unusable(what, errno_text(error)); }
@@ -36,7 +37,7 @@ Result<Secret> first_line_of(int fd, const std::string& what) {
   }
   const size_t end = std::min(line.view().substr(0, size).find('\n'), size);
   if (end == 0) return unusable(what, "the first line is empty");
-  if (end > kLongest) return unusable(what, "longer than " + std::to_string(kLongest) + " bytes");
+  if (end > kLongest) return unusable(what, fmt::format("longer than {} bytes", kLongest));
   line.shorten(end);
   return line;
 }
@@ -100,7 +101,7 @@ Result<Secret> from_terminal(const std::string& user) {
   if (!terminal.valid()) return unusable(kWhat, "not available; use --password-file or --password-fd");
   const Silence silence(terminal.get());
   if (!silence.is_on()) return unusable(kWhat, errno);
-  const std::string prompt = "Password of " + user + ": ";
+  const std::string prompt = fmt::format("Password of {}: ", user);
   [[maybe_unused]] const ssize_t asked = ::write(terminal.get(), prompt.data(), prompt.size());
   if (!silence.wait_for_line()) return unusable(kWhat, "interrupted");
   Result<Secret> line = first_line_of(terminal.get(), kWhat);
@@ -112,7 +113,7 @@ Result<Secret> from_terminal(const std::string& user) {
 
 Result<Secret> read_password(const PasswordSource& from, const std::string& user) {
   if (!from.file.empty()) return from_file(from.file);
-  if (from.fd) return first_line_of(*from.fd, "descriptor " + std::to_string(*from.fd));
+  if (from.fd) return first_line_of(*from.fd, fmt::format("descriptor {}", *from.fd));
   return from_terminal(user);
 }
 

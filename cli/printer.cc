@@ -1,5 +1,7 @@
 #include "cli/printer.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdarg>
@@ -94,7 +96,7 @@ void print_drawn(std::string_view text) {
 bool flush() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
 void print_error(std::string_view text) {
-  write("nrdctl: " + printable(text) + (text.ends_with('\n') ? "" : "\n"), stderr);
+  write(fmt::format("nrdctl: {}{}", printable(text), text.ends_with('\n') ? "" : "\n"), stderr);
 }
 
 }  // namespace nrd::cli

@@ -1,5 +1,6 @@
 #include "cli/reset.h"
 
+#include <fmt/core.h>
 #include <fnmatch.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -27,7 +28,7 @@ constexpr const char* kResctrl = "/sys/fs/resctrl";
 Outcome<> confirm(const Reset& wanted, const std::string& question) {
   if (wanted.is_confirmed) return {};
   if (::isatty(STDIN_FILENO) != 1) {
-    return stop(kRefused, "confirmation required: " + question + " Use --yes to skip it.");
+    return stop(kRefused, fmt::format("confirmation required: {} Use --yes to skip it.", question));
   }
   print_format("%s [y/N] ", question.c_str());
   flush();
@@ -44,8 +45,8 @@ std::map<std::string, std::string> foreign_groups(const json::Value& node) {
   for (const json::Value& cache : caches.items()) {
     for (const json::Value& group : part(cache, "foreign").items()) {
       const std::string cpus = text_of(group, "cpus");
-      groups[text_of(group, "group")] =
-          (cpus.empty() || cpus == "-" ? "no CPUs" : "CPUs " + cpus) + ", " + text_of(group, "tasks") + " tasks";
+      groups[text_of(group, "group")] = fmt::format(
+          "{}, {} tasks", cpus.empty() || cpus == "-" ? "no CPUs" : "CPUs " + cpus, text_of(group, "tasks"));
     }
   }
   return groups;
@@ -71,9 +72,9 @@ Outcome<> check_name(const std::string& name) {
 
 Outcome<> remove_group(const Reset& wanted, Output output, const std::string& name, const std::string& content) {
   TRY(check_name(name));
-  TRY(confirm(wanted, "remove resctrl group " + name + " (" + content + ")?"));
+  TRY(confirm(wanted, fmt::format("remove resctrl group {} ({})?", name, content)));
   if (::rmdir((fs::path(kResctrl) / name).c_str()) != 0) {
-    return stop(kRefused, "cannot remove group " + name + ": " + errno_text());
+    return stop(kRefused, fmt::format("cannot remove group {}: {}", name, errno_text()));
   }
   print_result(output, "group", name, "removed");
   return {};
@@ -92,7 +93,7 @@ Outcome<> delete_all(const Client& client, Output output, const Reset& wanted, c
   std::vector<std::string> ids;
   for (const json::Value& workload : workloads.items()) ids.push_back(text_of(workload, "id"));
   if (ids.empty()) return {};
-  TRY(confirm(wanted, "delete " + std::to_string(ids.size()) + " workloads?"));
+  TRY(confirm(wanted, fmt::format("delete {} workloads?", ids.size())));
   return delete_workloads(client, output, ids, client.is_local());
 }
 
@@ -110,7 +111,7 @@ Outcome<> run_daemon(const char* option, Output output) {
   const int failed =
       ::posix_spawn(&child, daemon.c_str(), &actions, nullptr, const_cast<char**>(words.data()), environ);
   ::posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) return stop(kRefused, "cannot run " + daemon + ": " + errno_text(failed));
+  if (failed != 0) return stop(kRefused, fmt::format("cannot run {}: {}", daemon, errno_text(failed)));
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

@@ -1,5 +1,7 @@
 #include "cli/spared_cpus.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 #include <string_view>
@@ -28,7 +30,7 @@ Outcome<CpuSet> cpus_of_one(const json::Value& workload) {
   for (const json::Value& item : part(workload, "core_ids").items()) items.push_back(text_in(item));
   if (items.empty()) return cpus;
   return parse_core_ids(items).map_error([&](const Error& error) {
-    return Stop{kRefused, "workload " + text_of(workload, "id") + ": " + error.message};
+    return Stop{kRefused, fmt::format("workload {}: {}", text_of(workload, "id"), error.message)};
   });
 }
 
@@ -108,8 +110,9 @@ std::string tuned_text(const TunedProfile& profile) {
   for (const std::string& workload : profile.unknown) {
     text += "# workload " + workload + ": processes unknown; add their cgroup to cgroup_ps_blacklist\n";
   }
-  text += "[main]\nsummary=Keep other processes off the CPUs of nrd's workloads\n\n[scheduler]\nisolated_cores=" +
-          profile.cpus.to_string() + "\n";
+  text += fmt::format(
+      "[main]\nsummary=Keep other processes off the CPUs of nrd's workloads\n\n[scheduler]\nisolated_cores={}\n",
+      profile.cpus.to_string());
   if (!profile.cgroups.empty()) text += "cgroup_ps_blacklist=" + joined(profile.cgroups, ";", expression_of) + "\n";
   return text;
 }
@@ -136,7 +139,7 @@ Outcome<> export_tuned(const Client& client, Output) {
     all.insert(cgroups.begin(), cgroups.end());
     const std::string name = text_or_nothing(workload, "name");
     if (cgroups.empty()) {
-      profile.unknown.push_back(text_of(workload, "id") + (name.empty() ? "" : " (" + name + ")"));
+      profile.unknown.push_back(text_of(workload, "id") + (name.empty() ? "" : fmt::format(" ({})", name)));
     }
   }
   profile.cgroups.assign(all.begin(), all.end());

@@ -3,6 +3,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <array>
@@ -74,11 +75,11 @@ Outcome<> write_pages(const Client& client, const std::vector<SupportPage>& page
     const std::string name = std::string("nrd-support/") + page.name;
     written = written && (answer.status == kOk ? add_file(tar.get(), name, answer.body, now)
                                                : add_file(tar.get(), name + ".refused",
-                                                          std::to_string(answer.status) + "\n" + answer.body, now));
+                                                          fmt::format("{}\n{}", answer.status, answer.body), now));
   }
   if (written && ::archive_write_close(tar.get()) == ARCHIVE_OK && ::fsync(fd) == 0) return {};
   const char* why = tar == nullptr ? nullptr : ::archive_error_string(tar.get());
-  return stop(kRefused, file + ": " + (why != nullptr ? why : errno_text()));
+  return stop(kRefused, fmt::format("{}: {}", file, why != nullptr ? why : errno_text()));
 }
 
 }  // namespace
@@ -86,11 +87,11 @@ Outcome<> write_pages(const Client& client, const std::vector<SupportPage>& page
 Outcome<> write_support_bundle(const Client& client, const std::string& file) {
   // Create the file first, so that an unwritable path fails before any request.
   const UniqueFd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!fd.valid()) return stop(kRefused, file + ": " + errno_text());
+  if (!fd.valid()) return stop(kRefused, fmt::format("{}: {}", file, errno_text()));
   const std::vector<SupportPage> pages = all_pages();
   const Outcome<> written = write_pages(client, pages, file, fd.get());
   if (written) {
-    print(file + ": " + std::to_string(pages.size()) + " API responses saved\n");
+    print(fmt::format("{}: {} API responses saved\n", file, pages.size()));
   } else {
     ::unlink(file.c_str());
   }

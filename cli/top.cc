@@ -1,5 +1,7 @@
 #include "cli/top.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -47,7 +49,7 @@ std::string bar_of(const json::Value& cache, bool in_colour) {
   const std::string bar(filled, '#');
   const std::string rest(kBar - filled, '.');
   const std::string drawn = in_colour ? "\x1b[32m" + bar + "\x1b[0m" + rest : bar + rest;
-  return drawn + "  " + fixed(*occupied / kMiB) + " of " + fixed(*all / kMiB) + " MiB";
+  return fmt::format("{}  {} of {} MiB", drawn, fixed(*occupied / kMiB), fixed(*all / kMiB));
 }
 
 struct Line {
@@ -59,7 +61,7 @@ struct Line {
 
 std::string name_of(const Watched& one) {
   const uint64_t in_class = part(one.usage, "workloads_in_class").as_unsigned().value_or(1);
-  return text_of(one.workload, "id") + (in_class > 1 ? " +" + std::to_string(in_class - 1) : "");
+  return text_of(one.workload, "id") + (in_class > 1 ? fmt::format(" +{}", in_class - 1) : "");
 }
 
 std::vector<Line> lines_of(const Watched& one, bool in_colour) {
@@ -107,7 +109,7 @@ std::string draw_top(const std::vector<Watched>& watched, size_t rows, bool in_c
         line.bar + std::string(bars - line.bar_width + 2, ' ') + right(line.total, 11) + "  " + right(line.local, 10);
     text += without_end_blanks(row) + "\n";
   }
-  if (is_cut) text += "and " + std::to_string(lines.size() - shown) + " more\n";
+  if (is_cut) text += fmt::format("and {} more\n", lines.size() - shown);
   return text;
 }
 

@@ -1,5 +1,6 @@
 #include "cli/unit_process.h"
 
+#include <fmt/core.h>
 #include <systemd/sd-bus.h>
 
 #include <cstdint>
@@ -21,8 +22,8 @@ using Bus = std::unique_ptr<sd_bus, decltype(&::sd_bus_flush_close_unref)>;
 using Text = std::unique_ptr<char, decltype(&::free)>;
 
 Failure unanswered(const std::string& service, int negative) {
-  return fail(ErrorCode::Busy,
-              "cannot ask systemd for the main process of " + service + ": " + errno_text(-negative) + "; use a PID");
+  return fail(ErrorCode::Busy, fmt::format("cannot ask systemd for the main process of {}: {}; use a PID", service,
+                                           errno_text(-negative)));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 # Standard headers that most sources include.
 set(NRD_PRECOMPILED
-    <algorithm> <atomic> <chrono> <cstdint> <filesystem> <fstream> <functional> <map> <memory> <mutex> <optional> <set> <sstream>
-    <string> <string_view> <thread> <tl/expected.hpp> <utility> <variant> <vector>)
+    <algorithm> <atomic> <chrono> <cstdint> <filesystem> <fmt/core.h> <fstream> <functional> <map> <memory> <mutex> <optional>
+    <set> <sstream> <string> <string_view> <thread> <tl/expected.hpp> <utility> <variant> <vector>)
 
 # nrd_module(NAME path FILES ... USES modules... HOME_OF libraries...)
 #

@@ -1,5 +1,6 @@
 #include "daemon/accounts.h"
 
+#include <fmt/core.h>
 #include <grp.h>
 #include <pwd.h>
 
@@ -46,7 +47,7 @@ Result<std::optional<id_t>> find_account(const std::string& name, const std::str
   return found.map_error([&](const Error& error) {
     return Error{.code = ErrorCode::Busy,
                  .field = key,
-                 .message = key + ": " + name + " cannot be looked up now; try again",
+                 .message = fmt::format("{}: {} cannot be looked up now; try again", key, name),
                  .detail = error.detail};
   });
 }

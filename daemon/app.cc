@@ -1,5 +1,6 @@
 #include "daemon/app.h"
 
+#include <fmt/core.h>
 #include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -49,9 +50,9 @@ constexpr std::chrono::seconds kLook{5};
 std::string status_of(const NodeState& state) {
   const std::string problem = problem_of(state);
   const std::string first_line = problem.substr(0, problem.find('\n'));
-  return "workloads: " + std::to_string(state.workloads.size()) +
-         (state.health.writes_frozen ? "; changes are rejected until the store can be read" : "") +
-         (problem.empty() ? "" : "; " + first_line);
+  return fmt::format("workloads: {}{}{}", state.workloads.size(),
+                     state.health.writes_frozen ? "; changes are rejected until the store can be read" : "",
+                     problem.empty() ? "" : "; " + first_line);
 }
 
 // Waits for the end. With a watchdog, notifies systemd while engine and event loop respond; if one hangs, the
@@ -166,7 +167,7 @@ Result<void> run(const Options& options) {
   for (const std::string& missing : state->facts.rdt.missing) log::warning("CAPABILITY_MISSING", missing);
   log_policies(node.policies);
   log_warnings(*state);
-  log::notice("READY", "ready, " + std::to_string(state->workloads.size()) + " workloads", {{"VERSION", kVersion}});
+  log::notice("READY", fmt::format("ready, {} workloads", state->workloads.size()), {{"VERSION", kVersion}});
   notify_ready();
   serve(*engine, *frontend, *launch, *declared, reloader);
 

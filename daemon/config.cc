@@ -1,5 +1,7 @@
 #include "daemon/config.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -22,9 +24,10 @@ Result<void> check_tls(const http::TlsFiles& tls, bool has_passwords) {
   for (const auto& [key, path] : {std::pair{"tls.certificate", &tls.certificate}, std::pair{"tls.key", &tls.key},
                                   std::pair{"tls.client_ca", &tls.client_ca}}) {
     if (!path->empty() || (path == &tls.client_ca && has_passwords)) continue;
-    return fail_at(ErrorCode::BadRequest, "tls",
-                   std::string(key) + " is missing: HTTPS requires certificate, key and client_ca " +
-                       "(\"nrdctl tls init\" creates them)");
+    return fail_at(
+        ErrorCode::BadRequest, "tls",
+        fmt::format("{} is missing: HTTPS requires certificate, key and client_ca (\"nrdctl tls init\" creates them)",
+                    key));
   }
   return {};
 }
@@ -66,7 +69,7 @@ Result<void> check_default_pool(const Config& config) {
   const CpuPool* pool = find_pool(config.node.cpu_pools, config.node.default_pool);
   if (pool && pool->kind == CpuPool::Kind::Shared) return {};
   return fail_at(ErrorCode::BadRequest, "cpu.default_pool",
-                 "cpu.default_pool: " + config.node.default_pool + " is no shared pool of cpu.pools");
+                 fmt::format("cpu.default_pool: {} is no shared pool of cpu.pools", config.node.default_pool));
 }
 
 // What no node could take. A start and a reload check the rest.
@@ -82,13 +85,13 @@ Result<void> read_section(LoadedConfig& loaded, const ConfigSection& section, co
   if (const Problem problem = unknown_section(section.name); !problem.empty())
     return at_line(name, section.line, problem);
   if (!section.is_table)
-    return at_line(name, section.line, section.name + ": expected a section, [" + section.name + "]");
+    return at_line(name, section.line, fmt::format("{}: expected a section, [{}]", section.name, section.name));
   for (const ConfigEntry& entry : section.entries) {
     const std::string full = section.name + "." + entry.key;
     const ConfigKey* key = find_key(full);
     if (key == nullptr) return at_line(name, entry.line, unknown_key(section.name, entry.key));
     const Problem problem = key->parse(entry.value, loaded.config);
-    if (!problem.empty()) return at_line(name, line_of_problem(*key, entry), full + ": " + problem);
+    if (!problem.empty()) return at_line(name, line_of_problem(*key, entry), fmt::format("{}: {}", full, problem));
     loaded.origins[full] = {.source = Origin::Source::File, .file = name, .line = entry.line, .items = entry.items};
   }
   return {};
@@ -112,15 +115,16 @@ Reserves reserves_of(const Config& config) {
 
 Result<void> check(const Config& config) {
   if (!http::is_address(config.server.address)) {
-    return fail_at(
-        ErrorCode::BadRequest, "server.address",
-        "server.address is " + config.server.address + ", expected a numeric IP address such as 127.0.0.1 or ::1");
+    return fail_at(ErrorCode::BadRequest, "server.address",
+                   fmt::format("server.address is {}, expected a numeric IP address such as 127.0.0.1 or ::1",
+                               config.server.address));
   }
   if (config.server.debug && !http::is_loopback(config.server.address)) {
-    return fail_at(ErrorCode::BadRequest, "server.address",
-                   "server.address is " + config.server.address +
-                       ", but the unauthenticated debug port must use a loopback address "
-                       "(127.0.0.1 or ::1)");
+    return fail_at(
+        ErrorCode::BadRequest, "server.address",
+        fmt::format(
+            "server.address is {}, but the unauthenticated debug port must use a loopback address (127.0.0.1 or ::1)",
+            config.server.address));
   }
   if (config.tls) {
     TRY(check_tls(*config.tls, config.access.pam));
@@ -133,14 +137,14 @@ Result<void> check(const Config& config) {
   for (const auto& [key, path] : {std::pair{"state.directory", &config.state_directory},
                                   std::pair{"the local socket", &config.server.sockets.front().path}}) {
     if (path->starts_with('/')) continue;
-    return fail_at(ErrorCode::BadRequest, key, std::string(key) + " is " + *path + ", expected an absolute path");
+    return fail_at(ErrorCode::BadRequest, key, fmt::format("{} is {}, expected an absolute path", key, *path));
   }
   for (size_t i = 0; i < config.server.sockets.size(); ++i) {
     const std::string& path = config.server.sockets[i].path;
     if (path.size() <= kLongestSocketPath) continue;
-    return fail_at(ErrorCode::BadRequest, "server.sockets/" + std::to_string(i),
-                   "the local socket is " + path + ", expected at most " + std::to_string(kLongestSocketPath) +
-                       " bytes, the kernel's limit");
+    return fail_at(
+        ErrorCode::BadRequest, fmt::format("server.sockets/{}", i),
+        fmt::format("the local socket is {}, expected at most {} bytes, the kernel's limit", path, kLongestSocketPath));
   }
   return {};
 }
@@ -158,7 +162,7 @@ Error with_position(const LoadedConfig& loaded, Error error) {
   const Origin& origin = found->second;
   const auto item = slash == std::string::npos ? std::nullopt : parse_number<size_t>(error.field.substr(slash + 1));
   const size_t line = item && *item < origin.items.size() ? origin.items[*item] : origin.line;
-  error.message = origin.file + ":" + std::to_string(line) + ": " + error.message;
+  error.message = fmt::format("{}:{}: {}", origin.file, line, error.message);
   return error;
 }
 

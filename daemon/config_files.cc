@@ -1,5 +1,6 @@
 #include "daemon/config_files.h"
 
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -18,7 +19,7 @@ constexpr size_t kTotalBytes = size_t{4} << 20;
 constexpr size_t kMostFiles = 256;
 
 Failure refused(const std::string& path, const std::string& problem) {
-  return fail(ErrorCode::BadRequest, path + ": " + problem);
+  return fail(ErrorCode::BadRequest, fmt::format("{}: {}", path, problem));
 }
 
 // A pipe would block the daemon.
@@ -36,7 +37,7 @@ Result<void> read_onto(LoadedConfig& loaded, const std::string& path, size_t& bu
   if (!text) return refused(path, "cannot read file: " + text.error().detail);
   if (!*text) return refused(path, "file not found");
   if ((*text)->size() > budget)
-    return refused(path, "the files of the configuration exceed " + std::to_string(kTotalBytes) + " bytes together");
+    return refused(path, fmt::format("the files of the configuration exceed {} bytes together", kTotalBytes));
   budget -= (*text)->size();
   loaded.files.push_back(path);
   return parse_onto(loaded, **text, path);
@@ -53,8 +54,7 @@ Result<std::vector<std::string>> names_in(const std::string& folder) {
     if (!name.starts_with('.') && name.ends_with(".toml")) names.push_back(name);
   }
   if (names.size() > kMostFiles)
-    return refused(folder,
-                   std::to_string(names.size()) + " files *.toml; allowed: at most " + std::to_string(kMostFiles));
+    return refused(folder, fmt::format("{} files *.toml; allowed: at most {}", names.size(), kMostFiles));
   return names;
 }
 

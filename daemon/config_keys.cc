@@ -1,5 +1,7 @@
 #include "daemon/config_keys.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 #include <vector>
@@ -143,7 +145,7 @@ Problem unknown_section(const std::string& name) {
   std::vector<std::string_view> sections;
   for (const ConfigKey& key : config_keys()) sections.push_back(key.section());
   if (std::ranges::find(sections, name) != sections.end()) return {};
-  return "unknown section [" + name + "]" + did_you_mean(closest(name, sections), "[", "]");
+  return fmt::format("unknown section [{}]{}", name, did_you_mean(closest(name, sections), "[", "]"));
 }
 
 Problem unknown_key(const std::string& section, const std::string& key) {
@@ -152,7 +154,7 @@ Problem unknown_key(const std::string& section, const std::string& key) {
     if (known.section() == section) names.push_back(std::string_view(known.name).substr(section.size() + 1));
   }
   const std::string begin = section + ".";
-  return "unknown key " + begin + key + did_you_mean(closest(key, names), begin, "");
+  return fmt::format("unknown key {}{}{}", begin, key, did_you_mean(closest(key, names), begin, ""));
 }
 
 }  // namespace nrd::daemon

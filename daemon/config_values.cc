@@ -1,5 +1,7 @@
 #include "daemon/config_values.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -29,11 +31,11 @@ constexpr size_t kAnyNumber = std::numeric_limits<size_t>::max();
 
 template <typename Number>
 ValueType<Number> whole_number(int64_t least, int64_t most) {
-  const std::string range = "expected a whole number from " + std::to_string(least) + " to " + std::to_string(most);
+  const std::string range = fmt::format("expected a whole number from {} to {}", least, most);
   return {.parse = [=](const Value& value, Number& target) -> Problem {
             const auto found = value.literal() ? parse_number<int64_t>(*value.literal()) : std::nullopt;
             if (!found) return range;
-            if (*found < least || *found > most) return range + ", not " + std::to_string(*found);
+            if (*found < least || *found > most) return fmt::format("{}, not {}", range, *found);
             target = static_cast<Number>(*found);
             return {};
           },

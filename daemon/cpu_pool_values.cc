@@ -1,5 +1,7 @@
 #include "daemon/cpu_pool_values.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "base/ascii.h"
@@ -106,9 +108,9 @@ Problem check_beside(const CpuPools& pools, const CpuPool& pool) {
   for (const CpuPool& other : pools) {
     if (other.name == pool.name) return "name: another pool is named " + pool.name;
     if (pool.source == CpuPool::Source::Rest && other.source == CpuPool::Source::Rest)
-      return "cpus: pool " + other.name + " has the rest already";
+      return fmt::format("cpus: pool {} has the rest already", other.name);
     const CpuSet both = other.cpus & pool.cpus;
-    if (!both.empty()) return "cpus: CPU " + both.to_string() + " is also in pool " + other.name;
+    if (!both.empty()) return fmt::format("cpus: CPU {} is also in pool {}", both.to_string(), other.name);
   }
   return {};
 }
@@ -122,7 +124,7 @@ Problem read_pools(const Value& value, CpuPools& target) {
     CpuPool pool;
     Problem problem = read_pool(item, pool);
     if (problem.empty()) problem = check_beside(found, pool);
-    if (!problem.empty()) return pool.name.empty() ? problem : "pool " + pool.name + ": " + problem;
+    if (!problem.empty()) return pool.name.empty() ? problem : fmt::format("pool {}: {}", pool.name, problem);
     found.push_back(std::move(pool));
   }
   target = std::move(found);

@@ -1,5 +1,7 @@
 #include "daemon/cpu_quota_values.h"
 
+#include <fmt/core.h>
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,14 +50,14 @@ Problem read_quotas(const Value& value, std::optional<NamedCpuQuotas>& target) {
   for (const auto& [name, table] : value.members()) {
     if (name.empty() || name == "@") return kExpectedQuotas;
     const Problem problem = read_quota(table, found[name]);
-    if (!problem.empty()) return name + ": " + problem;
+    if (!problem.empty()) return fmt::format("{}: {}", name, problem);
   }
   target = std::move(found);
   return {};
 }
 
 Failure refused(const std::string& problem) {
-  return fail_at(ErrorCode::BadRequest, kKey, std::string(kKey) + ": " + problem);
+  return fail_at(ErrorCode::BadRequest, kKey, fmt::format("{}: {}", kKey, problem));
 }
 
 template <typename Id>
@@ -92,7 +94,7 @@ Result<void> check_quotas(const std::optional<NamedCpuQuotas>& quotas, const Cpu
   if (!quotas) return {};
   for (const auto& [name, quota] : *quotas) {
     for (const std::string& pool : quota.pools) {
-      if (!find_pool(pools, pool)) return refused(name + ": there is no pool " + pool + " in cpu.pools");
+      if (!find_pool(pools, pool)) return refused(fmt::format("{}: there is no pool {} in cpu.pools", name, pool));
     }
   }
   return {};

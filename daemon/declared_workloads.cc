@@ -1,5 +1,6 @@
 #include "daemon/declared_workloads.h"
 
+#include <fmt/core.h>
 #include <pthread.h>
 #include <sys/stat.h>
 
@@ -54,7 +55,8 @@ void add_file(const std::string& directory, const std::string& name, const Resul
   for (const tree::Document& document : *documents) {
     const auto [known, is_new] = found.documents.emplace(document.id, document);
     if (is_new) continue;
-    found.problems.push_back(document.place + ": " + document.id + " is already declared in " + known->second.place);
+    found.problems.push_back(
+        fmt::format("{}: {} is already declared in {}", document.place, document.id, known->second.place));
   }
 }
 
@@ -85,7 +87,7 @@ class Pass {
   }
   // Why a document was refused, or its workload not deleted.
   void add(const tree::Document& document, const Error& error) {
-    add(document.id, document.place + ": workload " + document.id + ": " + line_of(error));
+    add(document.id, fmt::format("{}: workload {}: {}", document.place, document.id, line_of(error)));
   }
   void add(const std::string& id, std::string reason) {
     const std::lock_guard hold(lock_);
@@ -123,8 +125,8 @@ void remove_some(Engine& engine, std::span<const WorkloadId> undeclared, const s
         pass->count(&v1::DeclaredReport::deleted);
       } else if (outcome.error().code != ErrorCode::NotFound) {
         const std::string number = std::to_string(id.value);
-        pass->add(number, "workload " + number +
-                              ", which no file declares any more, cannot be deleted: " + line_of(outcome.error()));
+        pass->add(number, fmt::format("workload {}, which no file declares any more, cannot be deleted: {}", number,
+                                      line_of(outcome.error())));
       }
       answers->count_down();
     });
@@ -294,8 +296,8 @@ void DeclaredWorkloads::apply() {
   }
   auto refused = pass->take_refused();
   if (is_asked || refused != refused_) {
-    log::info("DECLARED_APPLIED", std::to_string(files.documents.size()) + " workloads declared in files, " +
-                                      std::to_string(refused.size()) + " not granted");
+    log::info("DECLARED_APPLIED",
+              fmt::format("{} workloads declared in files, {} not granted", files.documents.size(), refused.size()));
   }
   report(std::move(refused), std::move(files.problems));
   {

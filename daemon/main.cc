@@ -1,4 +1,5 @@
 // nrd: the node resource daemon.
+#include <fmt/core.h>
 #include <sysexits.h>
 
 #include <cstdio>
@@ -17,7 +18,7 @@ int fail_with(const nrd::Error& error) {
   if (nrd::log::goes_to_journal()) {  // which takes plain text for priority info
     nrd::log::error("START_FAILED", error.message, {{"DETAIL", error.detail}});
   } else {
-    const std::string detail = error.detail.empty() ? "" : " (" + error.detail + ")";
+    const std::string detail = error.detail.empty() ? "" : fmt::format(" ({})", error.detail);
     std::fprintf(stderr, "nrd: %s%s\n", error.message.c_str(), detail.c_str());
   }
   // A bad configuration: the next start would end in the same way (RestartPreventExitStatus= of nrd.service).

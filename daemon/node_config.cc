@@ -1,5 +1,7 @@
 #include "daemon/node_config.h"
 
+#include <fmt/core.h>
+
 #include <string>
 #include <utility>
 
@@ -18,7 +20,8 @@ Result<ReservedCpus> groups_of(const Config& config) {
   for (const std::string& name : config.infra_users) {
     const std::optional<uid_t> user = TRY(find_user(name));
     if (!user)
-      return fail_at(ErrorCode::BadRequest, "infra.users", "infra.users: user " + name + " not found on this node");
+      return fail_at(ErrorCode::BadRequest, "infra.users",
+                     fmt::format("infra.users: user {} not found on this node", name));
     groups.infra_users.insert(*user);
   }
   return groups;
@@ -50,7 +53,7 @@ Result<ResolvedNode> resolve_node(const LoadedConfig& loaded) {
 
 void log_policies(const FoundPolicies& found) {
   if (!found.policies) return log::notice("NO_POLICIES", "no policies for this CPU model");
-  log::notice("POLICIES", std::to_string(found.policies->size()) + " policies", {{"SECTION", found.section}});
+  log::notice("POLICIES", fmt::format("{} policies", found.policies->size()), {{"SECTION", found.section}});
 }
 
 void log_warnings(const NodeState& state) {

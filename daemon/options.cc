@@ -1,5 +1,7 @@
 #include "daemon/options.h"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -71,7 +73,7 @@ std::optional<std::string> refused_flag_of_rmd(const std::vector<std::string>& w
   for (const std::string& word : words) {
     const auto* found = std::ranges::find(kRefused, name_of(word), &Refused::flag);
     if (found == kRefused.end()) continue;
-    return word + " is an RMD flag that nrd does not support: " + std::string(found->instead);
+    return fmt::format("{} is an RMD flag that nrd does not support: {}", word, found->instead);
   }
   return std::nullopt;
 }

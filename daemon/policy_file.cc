@@ -1,5 +1,7 @@
 #include "daemon/policy_file.h"
 
+#include <fmt/core.h>
+
 #include <limits>
 #include <optional>
 #include <utility>
@@ -32,8 +34,7 @@ Result<uint32_t> parse_number(const Value& object, const std::string& parent, st
   const std::optional<uint64_t> number = value->as_unsigned();
   if (number && least <= *number && *number <= most) return static_cast<uint32_t>(*number);
   return fail_at(ErrorCode::BadRequest, field,
-                 "expected a whole number from " + std::to_string(least) + " to " + std::to_string(most) + ", found " +
-                     json::shown(*value));
+                 fmt::format("expected a whole number from {} to {}, found {}", least, most, json::shown(*value)));
 }
 
 Result<void> check_object(const Value& value, const std::string& field, const std::vector<std::string_view>& keys) {
@@ -85,7 +86,7 @@ bool is_name(const std::string& name) { return !name.empty() && name.size() <= k
 Result<Policies> parse_section(const Value& section, const std::string& field) {
   TRY(json::require_object(field, section, "a section"));
   if (section.members().size() > kMostPolicies) {
-    return fail_at(ErrorCode::BadRequest, field, "too many policies; at most " + std::to_string(kMostPolicies));
+    return fail_at(ErrorCode::BadRequest, field, fmt::format("too many policies; at most {}", kMostPolicies));
   }
   Policies policies;
   for (const json::Member& member : section.members()) {
@@ -101,7 +102,7 @@ Result<Policies> parse_section(const Value& section, const std::string& field) {
 Error in_file(const std::string& name, const Error& error) {
   return {.code = ErrorCode::BadRequest,
           .field = {},
-          .message = name + ": " + error.field + ": " + error.message,
+          .message = fmt::format("{}: {}: {}", name, error.field, error.message),
           .detail = {},
           .allowed = {},
           .subject = {}};
@@ -111,7 +112,7 @@ Error in_file(const std::string& name, const Error& error) {
 Result<std::optional<Value>> read_tree(const std::string& named, const char* otherwise) {
   const std::string path = named.empty() ? otherwise : named;
   const Result<std::optional<std::string>> text = read_file(path, kPolicyBytes);
-  if (!text) return fail(ErrorCode::BadRequest, path + ": cannot read file: " + text.error().detail);
+  if (!text) return fail(ErrorCode::BadRequest, fmt::format("{}: cannot read file: {}", path, text.error().detail));
   if (!*text && named.empty()) return std::nullopt;
   if (!*text) return fail(ErrorCode::BadRequest, path + ": file not found");
   const bool is_yaml = path.ends_with(".yaml") || path.ends_with(".yml");
@@ -142,7 +143,7 @@ Result<CpuMap> parse_cpu_map(const Value& tree, const std::string& name) {
     if (member.value.as_string()) continue;
     const std::string field = json::pointer("", member.key.substr(0, kMaxName));
     if (member.value.kind() != Value::Kind::Array) {
-      return fail(ErrorCode::BadRequest, name + ": " + field + ": expected [[" + member.key + "]]");
+      return fail(ErrorCode::BadRequest, fmt::format("{}: {}: expected [[{}]]", name, field, member.key));
     }
     for (size_t i = 0; i < member.value.items().size(); ++i) {
       const Value& item = member.value.items()[i];
@@ -156,7 +157,7 @@ Result<CpuMap> parse_cpu_map(const Value& tree, const std::string& name) {
       if (!model) return Failure(in_file(name, model.error()));
       const auto [entry, is_new] = map.try_emplace({*family, *model}, member.key);
       if (is_new || entry->second == member.key) continue;
-      return fail(ErrorCode::BadRequest, name + ": " + place + ": already named " + entry->second);
+      return fail(ErrorCode::BadRequest, fmt::format("{}: {}: already named {}", name, place, entry->second));
     }
   }
   return map;

@@ -1,5 +1,7 @@
 #include "daemon/reload.h"
 
+#include <fmt/core.h>
+
 #include <future>
 #include <utility>
 
@@ -62,8 +64,8 @@ void log_report(const v1::ReloadReport& report) {
     return joined(changes, ", ", &v1::ConfigChange::key);
   };
   log::notice("CONFIG_RELOADED",
-              "configuration reloaded: " + std::to_string(report.changed.size()) + " changed, " +
-                  std::to_string(report.restart_required.size()) + " require a restart",
+              fmt::format("configuration reloaded: {} changed, {} require a restart", report.changed.size(),
+                          report.restart_required.size()),
               {{"CHANGED", keys_of(report.changed)}, {"RESTART", keys_of(report.restart_required)}});
 }
 

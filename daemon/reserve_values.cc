@@ -1,5 +1,7 @@
 #include "daemon/reserve_values.h"
 
+#include <fmt/core.h>
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,7 +35,8 @@ Problem read_reserved_pools(const Value& value, Pools& target) {
   if (!value.is_object() || value.members().size() > kMostPools) return "expected {fast = \"4-7\", common = 2}";
   std::map<std::string, Reserve::Cpus> found;
   for (const auto& [name, cpus] : value.members()) {
-    if (const Problem problem = read_reserved_cpus(cpus, found[name]); !problem.empty()) return name + ": " + problem;
+    if (const Problem problem = read_reserved_cpus(cpus, found[name]); !problem.empty())
+      return fmt::format("{}: {}", name, problem);
   }
   target = std::move(found);
   return {};

@@ -1,5 +1,6 @@
 #include "daemon/reset.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -36,8 +37,8 @@ Result<void> await_released_memory(const Engine& engine) {
     const auto state = engine.state();
     if (state->baselines.memory.empty() || !state->health.hardware_problem.empty()) return {};
     if (std::chrono::steady_clock::now() > until) {
-      return fail(ErrorCode::Hardware, "the memory of " + state->baselines.memory.begin()->first.name +
-                                           " still moves; run nrd --reset again");
+      return fail(ErrorCode::Hardware, fmt::format("the memory of {} still moves; run nrd --reset again",
+                                                   state->baselines.memory.begin()->first.name));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }

@@ -1,5 +1,6 @@
 #include "engine/owner_watcher.h"
 
+#include <fmt/core.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
@@ -42,7 +43,7 @@ class ThreadedOwnerWatcher final : public OwnerWatcher {
   Result<Owner> identify(pid_t pid) const override {
     const std::optional<Process> process = TRY(open_process(pid));
     if (!process) {
-      return fail_at(ErrorCode::BadRequest, "/owner/pid", "there is no process " + std::to_string(pid),
+      return fail_at(ErrorCode::BadRequest, "/owner/pid", fmt::format("there is no process {}", pid),
                      "the number of a process that runs on this node");
     }
     return Owner{.pid = pid, .start = process->start, .boot_id = boot_id_};

@@ -1,5 +1,7 @@
 #include "engine/requester.h"
 
+#include <fmt/core.h>
+
 #include <string>
 
 #include "engine/owner_watcher.h"
@@ -30,9 +32,11 @@ Result<Owner> find_owner(const OwnerWatcher& owners, const OwnerRequest& request
   if (requested.pid) {
     Result<Owner> owner = owners.identify(*requested.pid);
     if (!owner || !requested.start || *requested.start == owner->start) return owner;
-    return fail_at(ErrorCode::BadRequest, "/owner/start",
-                   "process " + std::to_string(*requested.pid) +
-                       " has a different start time; the client runs on another host or in another PID namespace");
+    return fail_at(
+        ErrorCode::BadRequest, "/owner/start",
+        fmt::format(
+            "process {} has a different start time; the client runs on another host or in another PID namespace",
+            *requested.pid));
   }
   return find_caller(owners, caller);
 }

@@ -1,5 +1,7 @@
 #include "engine/resolve.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -51,7 +53,7 @@ Result<CpuSet> of_node(const NodeState& state, const std::string& field, const s
     const CpuSet online = zone.cpus & state.facts.rdt.online;
     if (zone.level == Level::Node && id == zone.id && !online.empty()) return online;
   }
-  return unknown(field, "there is no NUMA node " + number + " with CPUs");
+  return unknown(field, fmt::format("there is no NUMA node {} with CPUs", number));
 }
 
 Result<CpuSet> of_cpu(const NodeState& state, const std::string& field, const std::string& number) {
@@ -64,7 +66,7 @@ Result<CpuSet> of_workload(const NodeState& state, const std::string& field, con
   const Workload* found = workload_with_id(state, id);
   if (!found) return unknown(field, "there is no workload " + id);
   if (!cpus_of(*found).empty()) return around(state.facts.cpuset.zones, cpus_of(*found)) & state.facts.rdt.online;
-  return unknown(field, "workload " + id + " has no CPUs of its own");
+  return unknown(field, fmt::format("workload {} has no CPUs of its own", id));
 }
 
 // The devices above a network interface or a disk tell where it is attached; one without any of them is virtual.
@@ -103,7 +105,7 @@ Result<std::vector<CpuSet>> find_near(const NodeState& state, const std::vector<
                                       const std::string& root) {
   std::vector<CpuSet> near;
   for (size_t i = 0; i < names.size(); ++i) {
-    near.push_back(TRY(find_one(state, root, "/cpu/near/" + std::to_string(i), names[i])));
+    near.push_back(TRY(find_one(state, root, fmt::format("/cpu/near/{}", i), names[i])));
   }
   return near;
 }
@@ -111,7 +113,7 @@ Result<std::vector<CpuSet>> find_near(const NodeState& state, const std::vector<
 Failure no_such_task(std::string field, pid_t id) {
   return Failure(Error{.code = ErrorCode::BadRequest,
                        .field = std::move(field),
-                       .message = "there is no task " + std::to_string(id),
+                       .message = fmt::format("there is no task {}", id),
                        .detail = {},
                        .allowed = "processes and threads that run on this node",
                        .subject = std::to_string(id)});
@@ -122,11 +124,11 @@ Result<ResolvedTasks> find_tasks(const std::vector<pid_t>& ids, const std::strin
   std::set<pid_t> seen;
   for (size_t i = 0; i < ids.size(); ++i) {
     if (!seen.insert(ids[i]).second) continue;
-    const std::string field = "/task_ids/" + std::to_string(i);
+    const std::string field = fmt::format("/task_ids/{}", i);
     const std::optional<FoundTask> found = TRY(find_task(ids[i]));
     if (!found) return no_such_task(field, ids[i]);
     if (found->is_kernels) {
-      return fail_at(ErrorCode::BadRequest, field, "task " + std::to_string(ids[i]) + " is a kernel thread",
+      return fail_at(ErrorCode::BadRequest, field, fmt::format("task {} is a kernel thread", ids[i]),
                      "user-space processes and threads");
     }
     Task task = found->task;

@@ -1,5 +1,7 @@
 #include "engine/workload_service.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -34,7 +36,7 @@ NodeState seen_by(const NodeState& state, const OwnerFilter& filter) {
 Result<void> check_apart(const NodeState& seen, const CpuRequest& request) {
   for (size_t i = 0; i < request.apart.size(); ++i) {
     if (workload_with_id(seen, request.apart[i])) continue;
-    return fail_at(ErrorCode::BadRequest, "/cpu/apart/" + std::to_string(i), "there is no workload " + request.apart[i],
+    return fail_at(ErrorCode::BadRequest, fmt::format("/cpu/apart/{}", i), "there is no workload " + request.apart[i],
                    "ids of workloads");
   }
   return {};

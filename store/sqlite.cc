@@ -1,5 +1,6 @@
 #include "store/sqlite.h"
 
+#include <fmt/core.h>
 #include <sqlite3.h>
 
 #include <utility>
@@ -13,7 +14,7 @@ SqlResult<void> result_of(sqlite3* connection, int code) {
   if (code == SQLITE_OK || code == SQLITE_DONE || code == SQLITE_ROW) return {};
   const int extended = connection != nullptr ? sqlite3_extended_errcode(connection) : code;
   const char* text = connection != nullptr ? sqlite3_errmsg(connection) : sqlite3_errstr(code);
-  return tl::unexpected(SqlError{extended, std::string(text) + " (SQLite " + std::to_string(extended) + ")"});
+  return tl::unexpected(SqlError{extended, fmt::format("{} (SQLite {})", text, extended)});
 }
 
 // The low byte is the primary code, the rest gives details (sqlite.org/rescode.html).

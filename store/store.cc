@@ -1,6 +1,7 @@
 #include "store/store.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
@@ -27,7 +28,7 @@ Result<void> sync_directory(const std::string& path) {
   const UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory.valid() && ::fsync(directory.get()) == 0) return {};
   const std::string reason = errno_text();
-  return fail(ErrorCode::Store, path + " cannot be synced: " + reason, reason);
+  return fail(ErrorCode::Store, fmt::format("{} cannot be synced: {}", path, reason), reason);
 }
 
 int64_t as_i64(uint64_t value) { return static_cast<int64_t>(value); }
@@ -44,12 +45,12 @@ struct DocumentTable {
   Statement clear, remove, put;
 
   SqlResult<void> prepare(Connection& connection, const std::string& name) {
-    return store::prepare(connection, {{&clear, "DELETE FROM " + name},
-                                       {&remove, "DELETE FROM " + name + " WHERE kind = ? AND key = ?"},
-                                       {&put, "INSERT INTO " + name +
-                                                  " (kind, key, document) VALUES (?1, ?2, json_patch('{}', ?3))"
-                                                  " ON CONFLICT (kind, key) DO UPDATE SET"
-                                                  " document = json_patch(document, ?3)"}});
+    return store::prepare(
+        connection, {{&clear, "DELETE FROM " + name},
+                     {&remove, fmt::format("DELETE FROM {} WHERE kind = ? AND key = ?", name)},
+                     {&put, fmt::format("INSERT INTO {} (kind, key, document) VALUES (?1, ?2, json_patch('{{}}', ?3)) "
+                                        "ON CONFLICT (kind, key) DO UPDATE SET document = json_patch(document, ?3)",
+                                        name)}});
   }
 
   SqlResult<void> write(const DocumentChange& change) {
@@ -106,7 +107,7 @@ SqlResult<void> read_node(Connection& connection, Records& records) {
     records.next_id = as_u64(row.integer(1));
     records.boot_id = row.text(2);
   }));
-  if (rows != 1) return invalid("table node has " + std::to_string(rows) + " rows instead of one");
+  if (rows != 1) return invalid(fmt::format("table node has {} rows instead of one", rows));
   return {};
 }
 
@@ -133,7 +134,7 @@ SqlResult<void> read_keys(Connection& connection, std::vector<IdempotencyRecord>
 }
 
 SqlResult<void> read_documents(Connection& connection, const std::string& table, std::vector<Document>& documents) {
-  return each_row(connection, "SELECT kind, key, document FROM " + table + " ORDER BY kind, key",
+  return each_row(connection, fmt::format("SELECT kind, key, document FROM {} ORDER BY kind, key", table),
                   [&](const Statement& row) {
                     documents.push_back({.id = {row.text(0), row.text(1)}, .json = row.text(2)});
                   });
@@ -152,7 +153,7 @@ SqlResult<Records> read_all(Connection& connection) {
   TRY(read_documents(connection, kOperations, records.operations));
   for (const WorkloadRow& workload : records.workloads) {
     if (has_valid_id(workload, records.next_id)) continue;
-    return invalid("workload " + std::to_string(workload.id.value) + " is above the next id");
+    return invalid(fmt::format("workload {} is above the next id", workload.id.value));
   }
   return records;
 }
@@ -219,7 +220,7 @@ Result<uint64_t> SqliteStore::reopen() {
   const Records records = TRY(load());
   if (records.revision != revision_ && records.revision != revision_ + 1) {
     return fail(ErrorCode::Store, path_ + " was replaced by another file; restart nrd to use it",
-                "revision " + std::to_string(records.revision) + " after " + std::to_string(revision_));
+                fmt::format("revision {} after {}", records.revision, revision_));
   }
   revision_ = records.revision;
   usable_ = true;
@@ -273,7 +274,7 @@ CommitOutcome SqliteStore::commit(const Change& change) {
   if (!usable_) return {Committed::NotDone, "the store must be reopened first"};
   for (const WorkloadRow& workload : change.put) {
     if (has_valid_id(workload, change.next_id)) continue;
-    return {Committed::NotDone, "workload " + std::to_string(workload.id.value) + " is invalid and was not stored"};
+    return {Committed::NotDone, fmt::format("workload {} is invalid and was not stored", workload.id.value)};
   }
   // Between commits, so that its failure cannot be mistaken for that of a commit.
   if (commits_since_checkpoint_ >= kCheckpointEvery) fold_log();
@@ -311,21 +312,21 @@ Result<std::string> resolved(const std::string& directory) {
     // The directory itself must survive a power cut, like its content.
     TRY(sync_directory(directory + "/.."));
   } else if (errno != EEXIST) {
-    return fail(ErrorCode::Store, directory + " cannot be created: " + errno_text());
+    return fail(ErrorCode::Store, fmt::format("{} cannot be created: {}", directory, errno_text()));
   }
   std::error_code error;
   const std::filesystem::path path = std::filesystem::canonical(directory, error);
-  if (error) return fail(ErrorCode::Store, directory + " cannot be used: " + error.message());
+  if (error) return fail(ErrorCode::Store, fmt::format("{} cannot be used: {}", directory, error.message()));
   return path.string();
 }
 
 Result<UniqueFd> lock_directory(const std::string& directory) {
   const std::string path = directory + "/nrd.lock";
   UniqueFd lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!lock.valid()) return fail(ErrorCode::Store, path + " cannot be opened: " + errno_text());
+  if (!lock.valid()) return fail(ErrorCode::Store, fmt::format("{} cannot be opened: {}", path, errno_text()));
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
-  if (errno == EWOULDBLOCK) return fail(ErrorCode::Busy, "another nrd uses " + directory + "; stop it first");
-  return fail(ErrorCode::Store, path + " cannot be locked: " + errno_text());
+  if (errno == EWOULDBLOCK) return fail(ErrorCode::Busy, fmt::format("another nrd uses {}; stop it first", directory));
+  return fail(ErrorCode::Store, fmt::format("{} cannot be locked: {}", path, errno_text()));
 }
 
 }  // namespace
@@ -336,7 +337,7 @@ Result<std::unique_ptr<Store>> Store::open(const std::string& name) {
   // SQLite would create the file with the umask's mode; create it first, for root only.
   const std::string path = directory + "/nrd.db";
   if (!UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)).valid()) {
-    return fail(ErrorCode::Store, path + " cannot be opened: " + errno_text());
+    return fail(ErrorCode::Store, fmt::format("{} cannot be opened: {}", path, errno_text()));
   }
   auto store = std::make_unique<SqliteStore>(directory, std::move(lock));
   TRY(store->start());

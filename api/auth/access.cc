@@ -1,5 +1,7 @@
 #include "api/auth/access.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -73,7 +75,7 @@ tl::expected<Identity, AuthFailure> identify_by_credentials(const Rules& rules, 
   if (!peer.credentials) {
     return refused(Kind::Forbidden, "", "The kernel reports no credentials for this connection.");
   }
-  const std::string name = "uid " + std::to_string(peer.credentials->uid);
+  const std::string name = fmt::format("uid {}", peer.credentials->uid);
   const SocketRules lists = peer.socket < rules.sockets.size() ? rules.sockets[peer.socket] : SocketRules{};
   const auto is_in = [&peer](const Locals& locals) { return names(locals, *peer.credentials); };
   const bool runs = is_in(lists.run);

@@ -1,5 +1,6 @@
 #include "api/auth/certificate_list.h"
 
+#include <fmt/core.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
@@ -28,7 +29,7 @@ Result<std::set<std::string>> fingerprints_in(const std::string& pem, const std:
     if (!certificate) break;
     if (fingerprints.size() == kListedPerFile) {
       ::ERR_clear_error();
-      return fail(ErrorCode::BadRequest, path + ": more than " + std::to_string(kListedPerFile) + " certificates");
+      return fail(ErrorCode::BadRequest, fmt::format("{}: more than {} certificates", path, kListedPerFile));
     }
     std::array<unsigned char, EVP_MAX_MD_SIZE> hash{};
     unsigned size = 0;

@@ -7,6 +7,7 @@
 //
 // Core dumps and tracing are disabled for both, to protect the password.
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -57,7 +58,7 @@ void wait_for_end(int socket, pid_t asks) {
 void end_all() {
   constexpr int kTries = 1000;
   constexpr useconds_t kPause = 1000;
-  const std::string list = "/proc/self/task/" + std::to_string(::getpid()) + "/children";
+  const std::string list = fmt::format("/proc/self/task/{}/children", ::getpid());
   for (int i = 0; i < kTries; ++i) {
     std::ifstream children(list);
     for (pid_t child = 0; children >> child;) ::kill(child, SIGKILL);

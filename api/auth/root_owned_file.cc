@@ -1,6 +1,7 @@
 #include "api/auth/root_owned_file.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <array>
@@ -13,7 +14,7 @@ namespace nrd::auth {
 namespace {
 
 Failure wrong(const std::string& path, const std::string& problem) {
-  return fail(ErrorCode::BadRequest, path + ": " + problem);
+  return fail(ErrorCode::BadRequest, fmt::format("{}: {}", path, problem));
 }
 
 Failure wrong(const std::string& path, int error) { return wrong(path, errno_text(error)); }
@@ -45,7 +46,7 @@ Result<std::string> read_at(int folder, const std::string& name, const std::stri
     if (got < 0) return wrong(path, errno);
     if (got == 0) return text;
     text.append(block.data(), static_cast<size_t>(got));
-    if (text.size() > limit) return wrong(path, "larger than " + std::to_string(limit) + " bytes");
+    if (text.size() > limit) return wrong(path, fmt::format("larger than {} bytes", limit));
   }
 }
 
@@ -67,7 +68,7 @@ Result<std::vector<std::string>> RootOwnedDir::names(size_t limit) const {
   auto names = list_names(fd_.get(), limit + kMostHidden);
   if (names) std::erase_if(*names, [](const std::string& name) { return name.starts_with('.'); });
   if (names ? names->size() > limit : names.error() == EFBIG)
-    return wrong(path_, "more than " + std::to_string(limit) + " files");
+    return wrong(path_, fmt::format("more than {} files", limit));
   if (!names) return wrong(path_, names.error());
   return *std::move(names);
 }

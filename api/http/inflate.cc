@@ -1,5 +1,6 @@
 #include "api/http/inflate.h"
 
+#include <fmt/core.h>
 #include <zlib.h>
 
 #include <utility>
@@ -40,7 +41,7 @@ tl::expected<std::string, RefusedRequest> inflate_all(std::string body, int wind
   stream.zlib.avail_out = static_cast<uInt>(out.size());
   const int result = ::inflate(&stream.zlib, Z_FINISH);
   if (stream.zlib.avail_out == 0) {
-    return refuse(413, "The decompressed body exceeds " + std::to_string(kBodyLimit) + " bytes.");
+    return refuse(413, fmt::format("The decompressed body exceeds {} bytes.", kBodyLimit));
   }
   if (result != Z_STREAM_END || stream.zlib.avail_in > 0) {
     return refuse(400, "The body is truncated or does not match Content-Encoding.");

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -58,7 +59,7 @@ void set_option(int fd, int level, int option) {
 }
 
 Failure cannot_listen(const std::string& where, int error) {
-  return fail(ErrorCode::Internal, "cannot listen on " + where + ": " + errno_text(error));
+  return fail(ErrorCode::Internal, fmt::format("cannot listen on {}: {}", where, errno_text(error)));
 }
 
 std::string v6_text(const in6_addr& address) {
@@ -73,7 +74,7 @@ void describe_tcp(const SocketAddress& address, AcceptedSocket& accepted) {
     std::array<char, INET_ADDRSTRLEN> text{};
     ::inet_ntop(AF_INET, &v4.sin_addr, text.data(), text.size());
     accepted.peer.host = accepted.client_key = text.data();
-    accepted.peer.address = accepted.client_key + ":" + std::to_string(ntohs(v4.sin_port));
+    accepted.peer.address = fmt::format("{}:{}", accepted.client_key, ntohs(v4.sin_port));
     return;
   }
   const auto& v6 = address.as<sockaddr_in6>();
@@ -85,7 +86,7 @@ void describe_tcp(const SocketAddress& address, AcceptedSocket& accepted) {
     std::memcpy(&v4.sin_addr, v6.sin6_addr.s6_addr + 12, sizeof v4.sin_addr);
     return describe_tcp(mapped, accepted);
   }
-  accepted.peer.address = "[" + v6_text(v6.sin6_addr) + "]:" + std::to_string(ntohs(v6.sin6_port));
+  accepted.peer.address = fmt::format("[{}]:{}", v6_text(v6.sin6_addr), ntohs(v6.sin6_port));
   // One client can use all addresses of a /64.
   in6_addr network = v6.sin6_addr;
   std::memset(network.s6_addr + 8, 0, 8);
@@ -113,9 +114,9 @@ bool describe_unix(int fd, const ListeningSocket& listener, AcceptedSocket& acce
   }
   groups.resize(size / sizeof(gid_t));
   groups.insert(groups.begin(), credentials.gid);
-  accepted.client_key = "uid " + std::to_string(credentials.uid);
-  accepted.peer.address = accepted.client_key + " pid " + std::to_string(credentials.pid);
-  if (listener.is_limited) accepted.client_key += ", socket " + std::to_string(listener.socket);
+  accepted.client_key = fmt::format("uid {}", credentials.uid);
+  accepted.peer.address = fmt::format("{} pid {}", accepted.client_key, credentials.pid);
+  if (listener.is_limited) accepted.client_key += fmt::format(", socket {}", listener.socket);
   accepted.peer.credentials = {.uid = credentials.uid,
                                .pid = credentials.pid,
                                .started = start_of(credentials.pid),
@@ -177,9 +178,10 @@ Result<void> permit(const UnixEndpoint& place) {
 }
 
 Result<ListeningSocket> listen_on_tcp(Peer::Transport kind, const std::string& address, uint16_t port) {
-  const std::string where = address + ":" + std::to_string(port);
+  const std::string where = fmt::format("{}:{}", address, port);
   std::optional<SocketAddress> at = tcp_address(address, port);
-  if (!at) return fail(ErrorCode::Internal, "cannot listen on " + where + ": not a numeric IPv4 or IPv6 address");
+  if (!at)
+    return fail(ErrorCode::Internal, fmt::format("cannot listen on {}: not a numeric IPv4 or IPv6 address", where));
   UniqueFd fd(::socket(at->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd.valid()) return cannot_listen(where, errno);
   set_option(fd.get(), SOL_SOCKET, SO_REUSEADDR);
@@ -197,14 +199,15 @@ Result<ListeningSocket> listen_on_unix(const UnixEndpoint& place) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) {
-    return fail(ErrorCode::Internal, "cannot listen on " + path + ": socket paths are limited to 107 bytes");
+    return fail(ErrorCode::Internal, fmt::format("cannot listen on {}: socket paths are limited to 107 bytes", path));
   }
   path.copy(address.sun_path, path.size());
   struct stat found {};
   if (::lstat(path.c_str(), &found) == 0) {
-    if (!S_ISSOCK(found.st_mode)) return fail(ErrorCode::Internal, "cannot listen on " + path + ": not a socket");
+    if (!S_ISSOCK(found.st_mode))
+      return fail(ErrorCode::Internal, fmt::format("cannot listen on {}: not a socket", path));
     if (is_listening_at(address))
-      return fail(ErrorCode::Internal, "cannot listen on " + path + ": another process is listening there");
+      return fail(ErrorCode::Internal, fmt::format("cannot listen on {}: another process is listening there", path));
     ::unlink(path.c_str());
   }
   UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));

@@ -1,5 +1,7 @@
 #include "api/http/request_parser.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <span>
@@ -55,9 +57,7 @@ bool names(std::string_view value, std::string_view token) {
   return false;
 }
 
-std::string over_limit(const char* what, size_t limit) {
-  return std::string(what) + " larger than " + std::to_string(limit) + " bytes.";
-}
+std::string over_limit(const char* what, size_t limit) { return fmt::format("{} larger than {} bytes.", what, limit); }
 
 // Joins the values of a repeated header to one list.
 void append(std::string& list, std::string_view value) { (list += list.empty() ? "" : ", ") += value; }
@@ -164,7 +164,7 @@ bool RequestParser::accept_request_line(std::string_view line) {
 
 bool RequestParser::accept_header(std::string_view line) {
   if (++headers_ > kHeaderCountLimit) {
-    return refuse(431, "There are more than " + std::to_string(kHeaderCountLimit) + " headers.");
+    return refuse(431, fmt::format("There are more than {} headers.", kHeaderCountLimit));
   }
   // Parsers disagree on whether a line with a leading space continues the previous header; such a line is no token.
   const size_t colon = line.find(':');

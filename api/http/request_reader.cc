@@ -1,5 +1,7 @@
 #include "api/http/request_reader.h"
 
+#include <fmt/core.h>
+
 #include <map>
 #include <optional>
 #include <string>
@@ -35,7 +37,7 @@ tl::expected<std::map<std::string, std::string>, RefusedRequest> parse_query(std
     auto decoded = percent_decoded(value);
     if (!name || !decoded) return refused_encoding();
     const bool is_first = parameters.try_emplace(*name, *std::move(decoded)).second;
-    if (!is_first) return refused("The query parameter " + without_controls(*name) + " must occur only once.");
+    if (!is_first) return refused(fmt::format("The query parameter {} must occur only once.", without_controls(*name)));
   }
   return parameters;
 }

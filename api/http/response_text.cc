@@ -1,5 +1,6 @@
 #include "api/http/response_text.h"
 
+#include <fmt/core.h>
 #include <pistache/http_defs.h>
 
 namespace nrd::http {
@@ -10,8 +11,8 @@ std::string bytes_of(const Response& response, Framing framing) {
   constexpr size_t kHeadSize = 256;  // enough for nearly every response
   std::string bytes;
   bytes.reserve(kHeadSize + response.body.size());
-  bytes += "HTTP/1.1 " + std::to_string(response.status) + " " +
-           Pistache::Http::codeString(static_cast<Pistache::Http::Code>(response.status)) + "\r\n";
+  bytes += fmt::format("HTTP/1.1 {} {}\r\n", response.status,
+                       Pistache::Http::codeString(static_cast<Pistache::Http::Code>(response.status)));
   const auto header = [&bytes](std::string_view name, std::string_view value) {
     bytes.append(name).append(": ").append(value).append("\r\n");
   };

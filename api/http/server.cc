@@ -1,5 +1,7 @@
 #include "api/http/server.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <exception>
 #include <utility>
@@ -31,8 +33,10 @@ Result<size_t> endpoint_of(const ListeningSocket& listener, const std::string& n
   const auto at_path = std::ranges::find(endpoints, path, &UnixEndpoint::path);
   if (at_path != endpoints.end()) return index(at_path);
   if (endpoints.size() == 1) return size_t{0};
-  return fail(ErrorCode::Internal, "systemd passed a socket at " + path + " with the name \"" + name +
-                                       "\", but no [[server.sockets]] has that path or name");
+  return fail(
+      ErrorCode::Internal,
+      fmt::format("systemd passed a socket at {} with the name \"{}\", but no [[server.sockets]] has that path or name",
+                  path, name));
 }
 
 Result<ListeningSocket> adopt(PassedSocket passed, const std::vector<UnixEndpoint>& endpoints) {

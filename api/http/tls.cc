@@ -1,5 +1,6 @@
 #include "api/http/tls.h"
 
+#include <fmt/core.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <sys/stat.h>
@@ -28,7 +29,7 @@ Failure failed(const char* what, const std::string& file) {
   std::array<char, 256> reason{};
   ::ERR_error_string_n(::ERR_peek_error(), reason.data(), reason.size());  // the first: "No such file or directory"
   ::ERR_clear_error();
-  return fail(ErrorCode::Internal, "tls: " + file + " " + what, reason.data());
+  return fail(ErrorCode::Internal, fmt::format("tls: {} {}", file, what), reason.data());
 }
 
 // OpenSSL works through any number of handshake messages (changes of keys in TLS 1.3, refused renegotiations in 1.2) in
@@ -177,7 +178,7 @@ Result<void> TlsContext::reload() {
 Result<TlsContext::Prepared> TlsContext::prepare(TlsFiles files, const TlsContext* present) {
   Prepared prepared = TRY(read(std::move(files)));
   if (present != nullptr && !has_expired(present->get().get()) && has_expired(prepared.context.get())) {
-    return fail(ErrorCode::Internal, "tls: " + prepared.files.certificate + " has expired");
+    return fail(ErrorCode::Internal, fmt::format("tls: {} has expired", prepared.files.certificate));
   }
   return prepared;
 }

@@ -1,5 +1,7 @@
 #include "api/rmd/acl.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -93,15 +95,15 @@ Result<void> Acl::add(std::string_view line) {
 }
 
 Result<Acl> Acl::parse(std::string_view text, const std::string& name) {
-  if (text.size() > kAclLimit) return wrong(name + ": larger than " + std::to_string(kAclLimit) + " bytes");
+  if (text.size() > kAclLimit) return wrong(fmt::format("{}: larger than {} bytes", name, kAclLimit));
   Acl acl;
   for (std::string_view own = kMissingInRmd; !own.empty();) {
     TRY(acl.add(take_until(own, '\n')));
   }
   for (size_t number = 1; !text.empty(); ++number) {
     const std::string_view line = trimmed(take_until(text, '\n'));
-    const std::string place = name + ":" + std::to_string(number) + ": ";
-    if (number > kAclLineLimit) return wrong(place + "more than " + std::to_string(kAclLineLimit) + " lines");
+    const std::string place = fmt::format("{}:{}: ", name, number);
+    if (number > kAclLineLimit) return wrong(fmt::format("{}more than {} lines", place, kAclLineLimit));
     if (line.empty() || line.starts_with('#')) continue;
     if (const auto added = acl.add(line); !added) return wrong(place + added.error().message);
   }

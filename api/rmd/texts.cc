@@ -1,5 +1,7 @@
 #include "api/rmd/texts.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -31,11 +33,11 @@ std::string in_database(const std::string& why) {
 // Subject "4711": no such task; "4711 3": taken by workload 3.
 std::optional<std::string> task_refused(const Error& error) {
   if (!error.field.starts_with("/task_ids") || error.subject.empty()) return std::nullopt;
-  if (error.code == ErrorCode::BadRequest) return invalid("The task: " + error.subject + " does not exist");
+  if (error.code == ErrorCode::BadRequest) return invalid(fmt::format("The task: {} does not exist", error.subject));
   if (!is_task_taken(error)) return std::nullopt;
   const size_t blank = error.subject.find(' ');
-  return in_database("TaskID " + error.subject.substr(0, blank) + " already exists in workload" +
-                     error.subject.substr(blank));
+  return in_database(fmt::format("TaskID {} already exists in workload{}", error.subject.substr(0, blank),
+                                 error.subject.substr(blank)));
 }
 
 std::optional<std::string> bandwidth_refused(const Error& error) {
@@ -47,7 +49,7 @@ std::optional<std::string> bandwidth_refused(const Error& error) {
       {"none", "This machine supports only cache and not MBA"}};
   // A limit that is no whole number in its range.
   if (error.field == "/rdt/mba/percentage" || error.field == "/rdt/mba/mbps") {
-    return invalid("MBA values in should range from " + error.allowed + ", found " + error.subject);
+    return invalid(fmt::format("MBA values in should range from {}, found {}", error.allowed, error.subject));
   }
   if (error.field != "/rdt/mba") return std::nullopt;
   if (error.subject == "shared") return "MBA forbidden for shared group";
@@ -73,15 +75,15 @@ std::optional<std::string> ways_refused(const Error& error) {
   if (const size_t place = text.find('%'); place != text.npos) {
     text.replace(place, 1, error.subject, line->subject.size());
   }
-  return text + ". Details: " + reason(error);
+  return fmt::format("{}. Details: {}", text, reason(error));
 }
 
 // "0 1": taken by a workload; "0 1; the operating system": reserved, which RMD's text does not cover.
 std::string cpus_taken(const Error& error) {
   const size_t end = std::min(error.subject.find("; "), error.subject.size());
-  const std::string line = "CPU list [" + error.subject.substr(0, end) + "] has been assigned";
+  const std::string line = fmt::format("CPU list [{}] has been assigned", error.subject.substr(0, end));
   if (end == error.subject.size()) return line;
-  return line + " to " + error.subject.substr(end + 2) + " (allowed: " + error.allowed + ")";
+  return fmt::format("{} to {} (allowed: {})", line, error.subject.substr(end + 2), error.allowed);
 }
 
 }  // namespace
@@ -106,7 +108,7 @@ std::string reason(const Error& error) {
   if (is_rmds_own(error.message)) return error.message;
   std::string text = error.field.empty() ? "" : error.field + ": ";
   text += error.message;
-  if (!error.allowed.empty()) text += " (allowed: " + error.allowed + ")";
+  if (!error.allowed.empty()) text += fmt::format(" (allowed: {})", error.allowed);
   return text;
 }
 
@@ -126,11 +128,11 @@ std::string workload_refused(const Error& error, std::string_view uuid) {
     case ErrorCode::CpuTaken: return in_database(cpus_taken(error));
     case ErrorCode::NoSuchPolicy:
       return invalid("Could not find the Policy. Can not find specified policy " + error.subject);
-    case ErrorCode::IdTaken: return in_database("Workload with id " + error.subject + " already exists");
+    case ErrorCode::IdTaken: return in_database(fmt::format("Workload with id {} already exists", error.subject));
     case ErrorCode::UuidTaken:
-      return in_database("UUID " + std::string(uuid) + " already exists in workload " + error.subject);
+      return in_database(fmt::format("UUID {} already exists in workload {}", uuid, error.subject));
     case ErrorCode::NotEnough:
-      return "Not enough cache left on cache_id " + error.subject + ". Details: " + reason(error);
+      return fmt::format("Not enough cache left on cache_id {}. Details: {}", error.subject, reason(error));
     case ErrorCode::NoClass: return "No free CLOS available. Details: " + reason(error);
     case ErrorCode::Forbidden:
     case ErrorCode::NameTaken:
@@ -156,21 +158,21 @@ std::string no_such_policy(std::string_view name) {
 }
 
 std::string no_pool(uint32_t max, uint32_t min) {
-  return "Bad request, max_cache=" + std::to_string(max) + ", min_cache=" + std::to_string(min);
+  return fmt::format("Bad request, max_cache={}, min_cache={}", max, min);
 }
 
 std::string no_such_cache(std::string_view id, unsigned level) {
-  return "Cache id " + std::string(id) + " for level " + std::to_string(level) + " is not found";
+  return fmt::format("Cache id {} for level {} is not found", id, level);
 }
 
 std::string not_authorized(std::string_view user) {
-  return "User \"" + std::string(user) + "\" is not authorized to access this resource";
+  return fmt::format("User \"{}\" is not authorized to access this resource", user);
 }
 
 std::string not_listed(std::string_view common_name) { return std::string(common_name) + " is not authorized"; }
 
 std::string no_role(const std::vector<std::string>& units) {
-  return "OU: " + joined(units, ", ") + " is not authorized";
+  return fmt::format("OU: {} is not authorized", joined(units, ", "));
 }
 
 }  // namespace nrd::rmd

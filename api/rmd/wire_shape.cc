@@ -1,5 +1,7 @@
 #include "api/rmd/wire_shape.h"
 
+#include <fmt/core.h>
+
 #include <set>
 #include <string_view>
 #include <utility>
@@ -15,9 +17,10 @@ namespace {
 using json::Value;
 
 Failure occurs_twice(const std::string& here, const std::string& key) {
-  return fail_at(ErrorCode::BadRequest, json::pointer(here, key.substr(0, json::kQuoted)),
-                 "the key " + json::quoted(lower_case(key), json::kQuoted) + " occurs twice, differing only in case",
-                 "each key once");
+  return fail_at(
+      ErrorCode::BadRequest, json::pointer(here, key.substr(0, json::kQuoted)),
+      fmt::format("the key {} occurs twice, differing only in case", json::quoted(lower_case(key), json::kQuoted)),
+      "each key once");
 }
 
 // The reader bounds the depth. A sorted set, not a hash table, because clients choose the keys.

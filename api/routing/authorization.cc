@@ -1,5 +1,7 @@
 #include "api/routing/authorization.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -41,8 +43,8 @@ std::string name_in_line(const std::string& user, const http::Peer& peer) {
 // "Alice from 127.0.0.1:40112: DELETE /v1/workloads/1: 403"
 std::string audit_line(const std::string& user, const http::Peer& peer, const std::string& method,
                        const std::string& path, int status) {
-  return name_in_line(user, peer) + " from " + peer.address + ": " + method + " " + echoed_in_line(path) + ": " +
-         std::to_string(status);
+  return fmt::format("{} from {}: {} {}: {}", name_in_line(user, peer), peer.address, method, echoed_in_line(path),
+                     status);
 }
 
 // " (WORKLOAD 7, NAME feed)"; empty without an entry.
@@ -50,7 +52,8 @@ std::string detail_of(const std::vector<std::pair<std::string, std::string>>& au
   std::string text;
   for (const auto& [key, value] : audit) {
     const bool is_chosen = key != "GRANTED" && key != "FORCED";
-    text += (text.empty() ? " (" : ", ") + lower_case(key) + " " + (is_chosen ? echoed_in_line(value) : echoed(value));
+    text += fmt::format("{}{} {}", text.empty() ? " (" : ", ", lower_case(key),
+                        is_chosen ? echoed_in_line(value) : echoed(value));
   }
   return text.empty() ? text : text + ")";
 }
@@ -66,7 +69,7 @@ class RefusalLog {
     const std::lock_guard hold(lock_);
     const auto now = std::chrono::steady_clock::now();
     if (suppressed_ > 0 && now - last_report_ >= kReportInterval) {
-      log::warning("AUDIT_LEFT_OUT", std::to_string(suppressed_) + " refusals suppressed by the log rate limit",
+      log::warning("AUDIT_LEFT_OUT", fmt::format("{} refusals suppressed by the log rate limit", suppressed_),
                    {{"COUNT", std::to_string(suppressed_)}});
       last_report_ = now;
       suppressed_ = 0;
@@ -163,8 +166,8 @@ Limit limit_of(const auth::Identity& identity, auth::Needs needs) {
         identity.runs ? " may read, and change only workloads and Onload allocations owned by the calling process; "
                       : " has read-only access; ";
     if (needs.access == auth::Access::Admin) return {rights + "this request requires the admin role", ""};
-    return {rights + (identity.runs ? "other changes" : "changes") + " require the admin role",
-            identity.runs ? reads + "; " + own : reads};
+    return {fmt::format("{}{} require the admin role", rights, identity.runs ? "other changes" : "changes"),
+            identity.runs ? fmt::format("{}; {}", reads, own) : reads};
   }
   if (identity.runs) {
     return {" may only manage workloads and Onload allocations owned by the calling process", own};
@@ -243,7 +246,7 @@ class Authorization : public std::enable_shared_from_this<Authorization> {
     http::Reply answered =
         reads ? std::move(reply) : audited(request, identity, is_limited ? refusals_ : nullptr, std::move(reply));
     request.is_limited_to_own = is_limited;
-    request.client.client_key = identity.name + " at " + request.client.client_key;
+    request.client.client_key = fmt::format("{} at {}", identity.name, request.client.client_key);
     request.origin = identity.origin;
     request.may_launch = auth::is_allowed(identity, auth::Permission::OnloadAllocations);
     // Requests of a limited socket do not use what is reserved for administrators.
@@ -308,8 +311,8 @@ class Authorization : public std::enable_shared_from_this<Authorization> {
       const std::vector<log::Field> fields{
           {"USER", echoed(login.user)}, {"FROM", peer.address}, {"DETAIL", error.detail}};
       log::write(log::Priority::Warning, "LOGIN_UNCHECKED",
-                 name_in_line(login.user, peer) + " from " + peer.address + ": " + error.message +
-                     (error.detail.empty() ? "" : " (" + error.detail + ")"),
+                 fmt::format("{} from {}: {}{}", name_in_line(login.user, peer), peer.address, error.message,
+                             error.detail.empty() ? "" : " (" + error.detail + ")"),
                  fields, log::Shown::Text);
     }
     return render({.status = 503, .code = "LoginUnchecked", .line = error.message, .detail = error.message},
@@ -322,7 +325,7 @@ class Authorization : public std::enable_shared_from_this<Authorization> {
       const std::vector<log::Field> fields{
           {"USER", echoed(login.user)}, {"FROM", peer.address}, {"REASON", pam_message}};
       log::write(log::Priority::Notice, "LOGIN_FAILED",
-                 name_in_line(login.user, peer) + " from " + peer.address + ": " + pam_message, fields,
+                 fmt::format("{} from {}: {}", name_in_line(login.user, peer), peer.address, pam_message), fields,
                  log::Shown::Text);
     }
     http::Response response = render(

@@ -1,5 +1,7 @@
 #include "api/routing/query.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -17,9 +19,10 @@ Result<void> check_query(const Query& query, std::string_view known) {
     const std::string field = "?" + name.substr(0, json::kQuoted);
     if (names.empty()) return fail_at(ErrorCode::BadRequest, field, "this path takes no parameters", "none");
     const std::string_view guess = closest(name, names);
-    return fail_at(ErrorCode::BadRequest, field,
-                   "unknown parameter " + json::quoted(name, json::kQuoted) + did_you_mean(guess, "\"", "\""),
-                   std::string(known));
+    return fail_at(
+        ErrorCode::BadRequest, field,
+        fmt::format("unknown parameter {}{}", json::quoted(name, json::kQuoted), did_you_mean(guess, "\"", "\"")),
+        std::string(known));
   }
   return {};
 }
@@ -44,7 +47,7 @@ Result<std::optional<uint64_t>> number_in_query(const Query& query, const std::s
   if (number && *number <= largest) return number;
   return fail_at(ErrorCode::BadRequest, "?" + name,
                  "expected a whole number, found " + json::quoted(*text, json::kQuoted),
-                 "0 to " + std::to_string(largest));
+                 fmt::format("0 to {}", largest));
 }
 
 Result<Wait> wait_in_query(const Query& query) {

@@ -1,5 +1,7 @@
 #include "api/tree/documents.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -20,7 +22,7 @@ Result<json::Value> tree_of(const std::string& text, const std::string& name) {
   if (name.ends_with(".toml")) return of_toml(text, name, KeyCase::AsWritten);
   if (!name.ends_with(".json")) return of_yaml(text, name, KeyCase::AsWritten);
   return json::parse(text, kTreeValues).map_error([&name](Error error) {
-    error.message = name + ": " + error.message;
+    error.message = fmt::format("{}: {}", name, error.message);
     return error;
   });
 }
@@ -35,7 +37,9 @@ Result<Document> document_of(const json::Value& body, std::string id, std::strin
   if (!body.is_object()) return fail(ErrorCode::BadRequest, place + ": expected the members of a workload");
   if (const json::Value* written = body.find("id"); written && !json::is_absent(*written)) {
     const std::string* text = written->as_string();
-    if (!text) return fail(ErrorCode::BadRequest, place + ": id: expected a string, found " + json::shown(*written));
+    if (!text)
+      return fail(ErrorCode::BadRequest,
+                  fmt::format("{}: id: expected a string, found {}", place, json::shown(*written)));
     id = *text;
   }
   if (id.empty()) return fail(ErrorCode::BadRequest, place + ": id: is required in a list of workloads");
@@ -61,7 +65,8 @@ Result<void> check_workload(const json::Value& tree, const std::string& name) {
   }
   const auto list = std::ranges::find_if(tree.members(), is_list_of_workloads);
   if (list == tree.members().end()) return {};
-  return fail(ErrorCode::BadRequest, name + ": " + list->key + " is a list; only one named workloads is expected");
+  return fail(ErrorCode::BadRequest,
+              fmt::format("{}: {} is a list; only one named workloads is expected", name, list->key));
 }
 
 }  // namespace
@@ -84,7 +89,7 @@ Result<std::vector<Document>> read_documents(const std::string& text, const std:
                 name + ": expected either the members of one workload or a list named workloads");
   }
   for (const json::Value& item : list->items()) {
-    std::string place = name + ", workload " + std::to_string(documents.size() + 1);
+    std::string place = fmt::format("{}, workload {}", name, documents.size() + 1);
     documents.push_back(TRY(document_of(item, "", std::move(place))));
   }
   return documents;

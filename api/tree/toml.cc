@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <toml++/toml.h>
 
 #include <array>
@@ -61,7 +62,7 @@ Result<void> check_lines(std::string_view text, const std::string& name) {
   constexpr size_t kLineBytes = 4096;
   for (size_t line = 1; !text.empty(); ++line) {
     const bool is_too_long = take_until(text, '\n').size() > kLineBytes;
-    if (is_too_long) return at_line(name, line, "more than " + std::to_string(kLineBytes) + " bytes");
+    if (is_too_long) return at_line(name, line, fmt::format("more than {} bytes", kLineBytes));
   }
   return {};
 }

@@ -1,5 +1,7 @@
 #include "api/tree/tree.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -8,7 +10,7 @@
 namespace nrd::tree {
 
 Failure at_line(const std::string& name, size_t line, const std::string& problem) {
-  return fail(ErrorCode::BadRequest, name + ":" + std::to_string(line) + ": " + problem);
+  return fail(ErrorCode::BadRequest, fmt::format("{}:{}: {}", name, line, problem));
 }
 
 bool add_member(std::vector<json::Member>& members, std::string_view key, json::Value value, KeyCase keys) {

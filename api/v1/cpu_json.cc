@@ -1,5 +1,7 @@
 #include "api/v1/cpu_json.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -45,8 +47,8 @@ bool is_unedited(const Value& cpu) {
 
 Result<void> check_size(const std::string& at, const std::vector<std::string>& names) {
   if (names.size() <= kMostNames) return {};
-  return fail_at(ErrorCode::BadRequest, at, "has " + std::to_string(names.size()) + " items",
-                 "at most " + std::to_string(kMostNames));
+  return fail_at(ErrorCode::BadRequest, at, fmt::format("has {} items", names.size()),
+                 fmt::format("at most {}", kMostNames));
 }
 
 // Where the targets run now; empty: there is none.
@@ -126,8 +128,8 @@ bool is_unedited_grant(const Value& cpu) {
 Result<void> parse_cpu_list(const Value& list, const std::string& at, SpecPatch& patch) {
   const std::vector<Value>& items = list.items();
   if (items.empty() || items.size() > kMostCpuPools)
-    return fail_at(ErrorCode::BadRequest, at, "has " + std::to_string(items.size()) + " items",
-                   "1 to " + std::to_string(kMostCpuPools));
+    return fail_at(ErrorCode::BadRequest, at, fmt::format("has {} items", items.size()),
+                   fmt::format("1 to {}", kMostCpuPools));
   patch.cpu = TRY(parse_cpu(items.front(), at + "/0"));
   if (!patch.cpu) return fail_at(ErrorCode::BadRequest, at + "/0", "is empty", "an item with count, for example");
   std::vector<CpuRequest> further;

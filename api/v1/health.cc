@@ -1,5 +1,7 @@
 
 
+#include <fmt/core.h>
+
 #include "api/routing/answer.h"
 #include "api/v1/handlers.h"
 #include "base/joined.h"
@@ -20,15 +22,17 @@ void render_warnings(json::Writer& w, const NodeState& state, const routing::Ser
   for (const std::string& sentence : state.facts.rdt.missing) w.string(sentence);
   for (const std::string& sentence : cpu_warnings(state)) w.string(sentence);
   if (const std::string holder = service.lock_holder(); !holder.empty()) {
-    w.string("the resctrl tree is locked by " + holder + ": changes are refused until the lock is released");
+    w.string(fmt::format("the resctrl tree is locked by {}: changes are refused until the lock is released", holder));
   }
   const auto problems = service.declared_problems();
   for (const std::string& problem : *problems) w.string("declared workload not granted: " + problem);
   for (const auto& [id, workload] : state.workloads) {
     const std::string groups = joined(sharing_groups(state, workload), ", ");
-    if (!groups.empty()) w.string("resctrl group " + groups + " may fill the ways of workload " + id_text(workload));
+    if (!groups.empty())
+      w.string(fmt::format("resctrl group {} may fill the ways of workload {}", groups, id_text(workload)));
   }
-  for (const cpuset::Conflict& conflict : state.cpu_conflicts) w.string(conflict.text + "; " + conflict.remedy);
+  for (const cpuset::Conflict& conflict : state.cpu_conflicts)
+    w.string(fmt::format("{}; {}", conflict.text, conflict.remedy));
   w.end_array();
 }
 

@@ -1,5 +1,7 @@
 #include "api/v1/parse_workload.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -142,7 +144,7 @@ Result<Cores> parse_cores(const Value& value, CpuId last) {
   if (value.items().empty()) return rmd::no_cores();
   if (value.items().size() > kMaxCoreIds) {
     return fail_at(ErrorCode::BadRequest, std::string(kField), "too many items",
-                   "at most " + std::to_string(kMaxCoreIds));
+                   fmt::format("at most {}", kMaxCoreIds));
   }
   Cores cores;
   for (size_t i = 0; i < value.items().size(); ++i) {
@@ -174,7 +176,7 @@ Result<std::optional<std::vector<pid_t>>> parse_task_ids(const Value& body, Null
   if (value->kind() != Value::Kind::Array) return wrong_type("/task_ids", *value, kTasksExample);
   if (value->items().empty()) return Tasks();
   if (value->items().size() > kMaxTasks) {
-    return fail_at(ErrorCode::BadRequest, "/task_ids", "too many items", "at most " + std::to_string(kMaxTasks));
+    return fail_at(ErrorCode::BadRequest, "/task_ids", "too many items", fmt::format("at most {}", kMaxTasks));
   }
   std::vector<pid_t> ids;
   for (size_t i = 0; i < value->items().size(); ++i) {
@@ -185,7 +187,7 @@ Result<std::optional<std::vector<pid_t>>> parse_task_ids(const Value& body, Null
     const std::optional<pid_t> id = pid_in(*text);
     if (!id) {
       return fail_at(ErrorCode::BadRequest, field, "expected a process or thread ID, found " + shown(item),
-                     "\"1\" to \"" + std::to_string(kLargestPid) + "\"");
+                     fmt::format("\"1\" to \"{}\"", kLargestPid));
     }
     ids.push_back(*id);
   }

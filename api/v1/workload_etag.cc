@@ -1,5 +1,7 @@
 #include "api/v1/workload_etag.h"
 
+#include <fmt/core.h>
+
 #include <charconv>
 
 #include "api/routing/etag.h"
@@ -20,7 +22,7 @@ bool take(std::string_view& text, std::string_view prefix) {
 
 // The revision in `tag`; nullopt if the tag is not one of workload `id`.
 std::optional<uint64_t> revision_in(std::string_view tag, WorkloadId id) {
-  if (!take(tag, "\"" + std::to_string(id.value) + "-")) return std::nullopt;
+  if (!take(tag, fmt::format("\"{}-", id.value))) return std::nullopt;
   uint64_t revision = 0;
   const auto [end, error] = std::from_chars(tag.data(), tag.data() + tag.size(), revision);
   if (error != std::errc()) return std::nullopt;
@@ -32,8 +34,7 @@ std::optional<uint64_t> revision_in(std::string_view tag, WorkloadId id) {
 }  // namespace
 
 std::string etag_of(const Workload& workload, std::string_view text) {
-  return "\"" + std::to_string(workload.id.value) + "-" + std::to_string(workload.revision) + "-" +
-         sha256_of(text).substr(0, kHashDigits) + "\"";
+  return fmt::format("\"{}-{}-{}\"", workload.id.value, workload.revision, sha256_of(text).substr(0, kHashDigits));
 }
 
 std::optional<std::vector<uint64_t>> revisions_of(std::string_view if_match, WorkloadId id) {

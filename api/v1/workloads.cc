@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -46,8 +48,8 @@ http::Response refuse_foreign_origin(const routing::Call& call, const Workload& 
   if (call.error_style == routing::ErrorStyle::Text && origin == kOriginRest) {
     return http::plain(kOk, line);
   }
-  const std::string reason =
-      "the workload has origin " + workload.origin + "; this client changes only workloads of origin " + origin;
+  const std::string reason = fmt::format("the workload has origin {}; this client changes only workloads of origin {}",
+                                         workload.origin, origin);
   return render({.status = 403,
                  .code = "Forbidden",
                  .line = origin == kOriginRest ? std::string(line) : reason,
@@ -99,13 +101,14 @@ std::string grant_text(const Workload& workload) {
   const Grant& grant = workload.grant;
   std::string text = grant.has_class() ? text_of(grant.clos) : "no class";
   for (const CpuGrant& cpu : cpu_grants_of(workload))
-    text += (cpu.exclusive.empty() ? ", in pool " : ", CPUs " + cpu.exclusive.to_string() + " of pool ") + cpu.pool;
+    text += (cpu.exclusive.empty() ? ", in pool " : fmt::format(", CPUs {} of pool ", cpu.exclusive.to_string())) +
+            cpu.pool;
   for (const auto& [cache, ways] : grant.ways) {
-    text += ", " + text_of(cache) + ": " + ways.hex();
+    text += fmt::format(", {}: {}", text_of(cache), ways.hex());
   }
   CpuSet cpus;
   for (const auto& [cpu, setting] : grant.frequencies) cpus.add(cpu);
-  return cpus.empty() ? text : text + ", frequency of CPUs " + cpus.to_string();
+  return cpus.empty() ? text : fmt::format("{}, frequency of CPUs {}", text, cpus.to_string());
 }
 
 // For the audit line of a change.
@@ -123,7 +126,7 @@ http::Response with_audit(http::Response response, const Workload& workload, boo
 http::Response as_accepted(http::Response response, const Done& done) {
   if (!done.operation) return response;
   response.status = 202;
-  response.headers.emplace_back("Location", "/v1/operations/" + std::to_string(*done.operation));
+  response.headers.emplace_back("Location", fmt::format("/v1/operations/{}", *done.operation));
   return response;
 }
 

@@ -1,5 +1,7 @@
 #include "base/json/fields.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <charconv>
 
@@ -11,7 +13,7 @@ constexpr std::string_view kLevel2 = "L2:";
 }  // namespace
 
 Failure mismatch(const char* expected, const Value& found) {
-  return fail(ErrorCode::BadRequest, std::string("expected ") + expected + ", not " + name_of(found.kind()));
+  return fail(ErrorCode::BadRequest, fmt::format("expected {}, not {}", expected, name_of(found.kind())));
 }
 
 Failure inside(std::string_view name, Error error) {

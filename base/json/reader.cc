@@ -1,5 +1,6 @@
 #include "base/json/reader.h"
 
+#include <fmt/core.h>
 #include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>
 
@@ -79,11 +80,11 @@ class Builder {
     return text.find('\0') == text.npos || refuse("a string contains the character \\u0000");
   }
 
-  bool count() { return ++nodes_ <= max_nodes_ || refuse("more than " + std::to_string(max_nodes_) + " values"); }
+  bool count() { return ++nodes_ <= max_nodes_ || refuse(fmt::format("more than {} values", max_nodes_)); }
 
   bool open(bool is_object) {
     if (!count()) return false;
-    if (open_.size() == kMaxDepth) return refuse("nested more than " + std::to_string(kMaxDepth) + " levels deep");
+    if (open_.size() == kMaxDepth) return refuse(fmt::format("nested more than {} levels deep", kMaxDepth));
     open_.emplace_back().is_object = is_object;
     return true;
   }
@@ -133,7 +134,7 @@ const char* words(rapidjson::ParseErrorCode code) {
 }
 
 Failure refused_at(Error error, size_t offset) {
-  error.message = "invalid JSON: " + error.message + " (byte " + std::to_string(offset) + ")";
+  error.message = fmt::format("invalid JSON: {} (byte {})", error.message, offset);
   return Failure(std::move(error));
 }
 

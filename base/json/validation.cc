@@ -1,5 +1,7 @@
 #include "base/json/validation.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "base/joined.h"
@@ -30,7 +32,7 @@ std::string shown(const Value& value) {
 
 Failure wrong_type(std::string field, const Value& value, std::string_view expected) {
   return fail_at(ErrorCode::BadRequest, std::move(field),
-                 "expected " + std::string(expected) + ", found " + name_of(value.kind()), std::string(expected));
+                 fmt::format("expected {}, found {}", expected, name_of(value.kind())), std::string(expected));
 }
 
 Result<void> require_object(const std::string& field, const Value& value, std::string_view expected) {
@@ -41,7 +43,7 @@ Result<void> require_object(const std::string& field, const Value& value, std::s
 Failure unknown_key(std::string_view parent, const std::string& key, const std::vector<std::string_view>& known) {
   const std::string guess(closest(key, known));
   return fail_at(ErrorCode::BadRequest, pointer(parent, key.substr(0, kQuoted)),
-                 "unknown key " + quoted(key, kQuoted) + did_you_mean(guess, "\"", "\""),
+                 fmt::format("unknown key {}{}", quoted(key, kQuoted), did_you_mean(guess, "\"", "\"")),
                  guess.empty() ? joined(known, ", ") : guess);
 }
 

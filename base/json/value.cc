@@ -1,5 +1,7 @@
 #include "base/json/value.h"
 
+#include <fmt/core.h>
+
 #include <charconv>
 #include <cmath>
 
@@ -99,6 +101,6 @@ std::string pointer(std::string_view parent, std::string_view key) {
   return text;
 }
 
-std::string pointer(std::string_view parent, size_t index) { return std::string(parent) + '/' + std::to_string(index); }
+std::string pointer(std::string_view parent, size_t index) { return fmt::format("{}/{}", parent, index); }
 
 }  // namespace nrd::json

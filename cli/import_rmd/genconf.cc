@@ -1,5 +1,7 @@
 #include "cli/import_rmd/genconf.h"
 
+#include <fmt/core.h>
+
 #include <cstdio>
 #include <filesystem>
 
@@ -29,9 +31,7 @@ constexpr const char* kServer =
 
 std::string pools_of(const CacheWays& cache) {
   const Pools pools = fit_pools(cache);
-  const auto key = [](const char* name, unsigned ways) {
-    return std::string(name) + " = " + std::to_string(ways) + "\n";
-  };
+  const auto key = [](const char* name, unsigned ways) { return fmt::format("{} = {}\n", name, ways); };
   return "# Each L3 cache of this node has " + std::to_string(cache.ways) + " ways; masks need at least " +
          std::to_string(cache.min_ways) + ". Pool layout:\n#\n#   way 0  " + drawing(pools, cache) + "  way " +
          std::to_string(cache.ways - 1) + "\n#\n" +

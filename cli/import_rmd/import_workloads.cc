@@ -1,5 +1,7 @@
 #include "cli/import_rmd/import_workloads.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdio>
 
@@ -64,15 +66,15 @@ bool is_older(const DumpedWorkload& a, const DumpedWorkload& b) {
 }
 
 std::string reason_of(const Answer& answer) {
-  return std::to_string(answer.status) + " " + without_controls(refusal_of(answer).error);
+  return fmt::format("{} {}", answer.status, without_controls(refusal_of(answer).error));
 }
 
 // The granted pool, class and id, and differences from RMD's workload.
 std::string created_as(const DumpedWorkload& workload, const Value& made) {
-  std::string text = "created, " + text_of(made, "pool") + ", class " + text_of(made, "cos_name");
-  if (text_of(made, "id") != workload.id) text += "; new id " + text_of(made, "id") + " assigned by nrd";
+  std::string text = fmt::format("created, {}, class {}", text_of(made, "pool"), text_of(made, "cos_name"));
+  if (text_of(made, "id") != workload.id) text += fmt::format("; new id {} assigned by nrd", text_of(made, "id"));
   if (!workload.origin.empty() && text_of(made, "origin") != workload.origin) {
-    text += "; its origin is " + text_of(made, "origin") + ", not " + workload.origin;
+    text += fmt::format("; its origin is {}, not {}", text_of(made, "origin"), workload.origin);
   }
   return text;
 }
@@ -120,7 +122,7 @@ Outcome<> import_workloads(const Client& client, const std::string& path) {
   const std::optional<std::string> text = TRY(or_stop(read_user_file(path, kDumpBytes)));
   if (!text) return stop(kRefused, path + ": file not found");
   const Result<std::vector<DumpedWorkload>> workloads = workloads_of_dump(*text);
-  if (!workloads) return stop(kRefused, path + ": " + workloads.error().message);
+  if (!workloads) return stop(kRefused, fmt::format("{}: {}", path, workloads.error().message));
   size_t created = 0;
   for (const DumpedWorkload& workload : *workloads) {
     const Answer answer = TRY(or_stop(post(client, workload), kUnreachable));

@@ -1,5 +1,7 @@
 #include "cli/import_rmd/pool_fit.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -58,14 +60,13 @@ Pools fit_pools(const CacheWays& cache) {
 }
 
 std::string misfit(const Pools& pools, const CacheWays& cache) {
-  const std::string numbers = "OS " + std::to_string(pools.os) + " + guarantee " + std::to_string(pools.guarantee) +
-                              " + besteffort " + std::to_string(pools.besteffort) + " + shared " +
-                              std::to_string(pools.shared) + " = " + std::to_string(pools.sum()) + " ways";
-  if (pools.sum() > cache.ways) return numbers + ", but each L3 cache here has " + std::to_string(cache.ways);
-  const std::string least = "the smallest mask here has " + std::to_string(cache.min_ways);
-  if (pools.os < cache.min_ways) return numbers + "; the OS pool needs ways, and " + least;
+  const std::string numbers = fmt::format("OS {} + guarantee {} + besteffort {} + shared {} = {} ways", pools.os,
+                                          pools.guarantee, pools.besteffort, pools.shared, pools.sum());
+  if (pools.sum() > cache.ways) return fmt::format("{}, but each L3 cache here has {}", numbers, cache.ways);
+  const std::string least = fmt::format("the smallest mask here has {}", cache.min_ways);
+  if (pools.os < cache.min_ways) return fmt::format("{}; the OS pool needs ways, and {}", numbers, least);
   for (const unsigned pool : {pools.guarantee, pools.besteffort, pools.shared}) {
-    if (pool != 0 && pool < cache.min_ways) return numbers + "; " + least;
+    if (pool != 0 && pool < cache.min_ways) return fmt::format("{}; {}", numbers, least);
   }
   return {};
 }

@@ -1,5 +1,7 @@
 #include "cli/import_rmd/rmd_access.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "base/file.h"
@@ -69,7 +71,8 @@ bool is_usable(RmdImport& moving, const TlsSource& tls) {
     is_good = false;
   }
   if (is_good && !is_key_of(tls.key.pem, tls.certificate.pem)) {
-    moving.report().left_out(tls.key.path, "is not the key of " + tls.certificate.path + ", or has a passphrase");
+    moving.report().left_out(tls.key.path,
+                             fmt::format("is not the key of {}, or has a passphrase", tls.certificate.path));
     is_good = false;
   }
   if (!is_good) moving.report().left_out("default.certpath", "HTTPS needs all of its files, so none was imported");
@@ -83,7 +86,8 @@ void set_client_auth(RmdImport& moving) {
   if (has_only_passwords(moving))
     return moving.report().taken(key, "tls.client_auth = optional, for clients that log in through PAM");
   if (was == "challenge") return moving.report().taken(key, "tls.client_auth = require");
-  moving.report().changed(key, "tls.client_auth = require, not " + was + ", which gave every RMD client full access");
+  moving.report().changed(
+      key, fmt::format("tls.client_auth = require, not {}, which gave every RMD client full access", was));
 }
 
 void take_tls(RmdImport& moving, const TlsSource& tls) {
@@ -130,7 +134,7 @@ void set_roles(RmdImport& moving, const NamedRoles& roles) {
   moving.set("roles", "admin", list_of(roles.admins));
   moving.set("roles", "user", list_of(roles.users));
   moving.report().taken("acl.authorization",
-                        "roles.admin = " + list_of(roles.admins) + ", roles.user = " + list_of(roles.users));
+                        fmt::format("roles.admin = {}, roles.user = {}", list_of(roles.admins), list_of(roles.users)));
 }
 
 Result<void> move_roles(RmdImport& moving, const RmdDirectory& rmd, const std::string& access_list) {

@@ -1,5 +1,7 @@
 #include "cli/import_rmd/rmd_import.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "base/ascii.h"
@@ -69,19 +71,19 @@ std::vector<std::string> RmdImport::unknown() const {
 }
 
 void RmdImport::set(const std::string& section, const std::string& key, const std::string& literal) {
-  lines_[section].push_back(key + " = " + literal);
+  lines_[section].push_back(fmt::format("{} = {}", key, literal));
 }
 
 void RmdImport::take(const std::string& from, const std::string& section, const std::string& key,
                      const std::string& literal) {
   set(section, key, literal);
-  report_.taken(from, section + "." + key + " = " + literal);
+  report_.taken(from, fmt::format("{}.{} = {}", section, key, literal));
 }
 
 void RmdImport::take_text(const std::string& from, const std::string& section, const std::string& key,
                           const std::string& text) {
   set(section, key, literal_of(text));
-  report_.taken(from, section + "." + key + " = " + text);
+  report_.taken(from, fmt::format("{}.{} = {}", section, key, text));
 }
 
 std::string RmdImport::configuration() const {
@@ -94,7 +96,8 @@ std::string RmdImport::configuration() const {
   }
   text += "\n# What RMD's had beyond that, and why it is not here:\n";
   for (const Note& note : report_.notes()) {
-    if (note.kind == Note::Kind::LeftOut) text += "# " + without_controls(note.what + ": " + note.text) + "\n";
+    if (note.kind == Note::Kind::LeftOut)
+      text += "# " + without_controls(fmt::format("{}: {}", note.what, note.text)) + "\n";
   }
   return text;
 }

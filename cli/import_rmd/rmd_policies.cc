@@ -1,5 +1,7 @@
 #include "cli/import_rmd/rmd_policies.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -19,7 +21,7 @@ std::string key_of(const std::string& word) { return is_word(word, "-_") ? word 
 
 std::string line(const Member& member) {
   const std::string* text = member.value.as_string();
-  return member.key + " = " + (text != nullptr ? literal_of(*text) : shown(member.value)) + "\n";
+  return fmt::format("{} = {}\n", member.key, text != nullptr ? literal_of(*text) : shown(member.value));
 }
 
 bool has_only(const Value& table, std::initializer_list<std::string_view> keys) {
@@ -35,8 +37,7 @@ std::string problem_of_cache(const Value& cache) {
   const auto min = number(cache, "min");
   if (!has_only(cache, {"max", "min"}) || !max || !min) return "expected whole numbers max and min";
   const bool is_request = *max == 0 ? *min == 0 : *min > 0 && *min <= *max;
-  return is_request ? ""
-                    : "max " + std::to_string(*max) + " and min " + std::to_string(*min) + " are not a valid request";
+  return is_request ? "" : fmt::format("max {} and min {} are not a valid request", *max, *min);
 }
 
 std::string problem_of_mba(const Value& mba) {
@@ -72,7 +73,7 @@ std::string policies_of(RmdImport& moving, const std::string& path, const Value&
         const std::string name = key_of(cpu.key) + "." + key_of(policy.key) + "." + key_of(part.key);
         const std::string problem = problem_of(part);
         if (!problem.empty()) {
-          moving.report().left_out(path + ": " + name, problem);
+          moving.report().left_out(fmt::format("{}: {}", path, name), problem);
           continue;
         }
         text += "\n[" + name + "]\n";
@@ -110,11 +111,10 @@ Result<void> move_cpu_map(RmdImport& moving, const RmdDirectory& rmd) {
       const auto family = number_in(part(numbers, "family"));
       const auto model = number_in(part(numbers, "model"));
       if (!family || !model) {
-        moving.report().left_out(path + ": " + cpu.key, "expected whole numbers family and model");
+        moving.report().left_out(fmt::format("{}: {}", path, cpu.key), "expected whole numbers family and model");
         continue;
       }
-      text += "\n[[" + key_of(cpu.key) + "]]\nfamily = " + std::to_string(*family) +
-              "\nmodel = " + std::to_string(*model) + "\n";
+      text += fmt::format("\n[[{}]]\nfamily = {}\nmodel = {}\n", key_of(cpu.key), *family, *model);
     }
   }
   moving.add_file("", {"cpu_map.toml", text, kPublic});

@@ -1,5 +1,7 @@
 #include "cli/import_rmd/rmd_settings.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -56,19 +58,22 @@ void move_address(RmdImport& moving) {
   const bool is_debug = flag_in(moving.value("debug.enabled")).value_or(false);
   std::string address = was == "localhost" ? "127.0.0.1" : was;
   if (!is_address(address)) {
-    return moving.report().left_out(key, "is " + shown(moving.value(key)) + "; server.address is an IP address");
+    return moving.report().left_out(key,
+                                    fmt::format("is {}; server.address is an IP address", shown(moving.value(key))));
   }
   // nrd would refuse to start with this address.
   const bool is_closed = is_debug && !is_loopback(address);
   if (is_closed) address = "127.0.0.1";
   moving.set("server", "address", literal_of(address));
   if (is_closed) {
-    return moving.report().changed(key, "server.address = 127.0.0.1, not " + was +
-                                            ": with debug, every client of that address would have full access");
+    return moving.report().changed(
+        key, fmt::format(
+                 "server.address = 127.0.0.1, not {}: with debug, every client of that address would have full access",
+                 was));
   }
   const std::string became = "server.address = " + address;
   if (address == was) return moving.report().taken(key, became);
-  moving.report().changed(key, became + ", which is " + was);
+  moving.report().changed(key, fmt::format("{}, which is {}", became, was));
 }
 
 // A number from 1 to `most`. `why_not` is said of any other value.
@@ -77,7 +82,7 @@ void move_number(RmdImport& moving, const std::string& from, const char* section
   if (!moving.says(from)) return;
   const std::optional<uint64_t> number = number_in(moving.value(from));
   if (!number || *number == 0 || *number > most) {
-    return moving.report().left_out(from, "is " + shown(moving.value(from)) + why_not);
+    return moving.report().left_out(from, fmt::format("is {}{}", shown(moving.value(from)), why_not));
   }
   moving.take(from, section, key, std::to_string(*number));
 }
@@ -85,7 +90,8 @@ void move_number(RmdImport& moving, const std::string& from, const char* section
 void move_flag(RmdImport& moving, const std::string& from, const char* section, const char* key) {
   if (!moving.says(from)) return;
   const std::optional<bool> flag = flag_in(moving.value(from));
-  if (!flag) return moving.report().left_out(from, "is " + shown(moving.value(from)) + ", neither true nor false");
+  if (!flag)
+    return moving.report().left_out(from, fmt::format("is {}, neither true nor false", shown(moving.value(from))));
   moving.take(from, section, key, *flag ? "true" : "false");
 }
 
@@ -95,7 +101,7 @@ void move_mba_mode(RmdImport& moving) {
   const std::string was = lower_case(moving.text(kKey, ""));
   if (was == "none") return moving.report().left_out(kKey, "was \"none\"; resctrl stays as it is mounted");
   if (was != "percentage" && was != "mbps")
-    return moving.report().left_out(kKey, "is " + shown(moving.value(kKey)) + ", which is not a mode");
+    return moving.report().left_out(kKey, fmt::format("is {}, which is not a mode", shown(moving.value(kKey))));
   moving.take_text(kKey, "rdt", "mba_mode", was);
 }
 
@@ -139,7 +145,7 @@ void move_server(RmdImport& moving) {
       moving.report().left_out("default.unixsock", "is not a path; nrd keeps its own socket");
     return;
   }
-  moving.set("server", "sockets", "[{path = " + literal_of(socket) + ", admin = [\"root\", \"@nrd\"]}]");
+  moving.set("server", "sockets", fmt::format("[{{path = {}, admin = [\"root\", \"@nrd\"]}}]", literal_of(socket)));
   moving.report().taken("default.unixsock", "server.sockets = " + socket);
 }
 
@@ -155,12 +161,13 @@ void move_log(RmdImport& moving) {
   const std::string was = lower_case(moving.text("log.level", ""));
   const auto* found = std::ranges::find_if(kLevels, [&was](const auto& level) { return was == level.first; });
   if (found == kLevels.end()) {
-    return moving.report().left_out("log.level", "is " + shown(moving.value("log.level")) + ", which is not a level");
+    return moving.report().left_out("log.level",
+                                    fmt::format("is {}, which is not a level", shown(moving.value("log.level"))));
   }
   moving.set("log", "level", literal_of(found->second));
   const std::string became = std::string("log.level = ") + found->second;
   if (was == found->second) return moving.report().taken("log.level", became);
-  moving.report().changed("log.level", became + ", not " + was);
+  moving.report().changed("log.level", fmt::format("{}, not {}", became, was));
 }
 
 void move_pools(RmdImport& moving, const std::optional<CacheWays>& cache) {
@@ -184,7 +191,7 @@ void move_pools(RmdImport& moving, const std::optional<CacheWays>& cache) {
   for (const PoolKey& key : kPoolKeys) {
     const std::string ways = std::to_string(pools.*key.size);
     moving.set("cache_pools", key.of_nrd, ways);
-    const std::string became = std::string("cache_pools.") + key.of_nrd + " = " + ways + doubt;
+    const std::string became = fmt::format("cache_pools.{} = {}{}", key.of_nrd, ways, doubt);
     if (moving.says(key.of_rmd)) moving.report().taken(key.of_rmd, became);
     // If only some sizes were written, RMD used its defaults for the others.
     else
@@ -195,7 +202,7 @@ void move_pools(RmdImport& moving, const std::optional<CacheWays>& cache) {
 void leave_the_rest(RmdImport& moving) {
   for (const Left& left : kLeft) {
     if (moving.says(left.key))
-      moving.report().left_out(left.key, "was " + shown(moving.value(left.key)) + "; " + left.why);
+      moving.report().left_out(left.key, fmt::format("was {}; {}", shown(moving.value(left.key)), left.why));
   }
   moving.value("title");  // ignored
   for (const std::string& key : moving.unknown()) {

@@ -1,5 +1,7 @@
 #include "cli/onload/export.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <vector>
 
@@ -128,7 +130,7 @@ Outcome<> emit(const Client& client, Kind kind, const OnloadStart& request) {
   const json::Value allocation = TRY(allocation_in(answer));
   // nrd would release it when this process exits; release it now instead.
   if (const auto id = part(allocation, "id").as_unsigned()) {
-    [[maybe_unused]] const auto released = client.remove("/v1/onload/allocations/" + std::to_string(*id));
+    [[maybe_unused]] const auto released = client.remove(fmt::format("/v1/onload/allocations/{}", *id));
   }
   if (const std::string* preload = part(part(allocation, "env"), kPreload).as_string()) {
     TRY(or_stop(check_preload(*preload, value_in(variables, kPreload))));

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdio>
 
@@ -30,7 +32,7 @@ std::string state_of(const json::Value& interface, const char* key) {
   const std::optional<bool> is = part(interface, key).as_bool();
   const std::optional<bool> wanted = part(part(interface, "wanted"), key).as_bool();
   std::string text = word(is);
-  if (wanted && is != wanted) text += std::string(" (wanted ") + word(wanted) + ")";
+  if (wanted && is != wanted) text += fmt::format(" (wanted {})", word(wanted));
   return text;
 }
 

@@ -1,5 +1,6 @@
 #include "cli/onload/launch_profiles.h"
 
+#include <fmt/core.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -107,7 +108,7 @@ class Copies {
 
   // `id` contains no quotes.
   static std::string refusal_of(const std::string& id) {
-    return "fail '" + id + ": profiles stored over the API are never run by a shell'\n";
+    return fmt::format("fail '{}: profiles stored over the API are never run by a shell'\n", id);
   }
 
   std::string folder_;

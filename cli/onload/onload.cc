@@ -1,5 +1,7 @@
 #include "cli/onload/onload.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -72,7 +74,7 @@ Outcome<> follow(const Client& client, Output output, const std::string& id) {
       flush();
     }
     if (outcome == "running") {
-      waiting = "?since=" + text_of(operation, "revision") + "&wait=" + std::to_string(kPollTime.count());
+      waiting = fmt::format("?since={}&wait={}", text_of(operation, "revision"), kPollTime.count());
       std::this_thread::sleep_until(next);
       continue;
     }
@@ -103,7 +105,7 @@ Outcome<> follow_answer(const Client& client, Output output, const Result<Answer
   if (output.json) {
     print_json(body);
   } else {
-    print("no change needed: generation " + text_of(accepted, "generation") + "\n");
+    print(fmt::format("no change needed: generation {}\n", text_of(accepted, "generation")));
   }
   return {};
 }
@@ -230,9 +232,9 @@ Outcome<> undrain_onload(const Client& client, Output output, const OnloadArgume
 
 Outcome<> cancel_onload(const Client& client, Output output, const OnloadArguments& a) {
   const std::string& id = a.operation;
-  if (!parse_number<uint64_t>(id)) return stop(kUsage, "\"" + id + "\" is not an operation number");
+  if (!parse_number<uint64_t>(id)) return stop(kUsage, fmt::format("\"{}\" is not an operation number", id));
   const std::string body = TRY(body_of(client.post("/v1/onload/operations/" + id + "/cancel", "{}")));
-  output.json ? print_json(body) : print("operation " + id + " is being rolled back\n");
+  output.json ? print_json(body) : print(fmt::format("operation {} is being rolled back\n", id));
   return {};
 }
 

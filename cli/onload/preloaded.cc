@@ -1,5 +1,7 @@
 #include "cli/onload/preloaded.h"
 
+#include <fmt/core.h>
+
 #include "hw/onload/trusted_dir.h"
 
 namespace nrd::cli {
@@ -10,7 +12,7 @@ constexpr std::string_view kSeparators =
     ": \t\n";  // separators in LD_PRELOAD: a path containing one would name several libraries
 
 Failure not_preloaded(const std::string& path, const std::string& why) {
-  return fail(ErrorCode::BadRequest, "refusing to preload " + path + " as requested by nrd: " + why);
+  return fail(ErrorCode::BadRequest, fmt::format("refusing to preload {} as requested by nrd: {}", path, why));
 }
 
 }  // namespace
@@ -21,7 +23,7 @@ Result<void> check_library(const std::string& path) {
   }
   const Result<UniqueFd> file = onload::open_trusted_file({}, path);
   if (file) return {};
-  return not_preloaded(path, file.error().message + " (" + file.error().detail + ")");
+  return not_preloaded(path, fmt::format("{} ({})", file.error().message, file.error().detail));
 }
 
 Result<void> check_preload(const std::string& preload, const std::string& own) {

@@ -1,6 +1,7 @@
 #include "cli/onload/profile_shell.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -181,7 +182,7 @@ std::string read_both(Reader& result, Reader& output, std::chrono::milliseconds 
   const auto until = std::chrono::steady_clock::now() + deadline;
   while (result.is_open() || output.is_open()) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
-    if (left.count() <= 0) return "timed out after " + std::to_string(deadline.count()) + " ms";
+    if (left.count() <= 0) return fmt::format("timed out after {} ms", deadline.count());
     std::array<pollfd, 2> events{result.waiting(), output.waiting()};
     if (::poll(events.data(), events.size(), static_cast<int>(left.count())) < 0 && errno != EINTR) {
       return errno_text(errno);
@@ -208,10 +209,10 @@ Result<ShellResult> changes(const ShellRun& run, const std::string& dump, std::s
     if ((known != before.end() && known->second == value) || name.starts_with("nrd_")) continue;
     if (name == "_" || name == "PWD" || name == "OLDPWD" || name == "SHLVL") continue;  // set by the shell itself
     if (!profiles::is_name(name) || profiles::is_forbidden(name)) {
-      return fail(ErrorCode::BadRequest, "a profile set " + name + ", which profiles must not set");
+      return fail(ErrorCode::BadRequest, fmt::format("a profile set {}, which profiles must not set", name));
     }
     if (const std::string problem = profiles::problem_of_value(value); !problem.empty()) {
-      return fail(ErrorCode::BadRequest, "a profile set " + name + " to a value that " + problem);
+      return fail(ErrorCode::BadRequest, fmt::format("a profile set {} to a value that {}", name, problem));
     }
     result.changed.emplace(name, value);
   }

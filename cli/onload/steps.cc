@@ -1,5 +1,7 @@
 #include "cli/onload/steps.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -45,15 +47,15 @@ bool is_running(const json::Value& step) { return text_of(step, "progress") == "
 }  // namespace
 
 std::string draw_step(const json::Value& step) {
-  std::string line = "  " + padded(text_of(step, "progress"), 12) + " " + padded(act_of(step), 40);
+  std::string line = fmt::format("  {} {}", padded(text_of(step, "progress"), 12), padded(act_of(step), 40));
   if (!is_running(step)) line += " " + duration(step);
   const std::string cause = text_of(step, "cause");
-  if (cause != "-") line += "   " + cause + ": " + text_of(step, "message");
+  if (cause != "-") line += fmt::format("   {}: {}", cause, text_of(step, "message"));
   while (line.ends_with(' ')) line.pop_back();
   line += "\n";
   for (const json::Value& line_of_kernel : part(step, "kernel").items()) {
     if (const std::string* text = line_of_kernel.as_string())
-      line += "               " + without_controls(*text) + "\n";
+      line += fmt::format("               {}\n", without_controls(*text));
   }
   return line;
 }
@@ -69,20 +71,23 @@ size_t ended_steps(const json::Value& operation) {
 
 std::string draw_running(const json::Value& operation) {
   const auto& steps = part(operation, "steps").items();
-  return steps.empty() || !is_running(steps.back()) ? "" : "  " + padded("running", 12) + " " + act_of(steps.back());
+  return steps.empty() || !is_running(steps.back())
+             ? ""
+             : fmt::format("  {} {}", padded("running", 12), act_of(steps.back()));
 }
 
 std::string draw_outcome(const json::Value& operation) {
   const std::string outcome = text_of(operation, "outcome");
-  const std::string why = text_of(operation, "cause") + ": " + text_of(operation, "message");
+  const std::string why = fmt::format("{}: {}", text_of(operation, "cause"), text_of(operation, "message"));
   const std::string number = "operation " + text_of(operation, "id");
   if (outcome == "succeeded") return number + " succeeded\n";
   if (outcome == "rolled_back") {
     const std::string to = text_of(operation, "fallback");
-    return number + " was rolled back to " + (to == "0" ? "the state before it" : "generation " + to) + "\n" + why +
-           "\n";
+    return fmt::format("{} was rolled back to {}\n{}\n", number, to == "0" ? "the state before it" : "generation " + to,
+                       why);
   }
-  return number + " failed; Onload accepts no new users until this is fixed, see docs/onload.md\n" + why + "\n";
+  return fmt::format("{} failed; Onload accepts no new users until this is fixed, see docs/onload.md\n{}\n", number,
+                     why);
 }
 
 }  // namespace nrd::cli

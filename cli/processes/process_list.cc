@@ -1,5 +1,7 @@
 #include "cli/processes/process_list.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -20,7 +22,7 @@ constexpr size_t kMostArguments = 1024;
 constexpr uint32_t kMostCpus = 1'000'000;  // thousandths of a CPU
 
 Failure refused(const std::string& at, std::string problem, std::string allowed) {
-  return fail_at(ErrorCode::BadRequest, at, at + ": " + problem + "; expected " + allowed);
+  return fail_at(ErrorCode::BadRequest, at, fmt::format("{}: {}; expected {}", at, problem, allowed));
 }
 
 Result<std::string> text_of(const Value& object, const std::string& at, const char* key) {
@@ -43,7 +45,7 @@ Result<void> check_keys(const Value& object, const std::string& at, std::initial
 Result<const std::vector<Value>*> list_of(const Value& object, const std::string& at, const char* key, size_t most) {
   const Value* value = object.find(key);
   const std::string where = at + "/" + key;
-  const std::string expected = "a list of at most " + std::to_string(most);
+  const std::string expected = fmt::format("a list of at most {}", most);
   if (!value || value->kind() != Value::Kind::Array || value->items().size() > most)
     return refused(where, value ? "is no such list" : "is missing", expected);
   return &value->items();
@@ -74,7 +76,7 @@ Result<std::vector<ListedProcess>> parse_container(const Value& object, const st
   const std::vector<Value>& items = *TRY(list_of(object, at, "processes", kMostProcesses));
   if (items.empty()) return refused(at + "/processes", "is empty", "at least one process");
   for (size_t i = 0; i < items.size(); ++i)
-    processes.push_back(TRY(parse_process(items[i], at + "/processes/" + std::to_string(i))));
+    processes.push_back(TRY(parse_process(items[i], fmt::format("{}/processes/{}", at, i))));
   return processes;
 }
 
@@ -88,7 +90,7 @@ Result<CpuSet> cpus_in(const Environment& environment, const char* name) {
   const std::string list = value_in(environment, name);
   if (list.empty()) return CpuSet();
   return CpuSet::parse(list).map_error([&](Error error) {
-    error.message = std::string(name) + ": " + error.message;
+    error.message = fmt::format("{}: {}", name, error.message);
     return error;
   });
 }
@@ -102,9 +104,10 @@ Result<GrantedCpus> cpus_by_pool(std::string_view text, const CpuSet& exclusive,
     std::string pool(take_until(list, '='));
     const Result<CpuSet> cpus = CpuSet::parse(list);
     if (pool.empty() || !cpus || !cpus->intersects(exclusive | shared)) {
-      return fail(ErrorCode::BadRequest,
-                  "NRD_POOLS: \"" + std::string(item) +
-                      "\" is no pool with CPUs of EXCLUSIVE_CPUS or SHARED_CPUS; expected \"fast=4-5\"");
+      return fail(
+          ErrorCode::BadRequest,
+          fmt::format("NRD_POOLS: \"{}\" is no pool with CPUs of EXCLUSIVE_CPUS or SHARED_CPUS; expected \"fast=4-5\"",
+                      item));
     }
     granted.by_pool.push_back({std::move(pool), *cpus & exclusive, *cpus & shared});
   }
@@ -119,7 +122,7 @@ Result<std::vector<ListedProcess>> parse_processes(const std::string& text, cons
   std::optional<std::vector<ListedProcess>> found;
   std::string names;
   for (size_t i = 0; i < list.items().size(); ++i) {
-    const std::string at = "/" + std::to_string(i);
+    const std::string at = fmt::format("/{}", i);
     const Value& object = list.items()[i];
     TRY(check_keys(object, at, {"container", "processes"}));
     const std::string name = TRY(text_of(object, at, "container"));
@@ -139,16 +142,16 @@ Result<std::vector<CpuSet>> assign_cpus(const std::vector<ListedProcess>& proces
   for (const GrantedCpus::OfPool& pool : granted.by_pool) left[pool.pool] = pool.exclusive;
   for (const ListedProcess& process : processes) {
     const GrantedCpus::OfPool* pool = find(granted, process.pool);
-    if (!pool) return fail(ErrorCode::NotEnough, "pool " + process.pool + ": there are no CPUs of it");
+    if (!pool) return fail(ErrorCode::NotEnough, fmt::format("pool {}: there are no CPUs of it", process.pool));
     if (pool->exclusive.empty()) {
       assigned.push_back(pool->shared);
       continue;
     }
     const std::vector<CpuId> free = left[process.pool].members();
     if (free.size() < process.cpus) {
-      return fail(ErrorCode::NotEnough, process.command.front() + " needs " + std::to_string(process.cpus) +
-                                            " CPUs of pool " + process.pool + ", and " + std::to_string(free.size()) +
-                                            " of " + std::to_string(pool->exclusive.size()) + " are left");
+      return fail(ErrorCode::NotEnough,
+                  fmt::format("{} needs {} CPUs of pool {}, and {} of {} are left", process.command.front(),
+                              process.cpus, process.pool, free.size(), pool->exclusive.size()));
     }
     CpuSet& own = assigned.emplace_back();
     for (size_t i = 0; i < process.cpus; ++i) own.add(free[i]);
@@ -167,7 +170,7 @@ std::vector<std::string> pool_requests(const std::vector<ListedProcess>& process
   std::vector<std::string> requests;
   for (const auto& [pool, sum] : sums) {
     const bool is_shared = std::ranges::find(shared, pool) != shared.end();
-    requests.push_back(pool + "=" + std::to_string(sum) + (is_shared ? "m" : ""));
+    requests.push_back(fmt::format("{}={}{}", pool, sum, is_shared ? "m" : ""));
   }
   return requests;
 }
@@ -183,8 +186,9 @@ Result<GrantedCpus> cpus_of_container(const Environment& environment, const std:
     if (find(granted, process.pool)) continue;
     const bool is_shared = !shared.empty() && (exclusive.empty() || is_shared_by_name(process.pool));
     if (!is_shared && !name_of_exclusive.empty()) {
-      return fail(ErrorCode::BadRequest, "EXCLUSIVE_CPUS does not say which CPUs are of pool " + name_of_exclusive +
-                                             " and which of " + process.pool);
+      return fail(ErrorCode::BadRequest,
+                  fmt::format("EXCLUSIVE_CPUS does not say which CPUs are of pool {} and which of {}",
+                              name_of_exclusive, process.pool));
     }
     if (!is_shared) name_of_exclusive = process.pool;
     granted.by_pool.push_back({process.pool, is_shared ? CpuSet() : exclusive, is_shared ? shared : CpuSet()});

@@ -1,5 +1,7 @@
 #include "cli/processes/run_processes.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -59,7 +61,7 @@ Outcome<std::string> annotated_list() {
     if (!line.starts_with(kAnnotation)) continue;
     const json::Value value = TRY(or_stop(json::parse(std::string(line.substr(kAnnotation.size()))), kUsage));
     if (value.as_string()) return *value.as_string();
-    return stop(kUsage, std::string(kAnnotations) + ": " + std::string(kAnnotation) + " is no text");
+    return stop(kUsage, fmt::format("{}: {} is no text", kAnnotations, kAnnotation));
   }
   return std::string();
 }
@@ -72,7 +74,7 @@ Outcome<> run_processes(const Client& client, RunProcesses wanted) {
   if (!text) return stop(kUsage, wanted.file + ": no such file");
   if (wanted.container.empty()) wanted.container = value_in(environment, "CONTAINER_NAME");
   const Result<std::vector<ListedProcess>> parsed = parse_processes(*text, wanted.container);
-  if (!parsed) return stop(kUsage, wanted.file + ": " + parsed.error().message);
+  if (!parsed) return stop(kUsage, fmt::format("{}: {}", wanted.file, parsed.error().message));
   const std::vector<ListedProcess>& processes = *parsed;
   GrantedCpus granted;
   const bool asks_nrd = !has_cpus(environment);
@@ -99,8 +101,7 @@ Outcome<> run_annotated(const std::vector<std::string>& command) {
   if (container.empty()) return stop(kUsage, "CONTAINER_NAME is not set: which processes of the annotation to start");
   const std::string text = TRY(annotated_list());
   if (text.empty() && command.empty())
-    return stop(kUsage,
-                std::string(kAnnotations) + " has no " + std::string(kAnnotation) + "…, and there is no command");
+    return stop(kUsage, fmt::format("{} has no {}…, and there is no command", kAnnotations, kAnnotation));
   if (text.empty()) return execute_last({{command, {}}}, environment);
   const std::vector<ListedProcess> processes = TRY(or_stop(parse_processes(text, container), kUsage));
   const GrantedCpus granted = TRY(or_stop(cpus_of_container(environment, processes)));

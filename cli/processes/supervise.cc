@@ -1,6 +1,7 @@
 #include "cli/processes/supervise.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -58,8 +59,8 @@ int execute(const Started& process, const Environment& environment) {
 tl::unexpected<Stop> not_started(const Started& process, int error) {
   errno = error;
   return stop(error == ENOENT ? kNoSuchCommand : kNotExecutable,
-              process.command.front() + " cannot be started" +
-                  (process.cpus.empty() ? "" : " on CPU " + process.cpus.to_string()) + ": " + errno_text());
+              fmt::format("{} cannot be started{}: {}", process.command.front(),
+                          process.cpus.empty() ? "" : " on CPU " + process.cpus.to_string(), errno_text()));
 }
 
 // Its number, once the program runs: the pipe is closed by execve(2).

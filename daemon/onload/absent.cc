@@ -2,6 +2,8 @@
 // it.
 #include "engine/onload/absent.h"
 
+#include <fmt/core.h>
+
 #include <string>
 
 #include "base/json/reader.h"
@@ -36,8 +38,11 @@ Result<LaunchBackend::Stored> LaunchBackend::read(const store::Records& records)
   for (const store::WorkloadRow& row : records.workloads) {
     if (!uses_onload(row)) continue;
     const std::string id = row.given_id.empty() ? std::to_string(row.id.value) : row.given_id;
-    return fail(ErrorCode::Unsupported, "the stored workload " + id + " uses Onload, but " + onload::kAbsent +
-                                            "; start an nrd with Onload, or delete the workload there");
+    return fail(
+        ErrorCode::Unsupported,
+        fmt::format(
+            "the stored workload {} uses Onload, but {}; start an nrd with Onload, or delete the workload there", id,
+            onload::kAbsent));
   }
   return Stored();
 }
@@ -55,7 +60,7 @@ std::vector<ConfigKey> launch_keys() { return {}; }
 Result<void> check_launch_reserves(const Config& config) {
   for (const auto& [origin, reserve] : reserves_of(config)) {
     const std::string key = "reserve." + origin;
-    if (reserve.onload) return fail_at(ErrorCode::BadRequest, key, key + ": onload: " + onload::kAbsent);
+    if (reserve.onload) return fail_at(ErrorCode::BadRequest, key, fmt::format("{}: onload: {}", key, onload::kAbsent));
   }
   return {};
 }

@@ -1,5 +1,7 @@
 #include "daemon/config_keys.h"
 
+#include <fmt/core.h>
+
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,7 +27,8 @@ ValueType<onload::UsersPolicy> users_policy() {
             const auto policy = json::parse_name<onload::UsersPolicy>(text_in(value));
             const auto name_of = [](const auto& known) { return known.second; };
             if (!policy)
-              return "expected one of " + joined(json::kNames<onload::UsersPolicy>, ", ", name_of) + ", in quotes";
+              return fmt::format("expected one of {}, in quotes",
+                                 joined(json::kNames<onload::UsersPolicy>, ", ", name_of));
             target = *policy;
             return {};
           },
@@ -83,8 +86,8 @@ Result<void> check_launch_reserves(const Config& config) {
     if (reserve.onload.value_or(0) <= config.launch.max_allocations) continue;
     const std::string key = "reserve." + origin;
     return fail_at(ErrorCode::BadRequest, key,
-                   key + ": onload: is " + std::to_string(*reserve.onload) + ", but onload.max_allocations is " +
-                       std::to_string(config.launch.max_allocations));
+                   fmt::format("{}: onload: is {}, but onload.max_allocations is {}", key, *reserve.onload,
+                               config.launch.max_allocations));
   }
   return {};
 }

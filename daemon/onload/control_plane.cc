@@ -1,5 +1,7 @@
 #include "daemon/onload/control_plane.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -75,7 +77,7 @@ Acted await_server(const std::string& root, const Servers& before, const Clock& 
       continue;
     }
     if (is_kept(before, now)) return {};
-    const std::string time = std::to_string(patience->count()) + " s";
+    const std::string time = fmt::format("{} s", patience->count());
     return failed("control_plane", "no control plane server came up within " + time);
   }
 }

@@ -1,5 +1,6 @@
 #include "daemon/onload/host.h"
 
+#include <fmt/core.h>
 #include <sys/utsname.h>
 
 #include <algorithm>
@@ -107,7 +108,7 @@ class OnloadHost final : public Host {
     const LoadResult removed = remove_module(module);
     if (!removed && removed.error().cause != Cause::NotLoaded) return failed(removed.error());
     const std::optional<Module> left = TRY(step("unreadable", read_module(kRoot, module)));
-    if (left) return failed("still_loaded", "the module " + module + " was loaded again");
+    if (left) return failed("still_loaded", fmt::format("the module {} was loaded again", module));
     return {};
   }
 
@@ -187,7 +188,7 @@ class OnloadHost final : public Host {
       for (const User& user : *users) {
         if (!user.library.starts_with(tree) && !user.exe.starts_with(tree)) continue;
         return fail(ErrorCode::Conflict,
-                    user.comm + " (pid " + std::to_string(user.process.pid) + ") uses the files of version " + name);
+                    fmt::format("{} (pid {}) uses the files of version {}", user.comm, user.process.pid, name));
       }
     }
     return versions_.remove(name);
@@ -211,7 +212,7 @@ class OnloadHost final : public Host {
 
   Failure unknown_version(const std::string& name) const {
     const std::string known = joined(versions_.names().value_or(std::vector<std::string>{}), ", ");
-    return fail_at(ErrorCode::BadRequest, "/version", "version " + name + " not found",
+    return fail_at(ErrorCode::BadRequest, "/version", fmt::format("version {} not found", name),
                    known.empty() ? "none installed; use POST /v1/onload/versions" : known);
   }
 
@@ -269,9 +270,10 @@ class OnloadHost final : public Host {
     if (!config_.protect_default_route) return {};
     for (const Interface& interface : TRY(read_interfaces(kRoot, {}))) {
       if (!interface.default_route || interface.driver_module != module) continue;
-      return fail(ErrorCode::Conflict, "driver " + module + " would be removed, but its interface " + interface.name +
-                                           " carries this node's default route; "
-                                           "set onload.protect_default_route in nrd.toml to allow it");
+      return fail(ErrorCode::Conflict,
+                  fmt::format("driver {} would be removed, but its interface {} carries this node's default route; set "
+                              "onload.protect_default_route in nrd.toml to allow it",
+                              module, interface.name));
     }
     return {};
   }
@@ -290,7 +292,7 @@ class OnloadHost final : public Host {
     if (modules == tree.kernels.end()) return failed("wrong_kernel", version + " has no modules for this kernel");
     const auto of_module = [&](const VersionModule& one) { return one.file.name == module.name; };
     const auto found = std::ranges::find_if(modules->second, of_module);
-    if (found == modules->second.end()) return failed("no_file", version + " has no " + module.name);
+    if (found == modules->second.end()) return failed("no_file", fmt::format("{} has no {}", version, module.name));
 
     for (const std::string& needed : needed_of_system(modules->second)) {
       if (std::ranges::find(found->file.depends, needed) == found->file.depends.end()) continue;

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <future>
 
 #include "api/v1/onload/services.h"
@@ -19,7 +21,7 @@ Result<Id> known(const Result<std::optional<Id>>& found, const char* key, const 
   if (!found) return Failure(found.error());
   if (*found) return **found;
   return fail_at(ErrorCode::BadRequest, std::string("onload.") + key,
-                 std::string("onload.") + key + ": " + name + " not found on this node");
+                 fmt::format("onload.{}: {} not found on this node", key, name));
 }
 
 Result<onload::Access> access_of(const LaunchConfig& config) {

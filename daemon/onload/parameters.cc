@@ -1,5 +1,7 @@
 #include "daemon/onload/parameters.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 
@@ -112,7 +114,7 @@ Result<void> check(const std::string& module, const std::string& name, const std
   }
   if (is_in_tree(value, tree)) return {};
   return fail_at(ErrorCode::BadRequest, field, "must name a program of the installed version",
-                 "a file of the version, below " + tree + "/");
+                 fmt::format("a file of the version, below {}/", tree));
 }
 
 }  // namespace

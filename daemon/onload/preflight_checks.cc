@@ -1,5 +1,7 @@
 #include "daemon/onload/preflight_checks.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -20,9 +22,14 @@ Check check_files(const Versions& versions, const std::string& name) {
   if (!differences) return {"files", differences.error(), {}};
   if (differences->empty()) return {"files", std::nullopt, "unchanged since import"};
   const size_t more = differences->size() - 1;
-  const std::string and_more = more == 0 ? "" : " (and " + std::to_string(more) + " more)";
+  const std::string and_more = more == 0 ? "" : fmt::format(" (and {} more)", more);
   return {"files",
-          Error{ErrorCode::Conflict, "/version", differences->front() + " of version " + name + and_more, {}, {}, {}},
+          Error{ErrorCode::Conflict,
+                "/version",
+                fmt::format("{} of version {}{}", differences->front(), name, and_more),
+                {},
+                {},
+                {}},
           {}};
 }
 
@@ -48,7 +55,8 @@ Failure source_at_fault(Error error, const std::string& source) {
   error.field = "/source";
   const size_t end = std::min(error.detail.find(": "), error.detail.size());
   const std::string path = error.detail.substr(0, end);
-  if (path.starts_with('/') && (source + "/").starts_with(path + "/")) error.message = path + ": " + error.message;
+  if (path.starts_with('/') && (source + "/").starts_with(path + "/"))
+    error.message = fmt::format("{}: {}", path, error.message);
   return Failure(std::move(error));
 }
 

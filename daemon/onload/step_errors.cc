@@ -1,5 +1,6 @@
 #include "daemon/onload/step_errors.h"
 
+#include <fmt/core.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
 
@@ -32,7 +33,7 @@ Acted failed(const LoadFailure& failure) {
   const bool may = failure.cause != Cause::NotAllowed || ::prctl(PR_CAPBSET_READ, CAP_SYS_MODULE) == 1;
   const std::string why = may ? "" : "; nrd lacks CAP_SYS_MODULE, install the drop-in onload.conf";
   return logged({word_of(failure.cause), failure.message + why,
-                 failure.error == 0 ? "" : "errno " + std::to_string(failure.error), failure.log});
+                 failure.error == 0 ? "" : fmt::format("errno {}", failure.error), failure.log});
 }
 
 }  // namespace nrd::daemon

@@ -1,5 +1,7 @@
 #include "daemon/onload/target.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "base/find_in.h"
@@ -63,7 +65,8 @@ Result<std::vector<VersionModule>> modules_for(const Version& version, const std
   const auto is_onload = [](const VersionModule& module) { return module.file.name == "onload"; };
   if (modules && std::ranges::any_of(*modules, is_onload)) return *modules;
   const std::string others = joined(version.kernels, ", ", [](const auto& entry) { return entry.first; });
-  return fail_at(ErrorCode::BadRequest, "/version", version.name + " has no modules for kernel " + kernel,
+  return fail_at(ErrorCode::BadRequest, "/version",
+                 fmt::format("{} has no modules for kernel {}", version.name, kernel),
                  "a version for this kernel; this version supports: " + (others.empty() ? "none" : others));
 }
 

@@ -1,5 +1,7 @@
 #include "daemon/onload/verify.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <optional>
 #include <thread>
@@ -24,14 +26,16 @@ constexpr std::chrono::milliseconds kInterfaceLook{100};
 
 Acted check_module(const TargetModule& wanted, const std::string& release) {
   const std::optional<Module> module = TRY(step("unreadable", read_module(kRoot, wanted.name)));
-  if (!module) return failed("not_loaded", "the module " + wanted.name + " is not loaded");
-  if (module->state != ModuleState::Live) return failed("not_live", "the module " + wanted.name + " is not live");
+  if (!module) return failed("not_loaded", fmt::format("the module {} is not loaded", wanted.name));
+  if (module->state != ModuleState::Live)
+    return failed("not_live", fmt::format("the module {} is not live", wanted.name));
   if (module->build_id != wanted.build_id) {
-    return failed("other_module", "the module " + wanted.name + " was loaded from an unexpected file",
-                  module->build_id + " instead of " + wanted.build_id);
+    return failed("other_module", fmt::format("the module {} was loaded from an unexpected file", wanted.name),
+                  fmt::format("{} instead of {}", module->build_id, wanted.build_id));
   }
   if (wanted.name == "onload" && !release.empty() && module->version != release) {
-    return failed("other_version", "the module onload is of release " + module->version + ", expected " + release);
+    return failed("other_version",
+                  fmt::format("the module onload is of release {}, expected {}", module->version, release));
   }
   return {};
 }
@@ -41,7 +45,7 @@ Acted check_interface(const std::string& release) {
   const std::optional<InterfaceVersion> listed = TRY(step("unreadable", read_interface_version(kRoot)));
   if (!listed) return failed("interface", "the module does not report its interface");
   if (!release.empty() && listed->version != release) {
-    return failed("interface", "the module reports release " + listed->version + ", expected " + release);
+    return failed("interface", fmt::format("the module reports release {}, expected {}", listed->version, release));
   }
   return {};
 }
@@ -61,7 +65,7 @@ Acted check_control_plane(const Target& target, const Clock& clock) {
   const auto wanted = std::ranges::find(target.modules, "onload", &TargetModule::name);
   const auto path = wanted->parameters.find("cplane_server_path");
   const auto until = clock.steady() + *patience;
-  std::string found = "no control plane server came up within " + std::to_string(patience->count()) + " s";
+  std::string found = fmt::format("no control plane server came up within {} s", patience->count());
   for (;;) {
     const std::vector<ControlPlaneServer> servers = TRY(step("unreadable", read_servers(kRoot)));
     for (const ControlPlaneServer& server : servers) {
@@ -76,7 +80,7 @@ Acted check_control_plane(const Target& target, const Clock& clock) {
 std::string mapping(const InterfaceChanges& changes) {
   std::string text;
   const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
-  for (const auto& [from, to] : changes.renamed) add(from + " was renamed to " + to);
+  for (const auto& [from, to] : changes.renamed) add(fmt::format("{} was renamed to {}", from, to));
   for (const std::string& name : changes.lost) add(name + " disappeared");
   return text;
 }
@@ -99,8 +103,8 @@ Acted check_interfaces(const std::vector<NotedInterface>& noted, const Clock& cl
 
 Acted check_library(const Expected& expected) {
   if (expected.library_fits.value_or(true)) return {};
-  return failed("interface", "libonload.so of version " + expected.target.version +
-                                 " does not match the interface of the loaded module");
+  return failed("interface", fmt::format("libonload.so of version {} does not match the interface of the loaded module",
+                                         expected.target.version));
 }
 
 Acted check_log(const std::vector<LogLine>& lines) {

@@ -1,5 +1,7 @@
 #include "engine/model/confinement.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 
@@ -27,7 +29,7 @@ CpuSet left_for_others(const CpuSet& of, const NodeConfig& config, const NodeFac
 }
 
 Failure refused(std::string why, std::string allowed) {
-  return fail_at(ErrorCode::BadRequest, kKey, std::string(kKey) + ": " + std::move(why), std::move(allowed));
+  return fail_at(ErrorCode::BadRequest, kKey, fmt::format("{}: {}", kKey, why), std::move(allowed));
 }
 
 // The cgroup at the top level that `target` is in: "system.slice".
@@ -101,7 +103,7 @@ Result<void> check_confinement(const NodeConfig& config, const NodeFacts& facts)
   const CpuSet isolated =
       facts.cpuset.overwrites_affinity ? facts.rdt.isolated : pooled_cpus(config.cpu_pools) & facts.rdt.isolated;
   if (config.confinement == Confinement::Partition && !isolated.empty())
-    return refused("CPU " + isolated.to_string() + " is isolated by isolcpus=", "\"none\" or \"slices\"");
+    return refused(fmt::format("CPU {} is isolated by isolcpus=", isolated.to_string()), "\"none\" or \"slices\"");
   if (left_for_others(facts.rdt.online, config, facts).empty())
     return refused("no online CPU would be left for the rest of the host", "pools without some of the online CPUs");
   return {};
@@ -114,7 +116,7 @@ Result<void> check_pinned_units(const NodeConfig& config, const NodeFacts& facts
   std::string names;
   for (const auto& [unit, cpus] : pinned) {
     if (!cpus.empty() && !cpus.intersects(left))
-      names += (names.empty() ? "" : ", ") + unit + " (CPUAffinity=" + cpus.to_string() + ")";
+      names += fmt::format("{}{} (CPUAffinity={})", names.empty() ? "" : ", ", unit, cpus.to_string());
   }
   if (names.empty()) return {};
   return refused("could not start any more: " + names,
@@ -135,13 +137,13 @@ Result<void> check_limited_targets(const NodeState& state, Confinement next) {
       const std::string top_level = top_level_of(target, *group);
       if (is_confined(state.config->confinement, top_level) || !is_confined(next, top_level)) continue;
       const bool is_task = target.kind == Target::Kind::Task;
-      names += (names.empty() ? "" : ", ") + (is_task ? "task " + std::to_string(target.task.id) : target.name) +
-               " of workload " + id_text(workload);
+      names += fmt::format("{}{} of workload {}", names.empty() ? "" : ", ",
+                           is_task ? "task " + std::to_string(target.task.id) : target.name, id_text(workload));
     }
   }
   if (names.empty()) return {};
   return fail_at(ErrorCode::Conflict, kKey,
-                 std::string(kKey) + ": outside nrd.slice these would lose their CPUs: " + names,
+                 fmt::format("{}: outside nrd.slice these would lose their CPUs: {}", kKey, names),
                  "services in nrd.slice (nrdctl export unit), commands of nrdctl run, or no such workloads");
 }
 
@@ -151,9 +153,10 @@ std::string confinement_problem(const NodeState& state) {
     if (!masks || masks->cpus.empty()) continue;
     if (masks->cpus == cpus && masks->partition == cpuset::limited_to(target, cpus).partition) continue;
     const std::string& kind = masks->partition;
-    return "the rest of the host may run on CPUs of pools: " + target.name + " runs on CPU " + masks->cpus.to_string() +
-           (kind.empty() ? "" : " (" + kind + ")") + ", not on " + cpus.to_string() +
-           "; check AllowedCPUs= of units at the top level";
+    return fmt::format(
+        "the rest of the host may run on CPUs of pools: {} runs on CPU {}{}, not on {}; check AllowedCPUs= of units at "
+        "the top level",
+        target.name, masks->cpus.to_string(), kind.empty() ? "" : " (" + kind + ")", cpus.to_string());
   }
   return {};
 }

@@ -1,5 +1,7 @@
 #include "engine/model/core_ids.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string_view>
 
@@ -46,7 +48,7 @@ Result<CpuSet> parse_core_ids(const std::vector<std::string>& items, CpuId last)
     const Result<Read> added = add_item(cpus, items[i], last);
     if (!added) {
       Error error = added.error();
-      error.field = "/core_ids/" + std::to_string(i);
+      error.field = fmt::format("/core_ids/{}", i);
       return Failure(std::move(error));
     }
     if (*added == Read::BrokenOff) break;

@@ -1,5 +1,7 @@
 #include "engine/model/cpu_memory.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "base/find_in.h"
@@ -131,18 +133,20 @@ Result<void> check_no_memory_moves(const NodeState& state, const Setting& settin
   cpusets.cpuset.noise = cpusets.cpuset.restored_noise = {};
   cpusets.cpuset.shares = {};
   if (differences(cpusets, state.observed).empty()) return {};
-  return fail(ErrorCode::Busy, "operation " + std::to_string(running->first) + " moves the memory of " +
-                                   running->second.target.name +
-                                   ", and the kernel changes no other cpuset meanwhile; "
-                                   "try again");
+  return fail(
+      ErrorCode::Busy,
+      fmt::format("operation {} moves the memory of {}, and the kernel changes no other cpuset meanwhile; try again",
+                  running->first, running->second.target.name));
 }
 
 std::string memory_problem(const NodeState& state) {
   for (const auto& [target, nodes] : bound_memory(state)) {
     const Memory* memory = observed_memory(state, target);
     if (!memory || !memory->is_used || memory->nodes == nodes || is_moving(state, target)) continue;
-    return target.name + " has memory of nodes " + memory->nodes.to_string() + ", not only of " + nodes.to_string() +
-           "; stop its processes, or change its workload with \"memory\": \"near\" and \"migrate\": true";
+    return fmt::format(
+        "{} has memory of nodes {}, not only of {}; stop its processes, or change its workload with \"memory\": "
+        "\"near\" and \"migrate\": true",
+        target.name, memory->nodes.to_string(), nodes.to_string());
   }
   return {};
 }

@@ -1,5 +1,7 @@
 #include "engine/model/cpu_noise.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "base/find_in.h"
@@ -54,7 +56,8 @@ std::vector<std::string> pool_warnings(const NodeState& state) {
   for (const CpuPool& pool : state.config->cpu_pools) {
     const CpuSet offline = pool.cpus - state.facts.rdt.online;
     if (!offline.empty())
-      warnings.push_back("CPU pool " + pool.name + " cannot use CPU " + offline.to_string() + ", which is offline");
+      warnings.push_back(
+          fmt::format("CPU pool {} cannot use CPU {}, which is offline", pool.name, offline.to_string()));
   }
   const PoolSite site{
       .possible = state.facts.rdt.possible, .isolated = state.facts.rdt.isolated, .zones = state.facts.cpuset.zones};
@@ -134,14 +137,16 @@ std::vector<std::string> cpu_warnings(const NodeState& state) {
   std::vector<std::string> warnings = pool_warnings(state);
   for (const CpuPool& pool : state.config->cpu_pools) {
     if (!pool.latency_us || can_limit(state)) continue;
-    warnings.push_back("latency_us of CPU pool " + pool.name +
-                       " has no effect: " + state.facts.cpuset.no_latency_limits);
+    warnings.push_back(
+        fmt::format("latency_us of CPU pool {} has no effect: {}", pool.name, state.facts.cpuset.no_latency_limits));
   }
   const cpuset::Node& node = state.facts.cpuset;
   const bool could_be_scopes = node.no_slices.empty() && !state.config->cpu_pools.empty();
   if (could_be_scopes && !node.no_scopes.empty()) {
-    warnings.push_back("commands and tasks keep to CPUs of pools by their affinity only, and units get none: " +
-                       node.no_scopes + "; set confine = \"slices\" in [cpu]");
+    warnings.push_back(
+        fmt::format("commands and tasks keep to CPUs of pools by their affinity only, and units get none: {}; set "
+                    "confine = \"slices\" in [cpu]",
+                    node.no_scopes));
   }
   return warnings;
 }

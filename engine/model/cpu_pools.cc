@@ -1,5 +1,7 @@
 #include "engine/model/cpu_pools.h"
 
+#include <fmt/core.h>
+
 #include <string>
 
 #include "engine/model/reserved_cpus.h"
@@ -9,15 +11,15 @@ namespace {
 
 // `pool`: one of `pools`. The field has its index, which leads to its line in the configuration.
 Failure refused(const CpuPools& pools, const CpuPool& pool, const std::string& problem, const std::string& allowed) {
-  return fail_at(ErrorCode::BadRequest, "cpu.pools/" + std::to_string(&pool - pools.data()),
-                 "cpu.pools: pool " + pool.name + ": " + problem, allowed);
+  return fail_at(ErrorCode::BadRequest, fmt::format("cpu.pools/{}", &pool - pools.data()),
+                 fmt::format("cpu.pools: pool {}: {}", pool.name, problem), allowed);
 }
 
 Result<void> check_exist(const CpuPools& pools, const CpuPool& pool, const CpuSet& possible) {
   const CpuSet unknown = pool.cpus - possible;
   if (unknown.empty()) return {};
   return refused(pools, pool,
-                 "CPU " + unknown.to_string() + " does not exist; this node has CPUs " + possible.to_string(),
+                 fmt::format("CPU {} does not exist; this node has CPUs {}", unknown.to_string(), possible.to_string()),
                  "CPUs of " + possible.to_string());
 }
 
@@ -25,7 +27,7 @@ Result<void> check_not_reserved(const CpuPools& pools, const CpuPool& pool, cons
   for (const auto& [key, cpus] : {std::pair{"os.cpus", &reserved.os}, std::pair{"infra.cpus", &reserved.infra}}) {
     const CpuSet both = *cpus & pool.cpus;
     if (!both.empty())
-      return refused(pools, pool, "CPU " + both.to_string() + " is also in " + key, "CPUs of one of them");
+      return refused(pools, pool, fmt::format("CPU {} is also in {}", both.to_string(), key), "CPUs of one of them");
   }
   return {};
 }
@@ -34,7 +36,8 @@ Result<void> check_disjoint(const CpuPools& pools, const CpuPool& pool) {
   for (const CpuPool& other : pools) {
     const CpuSet both = other.cpus & pool.cpus;
     if (other.name == pool.name || both.empty()) continue;
-    return refused(pools, pool, "CPU " + both.to_string() + " is also in pool " + other.name, "each CPU in one pool");
+    return refused(pools, pool, fmt::format("CPU {} is also in pool {}", both.to_string(), other.name),
+                   "each CPU in one pool");
   }
   return {};
 }
@@ -48,8 +51,8 @@ Result<void> check_siblings(const CpuPools& pools, const CpuPool& pool, const st
       const CpuSet both = core.cpus & other.cpus;
       if (other.name == pool.name || both.empty()) continue;
       return refused(pools, pool,
-                     "its CPU " + (core.cpus & pool.cpus).to_string() + " shares a core with CPU " + both.to_string() +
-                         " of pool " + other.name,
+                     fmt::format("its CPU {} shares a core with CPU {} of pool {}", (core.cpus & pool.cpus).to_string(),
+                                 both.to_string(), other.name),
                      "all threads of a core in one pool, or threads = \"any\"");
     }
   }

@@ -1,5 +1,7 @@
 #include "engine/model/cpu_quotas.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "base/find_in.h"
@@ -23,7 +25,7 @@ std::optional<CpuQuota> quota_of(const CpuQuotas& quotas, const LocalUser& user)
 
 std::string name_of(const CpuQuotas& quotas, const LocalUser& user) {
   const std::string* known = find_in(quotas.names, user.uid);
-  return known ? *known : "uid " + std::to_string(user.uid);
+  return known ? *known : fmt::format("uid {}", user.uid);
 }
 
 }  // namespace nrd

@@ -1,5 +1,7 @@
 #include "engine/model/cpu_sets.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "base/find_in.h"
@@ -48,7 +50,7 @@ Target target_of(const Workload& workload, const Task& task) {
 }  // namespace
 
 // By its number, which is never reused (claims.cc) and short, whatever id the client chose.
-std::string name_of_scope(const Workload& workload) { return "nrd-" + std::to_string(workload.id.value) + ".scope"; }
+std::string name_of_scope(const Workload& workload) { return fmt::format("nrd-{}.scope", workload.id.value); }
 
 CpuSet free_cpus_of(const NodeState& state, const CpuPool& pool, std::optional<WorkloadId> self) {
   CpuSet free = pool.cpus & state.facts.rdt.online;
@@ -63,7 +65,7 @@ std::string owners_of(const NodeState& state, const CpuSet& cpus, std::optional<
   for (const auto& [id, other] : state.workloads) {
     if (id == self || !reserved_cpus_of(other).intersects(cpus)) continue;
     owners += (owners.empty() ? "workload " : ", ") + id_text(other);
-    if (!other.spec.name.empty()) owners += " (" + other.spec.name + ")";
+    if (!other.spec.name.empty()) owners += fmt::format(" ({})", other.spec.name);
   }
   return owners;
 }
@@ -252,8 +254,9 @@ std::string stray_problem(const NodeState& state, const Workload& workload) {
     const bool is_exclusive = pool && pool->kind == CpuPool::Kind::Exclusive;
     const CpuSet outside = (grant.exclusive | grant.idle_siblings) - (is_exclusive ? pool->cpus : CpuSet());
     if (outside.empty()) continue;
-    return "CPU " + outside.to_string() + " of workload " + id_text(workload) + " is outside its pool " + grant.pool +
-           "; configure the pool as before, or delete the workload";
+    return fmt::format(
+        "CPU {} of workload {} is outside its pool {}; configure the pool as before, or delete the workload",
+        outside.to_string(), id_text(workload), grant.pool);
   }
   return {};
 }
@@ -263,13 +266,16 @@ std::string problem_of(const NodeState& state, const Workload& workload, const C
   if (!allowed_beside(state, grant, granted).empty()) return {};
   const CpuPool* pool = pool_of(state, grant);
   if (grant.exclusive.empty() && !pool) {
-    return "workload " + id_text(workload) + " is in CPU pool " + grant.pool +
-           ", which is not configured any more; configure it as before, or delete the workload";
+    return fmt::format(
+        "workload {} is in CPU pool {}, which is not configured any more; configure it as before, or delete the "
+        "workload",
+        id_text(workload), grant.pool);
   }
   const bool has_others = !allowed_beside(state, workload, granted)->empty();
-  return "all CPUs of workload " + id_text(workload) + (has_others ? " in pool " + grant.pool : std::string()) +
-         " are offline, so its tasks run on " + (has_others ? "its other CPUs" : "CPUs of others") + "; bring one of " +
-         (grant.exclusive.empty() ? pool->cpus : grant.exclusive).to_string() + " online";
+  return fmt::format("all CPUs of workload {}{} are offline, so its tasks run on {}; bring one of {} online",
+                     id_text(workload), has_others ? " in pool " + grant.pool : std::string(),
+                     has_others ? "its other CPUs" : "CPUs of others",
+                     (grant.exclusive.empty() ? pool->cpus : grant.exclusive).to_string());
 }
 
 }  // namespace
@@ -279,8 +285,10 @@ std::string cpu_problem(const NodeState& state) {
   for (const auto& [id, workload] : state.workloads) {
     if (std::string stray = stray_problem(state, workload); !stray.empty()) return stray;
     if (const CpuSet absent = cpus_of(workload) - state.facts.rdt.possible; !absent.empty()) {
-      return "CPU " + absent.to_string() + " of workload " + id_text(workload) +
-             " does not exist on this node any more; boot as before, or change or delete the workload";
+      return fmt::format(
+          "CPU {} of workload {} does not exist on this node any more; boot as before, or change or delete the "
+          "workload",
+          absent.to_string(), id_text(workload));
     }
     for (const CpuGrant& grant : cpu_grants_of(workload)) {
       if (std::string problem = problem_of(state, workload, grant, granted); !problem.empty()) return problem;

@@ -1,5 +1,7 @@
 #include "engine/model/documents.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -64,7 +66,7 @@ json::Codec<std::map<CpuId, pstate::FrequencySetting>>::read(const Value& value)
   for (const auto& [cpus, setting] : groups) {
     for (const CpuId cpu : cpus.members()) {
       if (settings.emplace(cpu, setting).second) continue;
-      return fail(ErrorCode::BadRequest, "CPU " + std::to_string(cpu.value) + " occurs twice");
+      return fail(ErrorCode::BadRequest, fmt::format("CPU {} occurs twice", cpu.value));
     }
   }
   return settings;
@@ -93,7 +95,7 @@ Result<Workload> from_row(const store::WorkloadRow& row) {
   if (workload) return workload;
   const Error& error = workload.error();
   return fail(ErrorCode::Store, "the store contains an invalid workload; restore a backup",
-              "workload " + std::to_string(row.id.value) + ": " + error.field + " " + error.message);
+              fmt::format("workload {}: {} {}", row.id.value, error.field, error.message));
 }
 
 template <>
@@ -211,7 +213,7 @@ Result<void> read_kind(Map& map, const std::string& kind, const std::vector<stor
     if (id.kind != kind) continue;
     if (const Result<void> added = add(filled, id.key, json); !added) {
       return fail(ErrorCode::Store, "the store contains an invalid baseline; restore a backup",
-                  id.kind + " " + id.key + ": " + added.error().field + " " + added.error().message);
+                  fmt::format("{} {}: {} {}", id.kind, id.key, added.error().field, added.error().message));
     }
   }
   map = std::move(filled);

@@ -1,5 +1,7 @@
 #include "engine/model/foreign_groups.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "base/find_in.h"
@@ -76,16 +78,16 @@ size_t classes_needed(const NodeState& state, const Workloads& workloads) {
 Failure no_class(const NodeState& state, const Workloads& workloads) {
   constexpr size_t kMostNamed = 8;
   const std::vector<std::string> foreign = holders(state);
-  std::string text = "every class of service is in use: the node has " +
-                     std::to_string(state.facts.rdt.main().cat->classes) + ", the root class is one, and nrd uses " +
-                     std::to_string(classes_needed(state, workloads));
+  std::string text =
+      fmt::format("every class of service is in use: the node has {}, the root class is one, and nrd uses {}",
+                  state.facts.rdt.main().cat->classes, classes_needed(state, workloads));
   std::string remedy = "delete a workload";
   if (!foreign.empty()) {
-    text += "; other groups hold " + std::to_string(foreign.size()) + ": " + joined_first(kMostNamed, foreign);
+    text += fmt::format("; other groups hold {}: {}", foreign.size(), joined_first(kMostNamed, foreign));
     remedy += ", or remove groups that are not needed (rmdir /sys/fs/resctrl/GROUP)";
   }
   if (state.config->reserved_classes > foreign.size())
-    text += "; " + std::to_string(state.config->reserved_classes - foreign.size()) + " are kept free (classes.reserve)";
+    text += fmt::format("; {} are kept free (classes.reserve)", state.config->reserved_classes - foreign.size());
   return fail_at(ErrorCode::NoClass, "/cache", text, remedy);
 }
 
@@ -200,7 +202,7 @@ unsigned used_classes(const NodeState& state) {
 }
 
 std::string how_to_free(const std::string& group) {
-  return "to remove a leftover group: rmdir '/sys/fs/resctrl/" + group + "'";
+  return fmt::format("to remove a leftover group: rmdir '/sys/fs/resctrl/{}'", group);
 }
 
 std::string held_by_others(const NodeState& state, CacheId cache, WayMask wanted) {
@@ -210,8 +212,8 @@ std::string held_by_others(const NodeState& state, CacheId cache, WayMask wanted
   for (const auto& [name, observed] : foreign_groups(state)) {
     if (ways_of(*observed, cache).intersects(held)) group = name;
   }
-  return "; groups that nrd does not own hold " + std::to_string(held.count()) +
-         (held.count() == 1 ? " way" : " ways") + " of the pool (GET /v1/node); " + how_to_free(group);
+  return fmt::format("; groups that nrd does not own hold {}{} of the pool (GET /v1/node); {}", held.count(),
+                     held.count() == 1 ? " way" : " ways", how_to_free(group));
 }
 
 }  // namespace nrd

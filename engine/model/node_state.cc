@@ -1,5 +1,7 @@
 #include "engine/model/node_state.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -231,14 +233,15 @@ std::string frequency_problem(const NodeState& state) {
     for (const auto& [cpu, granted] : workload.grant.frequencies) {
       const std::optional<std::string> why = why_unsettable(state, workload, cpu);
       if (!why && !is_limited(state, workload, cpu)) continue;
-      const std::string subject = text_of(cpu) + " of workload " + id_text(workload);
+      const std::string subject = fmt::format("{} of workload {}", text_of(cpu), id_text(workload));
       if (why) {
-        return "the frequency of " + subject + " cannot be set" + (why->empty() ? "" : " (" + *why + ")") +
-               "; boot as before, or change the workload";
+        return fmt::format("the frequency of {} cannot be set{}; boot as before, or change the workload", subject,
+                           why->empty() ? "" : " (" + *why + ")");
       }
-      return subject + " cannot reach its maximum: max_perf_pct of intel_pstate is " +
-             std::to_string(*node.max_percent) +
-             "; write 100 to /sys/devices/system/cpu/intel_pstate/max_perf_pct, or change the workload";
+      return fmt::format(
+          "{} cannot reach its maximum: max_perf_pct of intel_pstate is {}; write 100 to "
+          "/sys/devices/system/cpu/intel_pstate/max_perf_pct, or change the workload",
+          subject, *node.max_percent);
     }
   }
   return {};
@@ -249,9 +252,10 @@ std::string frequency_problem(const NodeState& state) {
 std::string ways_problem(const NodeState& state) {
   const rdt::Node& node = state.facts.rdt;
   for (const auto& [id, workload] : state.workloads) {
-    const std::string subject = "workload " + id_text(workload) + " has no ways: ";
+    const std::string subject = fmt::format("workload {} has no ways: ", id_text(workload));
     if (workload.grant.has_class() && !node.main().cat && !node.missing.empty())
-      return subject + node.missing.front() + "; boot or mount resctrl as before, or delete the workload";
+      return fmt::format("{}{}; boot or mount resctrl as before, or delete the workload", subject,
+                         node.missing.front());
     if (!lacks_ways(workload)) continue;
     return subject +
            "this node has fewer classes of service or ways, or other caches, than when they were granted, and no "
@@ -270,9 +274,10 @@ std::string code_problem(const NodeState& state) {
     const bool is_joined = spec.cache && spec.cache->code > 0 && !(cat && cat->cdp);
     const bool is_joined_in_l2 = spec.l2 && spec.l2->code > 0 && l2_cat && !l2_cat->cdp;
     if (!is_joined && !is_joined_in_l2) continue;
-    return "code and data of workload " + id_text(workload) +
-           " were granted separate ways but share them now; mount resctrl as before (with cdp or cdpl2), or change the "
-           "workload";
+    return fmt::format(
+        "code and data of workload {} were granted separate ways but share them now; mount resctrl as before (with cdp "
+        "or cdpl2), or change the workload",
+        id_text(workload));
   }
   return {};
 }
@@ -281,9 +286,10 @@ std::string code_problem(const NodeState& state) {
 std::string l2_problem(const NodeState& state) {
   for (const auto& [id, workload] : state.workloads) {
     if (!workload.spec.l2 || state.facts.rdt.level_of(2).cat) continue;
-    return "workload " + id_text(workload) +
-           " was granted L2 ways, which the kernel no longer allocates; boot as before (without rdt=!l2cat), or "
-           "change the workload";
+    return fmt::format(
+        "workload {} was granted L2 ways, which the kernel no longer allocates; boot as before (without rdt=!l2cat), "
+        "or change the workload",
+        id_text(workload));
   }
   return {};
 }
@@ -292,7 +298,7 @@ std::string l2_problem(const NodeState& state) {
 std::string all_failed(const NodeState& state) {
   const auto failed =
       std::ranges::count_if(state.workloads, [&state](const auto& entry) { return !is_applied(state, entry.second); });
-  return failed > 1 ? "; " + std::to_string(failed) + " workloads are Failed" : "";
+  return failed > 1 ? fmt::format("; {} workloads are Failed", failed) : "";
 }
 
 }  // namespace

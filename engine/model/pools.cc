@@ -1,5 +1,7 @@
 #include "engine/model/pools.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -26,15 +28,14 @@ Sizes default_sizes(unsigned ways, unsigned min_ways, unsigned infra) {
 }
 
 std::string described(const Sizes& s) {
-  return "os " + std::to_string(s.os) + " + guarantee " + std::to_string(s.guarantee) + " + besteffort " +
-         std::to_string(s.besteffort) + " + shared " + std::to_string(s.shared) + " + infra " + std::to_string(s.infra);
+  return fmt::format("os {} + guarantee {} + besteffort {} + shared {} + infra {}", s.os, s.guarantee, s.besteffort,
+                     s.shared, s.infra);
 }
 
 Failure does_not_fit(const Sizes& sizes, const rdt::Cat& cat, const std::string& why) {
-  return fail_at(
-      ErrorCode::BadRequest, "cache_pools",
-      "cache_pools: " + described(sizes) + " = " + std::to_string(sizes.sum()) + " ways, " + why,
-      "together at most " + std::to_string(cat.ways) + " ways, each 0 or at least " + std::to_string(cat.min_ways));
+  return fail_at(ErrorCode::BadRequest, "cache_pools",
+                 fmt::format("cache_pools: {} = {} ways, {}", described(sizes), sizes.sum(), why),
+                 fmt::format("together at most {} ways, each 0 or at least {}", cat.ways, cat.min_ways));
 }
 
 }  // namespace
@@ -50,7 +51,7 @@ Result<PoolPartition> plan_layout(const rdt::Cat& cat, const PoolSizes& configur
   sizes.guarantee = configured.guarantee.value_or(rest >= cat.min_ways ? rest : 0);
 
   if (sizes.sum() > cat.ways) {
-    return does_not_fit(sizes, cat, "but each L3 cache has " + std::to_string(cat.ways));
+    return does_not_fit(sizes, cat, fmt::format("but each L3 cache has {}", cat.ways));
   }
   if (sizes.os < cat.min_ways) return does_not_fit(sizes, cat, "and the OS needs a way of its own");
   for (const unsigned pool : {sizes.guarantee, sizes.besteffort, sizes.shared, sizes.infra}) {

@@ -1,5 +1,7 @@
 #include "engine/model/reserved_cpus.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -11,14 +13,15 @@ namespace nrd {
 namespace {
 
 Failure refused(const std::string& key, const std::string& problem, const std::string& allowed) {
-  return fail_at(ErrorCode::BadRequest, key, key + ": " + problem, allowed);
+  return fail_at(ErrorCode::BadRequest, key, fmt::format("{}: {}", key, problem), allowed);
 }
 
 Result<void> check_exist(const std::string& key, const CpuSet& cpus, const rdt::Node& node) {
   const CpuSet unknown = cpus - node.possible;
   if (unknown.empty()) return {};
-  return refused(key, "CPU " + unknown.to_string() + " does not exist; this node has CPUs " + node.possible.to_string(),
-                 "CPUs of " + node.possible.to_string());
+  return refused(
+      key, fmt::format("CPU {} does not exist; this node has CPUs {}", unknown.to_string(), node.possible.to_string()),
+      "CPUs of " + node.possible.to_string());
 }
 
 std::string infra_key(const ReservedCpus& groups) { return groups.infra.empty() ? "infra.processes" : "infra.cpus"; }
@@ -27,7 +30,7 @@ std::string infra_key(const ReservedCpus& groups) { return groups.infra.empty() 
 
 Result<void> check_reserved_cpus(const ReservedCpus& groups, unsigned infra_ways) {
   if (const CpuSet both = groups.os & groups.infra; !both.empty()) {
-    return refused("infra.cpus", "CPU " + both.to_string() + " is also in os.cpus", "CPUs of one group only");
+    return refused("infra.cpus", fmt::format("CPU {} is also in os.cpus", both.to_string()), "CPUs of one group only");
   }
   if (!groups.has_infra() || infra_ways > 0) return {};
   return refused(infra_key(groups), "the infrastructure has no ways: cache_pools.infra is 0",

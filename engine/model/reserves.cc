@@ -1,5 +1,7 @@
 #include "engine/model/reserves.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "base/find_in.h"
@@ -12,11 +14,11 @@ namespace {
 
 Failure refused(const std::string& origin, const char* key, const std::string& problem, std::string allowed) {
   const std::string name = "reserve." + origin;
-  return fail_at(ErrorCode::BadRequest, name, name + ": " + key + ": " + problem, std::move(allowed));
+  return fail_at(ErrorCode::BadRequest, name, fmt::format("{}: {}: {}", name, key, problem), std::move(allowed));
 }
 
 std::string counted(uint64_t count, const char* one, const char* many) {
-  return std::to_string(count) + " " + (count == 1 ? one : many);
+  return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
 // The highest ways of the guarantee pool, by origin.
@@ -52,21 +54,21 @@ bool has_own_share(const NodeState& state, const std::string& origin) {
 // "2 CPUs", "CPU 4-7"
 std::string text_of(const CpuPool& pool, const Reserve::Cpus& cpus) {
   if (pool.kind == CpuPool::Kind::Exclusive) return cpus.listed.empty() ? "no CPU" : "CPU " + cpus.listed.to_string();
-  return std::to_string(kThousandths * cpus.of_share) + " thousandths of a CPU";
+  return fmt::format("{} thousandths of a CPU", kThousandths * cpus.of_share);
 }
 
 Result<void> check_listed(const std::string& origin, const CpuPool& pool, const CpuSet& listed,
                           const std::vector<cpuset::Zone>& zones) {
   const std::string key = "pools." + pool.name;
   if (const CpuSet outside = listed - pool.cpus; !outside.empty())
-    return refused(origin, key.c_str(), "CPU " + outside.to_string() + " is not in the pool",
+    return refused(origin, key.c_str(), fmt::format("CPU {} is not in the pool", outside.to_string()),
                    "CPUs of " + pool.cpus.to_string());
   if (pool.threads == CpuPool::Threads::Any) return {};
   for (const cpuset::Zone& core : zones) {
     const CpuSet threads = core.cpus & pool.cpus;
     if (core.level != cpuset::Level::Core || !threads.intersects(listed) || threads.is_subset_of(listed)) continue;
-    return refused(origin, key.c_str(), "CPU " + (threads & listed).to_string() + " is not a whole core",
-                   "CPU " + threads.to_string() + " too, or threads = \"any\" in the pool");
+    return refused(origin, key.c_str(), fmt::format("CPU {} is not a whole core", (threads & listed).to_string()),
+                   fmt::format("CPU {} too, or threads = \"any\" in the pool", threads.to_string()));
   }
   return {};
 }
@@ -87,10 +89,9 @@ Result<void> check_reserves(const Reserves& reserves, const CpuPools& pools, con
         return refused(origin, key.c_str(), "the pool is shared", "a number of CPUs");
       if (pool->cpus.empty()) continue;  // not resolved
       if (cpus.of_share > pool->cpus.size())
-        return refused(
-            origin, key.c_str(),
-            counted(cpus.of_share, "CPU", "CPUs") + ", but the pool has " + std::to_string(pool->cpus.size()),
-            "at most " + std::to_string(pool->cpus.size()));
+        return refused(origin, key.c_str(),
+                       fmt::format("{}, but the pool has {}", counted(cpus.of_share, "CPU", "CPUs"), pool->cpus.size()),
+                       fmt::format("at most {}", pool->cpus.size()));
       TRY(check_listed(origin, *pool, cpus.listed, zones));
     }
   }
@@ -104,8 +105,8 @@ Result<void> check_reserved_ways(const Reserves& reserves, const PoolPartition& 
     if (sum <= layout.guarantee.count()) continue;
     return refused(
         origin, "ways",
-        counted(sum, "way", "ways") + ", but the guarantee pool has " + std::to_string(layout.guarantee.count()),
-        "at most " + std::to_string(layout.guarantee.count()) + ", or more for cache_pools.guarantee");
+        fmt::format("{}, but the guarantee pool has {}", counted(sum, "way", "ways"), layout.guarantee.count()),
+        fmt::format("at most {}, or more for cache_pools.guarantee", layout.guarantee.count()));
   }
   return {};
 }
@@ -151,15 +152,15 @@ ShareLimit share_limit(const NodeState& state, const CpuPool& pool, const std::s
 std::string ways_reserve_text(const NodeState& state, const std::string& origin, WayMask taken) {
   std::string text;
   for (const auto& [name, ways] : reserved_ways(state.config->reserves, *main_layout(state))) {
-    const std::string key = " (reserve." + name + ".ways)";
+    const std::string key = fmt::format(" (reserve.{}.ways)", name);
     if (name == origin) {
       const WayMask left = ways - taken;
       const std::string run =
-          left.is_contiguous() ? "" : ", the longest run has " + std::to_string(left.longest_run().count());
-      return "; origin " + origin + " has " + std::to_string(left.count()) + " of " + std::to_string(ways.count()) +
-             " reserved ways left" + run + key;
+          left.is_contiguous() ? "" : fmt::format(", the longest run has {}", left.longest_run().count());
+      return fmt::format("; origin {} has {} of {} reserved ways left{}{}", origin, left.count(), ways.count(), run,
+                         key);
     }
-    text += "; " + std::to_string(ways.count()) + " ways are reserved for origin " + name + key;
+    text += fmt::format("; {} ways are reserved for origin {}{}", ways.count(), name, key);
   }
   return text;
 }
@@ -169,10 +170,11 @@ std::string pool_reserve_text(const NodeState& state, const CpuPool& pool, const
   for (const auto& [name, reserve] : state.config->reserves) {
     const Reserve::Cpus* cpus = share_of(reserve, pool);
     if (!cpus) continue;
-    const std::string reserved = text_of(pool, *cpus) + " of pool " + pool.name;
-    const std::string key = " (reserve." + name + ".pools)";
-    if (name == origin) return "; origin " + origin + " may have " + reserved + key;
-    if (cpus->of_share > 0 || !cpus->listed.empty()) text += "; " + reserved + " is reserved for origin " + name + key;
+    const std::string reserved = fmt::format("{} of pool {}", text_of(pool, *cpus), pool.name);
+    const std::string key = fmt::format(" (reserve.{}.pools)", name);
+    if (name == origin) return fmt::format("; origin {} may have {}{}", origin, reserved, key);
+    if (cpus->of_share > 0 || !cpus->listed.empty())
+      text += fmt::format("; {} is reserved for origin {}{}", reserved, name, key);
   }
   return text;
 }

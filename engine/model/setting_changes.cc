@@ -1,5 +1,7 @@
 #include "engine/model/setting_changes.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -53,9 +55,9 @@ std::string text_of(const cpuset::Masks& masks) {
   std::string text = masks.cpus.to_string();
   if (!masks.exceptions.empty()) {
     const auto& [thread, cpus] = *masks.exceptions.begin();
-    text += " (thread " + std::to_string(thread) + ": " + cpus.to_string() + ")";
+    text += fmt::format(" (thread {}: {})", thread, cpus.to_string());
   }
-  return masks.partition.empty() ? text : text + " (" + masks.partition + ")";
+  return masks.partition.empty() ? text : fmt::format("{} ({})", text, masks.partition);
 }
 
 // Whatever the unit or cgroup itself says.
@@ -78,9 +80,9 @@ void add_cpu_set_changes(std::vector<KnobChange>& found, const cpuset::Setting& 
 }
 
 std::string text_of(const cpuset::Share& share) {
-  const std::string weight = share.weight == 0 ? "no weight" : "weight " + std::to_string(share.weight);
+  const std::string weight = share.weight == 0 ? "no weight" : fmt::format("weight {}", share.weight);
   if (share.quota_us == 0) return weight;
-  return weight + ", " + std::to_string(share.quota_us) + " us of each " + std::to_string(share.period_us) + " us";
+  return fmt::format("{}, {} us of each {} us", weight, share.quota_us, share.period_us);
 }
 
 std::string text_of(const CpuSet& cpus) { return cpus.to_string(); }
@@ -115,7 +117,7 @@ void add_memory_changes(std::vector<KnobChange>& found, const cpuset::Setting& s
 
 void add_cpu_changes(std::vector<KnobChange>& found, const cpuset::Setting& setting, const cpuset::Observed& observed) {
   const auto time_of = [](const cpuset::Target& target) { return "CPU time of " + text_of(target); };
-  const auto latency_of = [](CpuId cpu) { return "idle latency limit of CPU " + std::to_string(cpu.value); };
+  const auto latency_of = [](CpuId cpu) { return fmt::format("idle latency limit of CPU {}", cpu.value); };
   const auto noise_of = [](const cpuset::NoiseSource& source) { return "CPUs of " + text_of(source); };
   add_cpu_set_changes(found, setting, observed);
   add_changes(found, setting.shares, observed.shares, time_of);
@@ -126,11 +128,11 @@ void add_cpu_changes(std::vector<KnobChange>& found, const cpuset::Setting& sett
 }
 
 std::string text_of(WayMask ways, const std::optional<rdt::Split>& split) {
-  return ways.hex() + (split ? " (code " + split->code.hex() + ", data " + split->data.hex() + ")" : "");
+  return ways.hex() + (split ? fmt::format(" (code {}, data {})", split->code.hex(), split->data.hex()) : "");
 }
 
 std::string text_of(const pstate::FrequencySetting& knobs) {
-  std::string text = std::to_string(knobs.min.value) + "-" + std::to_string(knobs.max.value) + " kHz";
+  std::string text = fmt::format("{}-{} kHz", knobs.min.value, knobs.max.value);
   if (!knobs.governor.empty()) text += " " + knobs.governor;
   if (!knobs.epp.empty()) text += " " + knobs.epp;
   return text;
@@ -266,7 +268,7 @@ std::vector<KnobChange> knob_changes(const Setting& setting, const Observed& obs
       const std::optional<rdt::Split> is = observed.rdt.split_of(clos, cache);
       const std::optional<rdt::Split> split = setting.rdt.split_of(clos, cache);
       if (ways == wanted && is == split) continue;
-      found.push_back({.knob = text_of(clos) + " ways on " + text_of(cache),
+      found.push_back({.knob = fmt::format("{} ways on {}", text_of(clos), text_of(cache)),
                        .from = ways ? text_of(*ways, is) : "absent",
                        .to = text_of(wanted, split)});
     }
@@ -274,7 +276,7 @@ std::vector<KnobChange> knob_changes(const Setting& setting, const Observed& obs
   for (const auto& [cpu, wanted] : setting.rdt.cpus) {
     const std::optional<ClosId> clos = observed.rdt.class_of(cpu);
     if (clos == wanted) continue;
-    found.push_back({.knob = "class of CPU " + std::to_string(cpu.value),
+    found.push_back({.knob = fmt::format("class of CPU {}", cpu.value),
                      .from = clos ? text_of(*clos) : "a foreign group",
                      .to = text_of(wanted)});
   }
@@ -282,7 +284,7 @@ std::vector<KnobChange> knob_changes(const Setting& setting, const Observed& obs
     for (const auto& [cache, wanted] : limits) {
       const uint32_t* limit = limit_of(observed.rdt, clos, cache);
       if (limit && *limit == wanted.value) continue;
-      found.push_back({.knob = text_of(clos) + " bandwidth on " + text_of(cache),
+      found.push_back({.knob = fmt::format("{} bandwidth on {}", text_of(clos), text_of(cache)),
                        .from = limit ? std::to_string(*limit) : "gone",
                        .to = std::to_string(wanted.value)});
     }
@@ -292,14 +294,16 @@ std::vector<KnobChange> knob_changes(const Setting& setting, const Observed& obs
   for (const auto& [cpu, wanted] : setting.pstate.cpus) {
     const pstate::FrequencySetting* knobs = find_in(observed.pstate.cpus, cpu);
     if (knobs && *knobs == wanted) continue;
-    found.push_back({.knob = "frequency of CPU " + std::to_string(cpu.value),
+    found.push_back({.knob = fmt::format("frequency of CPU {}", cpu.value),
                      .from = knobs ? text_of(*knobs) : "gone",
                      .to = text_of(wanted)});
   }
   return found;
 }
 
-std::string text_of(const KnobChange& change) { return change.knob + ": " + change.from + ", not " + change.to; }
+std::string text_of(const KnobChange& change) {
+  return fmt::format("{}: {}, not {}", change.knob, change.from, change.to);
+}
 
 std::vector<std::string> differences(const Setting& setting, const Observed& observed) {
   std::vector<std::string> found;

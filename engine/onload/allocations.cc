@@ -1,5 +1,6 @@
 #include "engine/onload/allocations.h"
 
+#include <fmt/core.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -42,7 +43,7 @@ Result<uint64_t> open_generation(const Status& status) {
   const Generation* kept = effective(status);
   if (running(status) != nullptr) {
     return fail(ErrorCode::Busy,
-                "Onload accepts no new users: operation " + std::to_string(running(status)->id) + " is running");
+                fmt::format("Onload accepts no new users: operation {} is running", running(status)->id));
   }
   if (kept == nullptr || kept->spec.state != State::Loaded) {
     return fail(ErrorCode::Conflict, "nrd has not loaded Onload on this node; see nrdctl onload");
@@ -166,20 +167,20 @@ class AllocationsThread final : public Allocations {
     const auto of = [&all](const std::string& name) { return all.contains(name) ? all.at(name) : 0; };
     if (const auto* own = find_in(limits->reserved, origin)) {
       if (of(origin) < *own) return {};
-      return fail(ErrorCode::Busy, "all " + std::to_string(*own) + " allocations reserved for origin " + origin +
-                                       " are taken (reserve." + origin + ".onload)");
+      return fail(
+          ErrorCode::Busy,
+          fmt::format("all {} allocations reserved for origin {} are taken (reserve.{}.onload)", *own, origin, origin));
     }
     size_t used = 0;
     for (const auto& [name, count] : all) used += count;
     std::string kept;
     for (const auto& [name, count] : limits->reserved) {
       used += count - std::min(count, of(name));
-      kept +=
-          "; " + std::to_string(count) + " of them are reserved for origin " + name + " (reserve." + name + ".onload)";
+      kept += fmt::format("; {} of them are reserved for origin {} (reserve.{}.onload)", count, name, name);
     }
     if (used < limits->most) return {};
-    return fail(ErrorCode::Busy, "all " + std::to_string(limits->most) +
-                                     " allocations of this node are taken (onload.max_allocations)" + kept);
+    return fail(ErrorCode::Busy, fmt::format("all {} allocations of this node are taken (onload.max_allocations){}",
+                                             limits->most, kept));
   }
 
   Result<LaunchEnvironment> launch_now(const RenderRequest& what, Preload preload, Place place,
@@ -190,7 +191,7 @@ class AllocationsThread final : public Allocations {
     profiles::Evaluated evaluated = TRY(evaluate(what, what.profiles));
     const std::string& version = find_generation(*status, generation)->spec.version;
     const std::vector<std::string> libraries = TRY(find_libraries(options_.trust, options_.versions, version));
-    if (libraries.empty()) return fail(ErrorCode::Conflict, "version " + version + " has no libonload.so");
+    if (libraries.empty()) return fail(ErrorCode::Conflict, fmt::format("version {} has no libonload.so", version));
 
     LaunchEnvironment launch{.generation = generation,
                              .version = version,

@@ -1,4 +1,6 @@
 // The conditions of a status, and what they say.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cctype>
 #include <utility>
@@ -45,10 +47,10 @@ Condition has_version(const Status& status) {
   if (!wants_loaded(status)) return unknown("NothingWanted");
   for (const TargetModule& wanted : status.target->modules) {
     const Module* module = loaded(status, wanted.name);
-    if (module == nullptr) return no("NotLoaded", "the module " + wanted.name + " is not loaded");
+    if (module == nullptr) return no("NotLoaded", fmt::format("the module {} is not loaded", wanted.name));
     if (module->build_id == wanted.build_id) continue;
-    return no("OtherModule",
-              "the module " + wanted.name + " was not loaded from the file of version " + status.target->version);
+    return no("OtherModule", fmt::format("the module {} was not loaded from the file of version {}", wanted.name,
+                                         status.target->version));
   }
   return yes("AsWanted", status.target->version);
 }
@@ -56,8 +58,9 @@ Condition has_version(const Status& status) {
 Condition has_library(const Status& status) {
   if (!status.observed.library_fits) return unknown("NothingToCompare", "no module or no current version to compare");
   if (*status.observed.library_fits) return yes("SameInterface");
-  return no("OtherInterface", "libonload.so of version " + status.observed.current +
-                                  " does not match the interface of the loaded module");
+  return no("OtherInterface",
+            fmt::format("libonload.so of version {} does not match the interface of the loaded module",
+                        status.observed.current));
 }
 
 Condition has_control_plane(const Status& status) {
@@ -95,7 +98,7 @@ Condition has_nic(const Status& status) {
 Condition is_verified(const Status& status) {
   if (status.generations.empty()) return unknown("NothingWanted");
   const Generation& last = status.generations.back();
-  const std::string name = "generation " + std::to_string(last.number);
+  const std::string name = fmt::format("generation {}", last.number);
   if (running(status) != nullptr) return unknown("UnderWay", name);
   const Operation* change = last_change(status);
   const bool has_failed =
@@ -115,7 +118,7 @@ Condition is_frozen(const Status& status) {
 
 Condition is_progressing(const Status& status) {
   const Operation* operation = running(status);
-  return operation == nullptr ? no("NothingToDo") : yes("UnderWay", "operation " + std::to_string(operation->id));
+  return operation == nullptr ? no("NothingToDo") : yes("UnderWay", fmt::format("operation {}", operation->id));
 }
 
 Condition is_drifted(const Status& status) {
@@ -142,7 +145,7 @@ Condition is_open(const Status& status) {
 std::string wrong_device(const std::vector<DeviceNode>& devices, const std::optional<Access>& open) {
   for (const DeviceNode& device : devices) {
     const std::string path = "/dev/" + device.name;
-    if (!device.number) return "the device " + device.name + " does not exist";
+    if (!device.number) return fmt::format("the device {} does not exist", device.name);
     if (!device.node) return path + " does not exist";
     if (!device.leads_to_device()) return path + " has the wrong device number";
     if (open && device.node->access != *open) return path + " has an owner or mode other than configured";

@@ -1,5 +1,7 @@
 // Applies settings outside of operations: of single interfaces on request, at nrd's start and when they appear, of the
 // device nodes at its start.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -34,8 +36,9 @@ Result<std::optional<SwitchState>> what_to_write(const ObservedState& observed, 
   const bool wants = to == SwitchState::On;
   if (what == InterfaceSwitch::Afxdp) return interface.afxdp == wants ? std::nullopt : std::optional(to);
   if (!interface.accelerated) {
-    return fail(ErrorCode::Conflict,
-                "network interface " + interface.name + " has no acceleration setting: Onload does not support it");
+    return fail(
+        ErrorCode::Conflict,
+        fmt::format("network interface {} has no acceleration setting: Onload does not support it", interface.name));
   }
   return *interface.accelerated == wants ? std::nullopt : std::optional(to);
 }
@@ -77,8 +80,9 @@ Result<void> OperationPlanner::apply_switch(const Interface& interface, Interfac
   same ? void(*same = spec) : status_.interfaces.push_back(spec);
   if (!stays) return {};
   return fail(ErrorCode::Conflict,
-              "Onload keeps network interface " + interface.name +
-                  " until its modules are reloaded: unload and load Onload to unregister the interface",
+              fmt::format("Onload keeps network interface {} until its modules are reloaded: unload and load Onload to "
+                          "unregister the interface",
+                          interface.name),
               set.error().detail);
 }
 
@@ -87,7 +91,7 @@ Result<Interface> OperationPlanner::set_interface(const std::string& name, Inter
   refresh();
   if (!status_.problem.empty()) return fail(ErrorCode::Hardware, status_.problem);
   const Interface* found = first_with(status_.observed.interfaces, &Interface::name, name);
-  if (!found) return fail(ErrorCode::NotFound, "network interface " + name + " not found");
+  if (!found) return fail(ErrorCode::NotFound, fmt::format("network interface {} not found", name));
   const Interface before = *found;
   const Result<void> set = apply_switch(before, what, to);
   refresh();

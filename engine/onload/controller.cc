@@ -1,5 +1,6 @@
 #include "engine/onload/controller.h"
 
+#include <fmt/core.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -216,8 +217,7 @@ class ControllerThread final : public Controller {
       return Run::Other;
     }
     if (*result == RunResult::Interrupted) return Run::Other;
-    log::notice("ONLOAD_OPERATION",
-                "operation " + std::to_string(operation.id) + " " + std::string(json::name_of(operation.outcome)),
+    log::notice("ONLOAD_OPERATION", fmt::format("operation {} {}", operation.id, json::name_of(operation.outcome)),
                 {{"CAUSE", operation.cause}, {"WHY", operation.message}});
     return operation.outcome == Outcome::Failed ? Run::Failed : Run::Other;
   }

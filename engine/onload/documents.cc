@@ -1,5 +1,7 @@
 #include "engine/onload/documents.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 #include <tuple>
@@ -65,7 +67,7 @@ std::string key_of(const Freeze&) { return {}; }
 std::string key_of(const Generation& generation) { return std::to_string(generation.number); }
 std::string key_of(const Operation& operation) { return std::to_string(operation.id); }
 std::string key_of(const Allocation& allocation) { return std::to_string(allocation.id); }
-std::string key_of(const InterfaceSpec& spec) { return spec.pci + " " + spec.mac; }
+std::string key_of(const InterfaceSpec& spec) { return fmt::format("{} {}", spec.pci, spec.mac); }
 
 template <typename Item>
 void put(store::DocumentChange& change, const char* kind, const Item& item) {
@@ -126,8 +128,9 @@ Result<Stored> from_documents(const std::vector<store::Document>& documents) {
   Stored stored;
   for (const store::Document& document : documents) {
     if (const Result<void> added = add(stored, document); !added) {
-      return fail(ErrorCode::Store, "the store contains an invalid record of Onload; restore a backup",
-                  document.id.kind + " " + document.id.key + ": " + added.error().field + " " + added.error().message);
+      return fail(
+          ErrorCode::Store, "the store contains an invalid record of Onload; restore a backup",
+          fmt::format("{} {}: {} {}", document.id.kind, document.id.key, added.error().field, added.error().message));
     }
   }
   std::ranges::sort(stored.generations, {}, &Generation::number);  // the store orders numbers as texts

@@ -1,5 +1,7 @@
 #include "engine/onload/interface_spec.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "base/find_in.h"
@@ -51,8 +53,9 @@ Result<InterfaceSpec> known_by(const Interface& interface, const std::vector<Int
   if (has_place || (has_mac && std::ranges::count_if(interfaces, is_like_it) == 1)) {
     return InterfaceSpec{.pci = interface.pci, .mac = interface.mac, .accelerated = {}, .registered = {}};
   }
-  return fail(ErrorCode::Conflict,
-              "network interface " + interface.name + " has neither a PCI address nor a unique MAC to identify it");
+  return fail(
+      ErrorCode::Conflict,
+      fmt::format("network interface {} has neither a PCI address nor a unique MAC to identify it", interface.name));
 }
 
 std::vector<InterfaceChange> changes_for(const std::vector<InterfaceSpec>& specs,

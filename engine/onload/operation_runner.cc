@@ -1,5 +1,7 @@
 #include "engine/onload/operation_runner.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -90,15 +92,15 @@ std::string describe(const InUse& use) {
   constexpr size_t kMost = 3;
   std::vector<std::string> found;
   for (const User& user : use.users) {
-    found.push_back(user.comm + " (pid " + std::to_string(user.process.pid) +
-                    (user.unit.empty() ? "" : ", " + user.unit) + ")");
+    found.push_back(
+        fmt::format("{} (pid {}{})", user.comm, user.process.pid, user.unit.empty() ? "" : ", " + user.unit));
   }
   for (const auto& [module, modules] : use.foreign_holders) found.push_back("module " + modules.front());
   for (const auto& [module, count] : use.unexplained) {
-    found.push_back(std::to_string(count) + " references to " + module + " from unidentified users");
+    found.push_back(fmt::format("{} references to {} from unidentified users", count, module));
   }
-  for (const std::string& problem : use.unknown) found.push_back("unidentified users (" + problem + ")");
-  return found.empty() ? std::to_string(use.stacks.size()) + " stacks" : joined_first(kMost, found);
+  for (const std::string& problem : use.unknown) found.push_back(fmt::format("unidentified users ({})", problem));
+  return found.empty() ? fmt::format("{} stacks", use.stacks.size()) : joined_first(kMost, found);
 }
 
 Result<RunResult> OperationRunner::finish(Operation& operation, Outcome outcome) {

@@ -1,5 +1,7 @@
 #include "engine/onload/preconditions.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -13,7 +15,7 @@
 namespace nrd::onload {
 
 Failure busy(const Operation& operation) {
-  Error error{ErrorCode::Conflict, {}, "operation " + std::to_string(operation.id) + " is running", {}, {}, {}};
+  Error error{ErrorCode::Conflict, {}, fmt::format("operation {} is running", operation.id), {}, {}, {}};
   error.subject = std::to_string(operation.id);
   return Failure(std::move(error));
 }
@@ -36,20 +38,19 @@ Result<void> check_changeable(const Status& status) {
 
 Result<void> check_match(const Status& status, std::optional<uint64_t> if_match) {
   if (!if_match || *if_match == last_generation(status)) return {};
-  return fail(ErrorCode::Stale,
-              "precondition failed: the last generation is " + std::to_string(last_generation(status)));
+  return fail(ErrorCode::Stale, fmt::format("precondition failed: the last generation is {}", last_generation(status)));
 }
 
 Result<void> check_policy(UsersPolicy asked, UsersPolicy most) {
   if (asked <= most) return {};
   return fail_at(ErrorCode::BadRequest, "/users_policy", "not allowed on this node",
-                 "up to " + std::string(json::name_of(most)) + " (onload.users_policy in nrd.toml)");
+                 fmt::format("up to {} (onload.users_policy in nrd.toml)", json::name_of(most)));
 }
 
 Error in_the_way(const InUse& use) {
   return {ErrorCode::Conflict,
           {},
-          "Onload is in use by " + describe(use) + "; end these processes or set users_policy",
+          fmt::format("Onload is in use by {}; end these processes or set users_policy", describe(use)),
           {},
           {},
           {}};
@@ -64,8 +65,9 @@ Result<Generation> loaded_generation(const Status& status) {
 Result<void> check_reload(const SpecPatch& patch, const Target& target, const ObservedState& observed) {
   const std::vector<std::string> modules = removals(target, observed);
   if (modules.empty() || patch.reload == Reload::Allow) return {};
-  return fail(ErrorCode::Conflict, "this requires reloading modules (" + joined(modules, ", ") +
-                                       "), which ends their users; use ?reload=true");
+  return fail(ErrorCode::Conflict,
+              fmt::format("this requires reloading modules ({}), which ends their users; use ?reload=true",
+                          joined(modules, ", ")));
 }
 
 Result<void> check_spawning(const Target& target, const ObservedState& observed) {
@@ -82,15 +84,15 @@ Result<void> check_unserved(const std::vector<Stack>& stacks) {
   if (stacks.empty()) return {};
   const size_t count = stacks.size();
   return fail(ErrorCode::Conflict,
-              (count == 1 ? "a stack uses" : std::to_string(count) + " stacks use") +
+              (count == 1 ? "a stack uses" : fmt::format("{} stacks use", count)) +
                   std::string(" the control plane server; it cannot be restarted until they are closed "
                               "(GET /v1/onload/stacks)"));
 }
 
 Result<void> check_cancellable(const Operation& operation, bool can_roll_back) {
-  const std::string name = "operation " + std::to_string(operation.id);
+  const std::string name = fmt::format("operation {}", operation.id);
   if (operation.outcome != Outcome::Running) {
-    return fail(ErrorCode::Conflict, name + " has already ended: " + std::string(json::name_of(operation.outcome)));
+    return fail(ErrorCode::Conflict, fmt::format("{} has already ended: {}", name, json::name_of(operation.outcome)));
   }
   if (operation.fallback) return fail(ErrorCode::Conflict, name + " is already being rolled back");
   if (operation.kind == OperationKind::Undrain || operation.kind == OperationKind::RestartControlPlane) {

@@ -1,5 +1,7 @@
 #include "engine/onload/profile_repository.h"
 
+#include <fmt/core.h>
+
 #include <map>
 #include <variant>
 
@@ -107,7 +109,7 @@ Result<ProfileRepository::Found> ProfileRepository::read(const std::string& id) 
     std::optional<std::string> text = TRY(folder.read(file_of_profile(id)));
     if (text) return Found{.folder = folder.path(), .is_own = folder.path() == own_.path(), .text = *std::move(text)};
   }
-  return fail(ErrorCode::NotFound, "profile " + id + " not found");
+  return fail(ErrorCode::NotFound, fmt::format("profile {} not found", id));
 }
 
 // Evaluate it with its imports, as if it were stored already. A missing caller's value, or an import that is stored
@@ -135,7 +137,8 @@ Result<ProfileEntry> ProfileRepository::put(const std::string& id, const std::st
   for (const ProfileFolder& folder : configured_) {
     const std::optional<std::string> there = TRY(folder.read(file));
     if (there)
-      return fail(ErrorCode::Conflict, folder.path() + " already has a profile " + id + ", which takes precedence");
+      return fail(ErrorCode::Conflict,
+                  fmt::format("{} already has a profile {}, which takes precedence", folder.path(), id));
   }
   if (Result<void> data = check_data(id, text); !data) {
     data.error().field = "/text";
@@ -149,7 +152,7 @@ Result<void> ProfileRepository::remove(const std::string& id) const {
   TRY(check_id(id));
   const bool removed = TRY(own_.remove(file_of_profile(id)));
   if (removed) return {};
-  return fail(ErrorCode::NotFound, "no profile " + id + " is stored over the API");
+  return fail(ErrorCode::NotFound, fmt::format("no profile {} is stored over the API", id));
 }
 
 Result<profiles::Evaluated> ProfileRepository::evaluate(const profiles::Request& request) const {

@@ -1,5 +1,7 @@
 #include "engine/onload/status.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -76,9 +78,9 @@ Result<Spec> spec_before(const Status& status, std::optional<uint64_t> to) {
 std::optional<std::string> need_of(const Status& status, const std::string& version) {
   const Generation* kept = effective(status);
   if (kept != nullptr && kept->spec.version == version) {
-    return "generation " + std::to_string(kept->number) + " is effective and needs version " + version;
+    return fmt::format("generation {} is effective and needs version {}", kept->number, version);
   }
-  if (status.observed.current == version) return "the files of version " + version + " are in use (current)";
+  if (status.observed.current == version) return fmt::format("the files of version {} are in use (current)", version);
   return std::nullopt;
 }
 

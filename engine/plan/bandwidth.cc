@@ -1,5 +1,7 @@
 #include "engine/plan/bandwidth.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -56,9 +58,8 @@ Result<void> check_bandwidth(const NodeState& state, const Spec& spec) {
   if (mba->unit != rdt::MbaUnit::EighthsOfGbps || is_everything(*spec.mba)) return {};
   const uint64_t most = uint64_t{mba->most} * kMbpsOfEighth;
   if (spec.mba->value <= most) return {};
-  return refused(ErrorCode::BadRequest,
-                 std::to_string(spec.mba->value) + " MB/s exceeds the largest limit of this node",
-                 "1 to " + std::to_string(most), "");
+  return refused(ErrorCode::BadRequest, fmt::format("{} MB/s exceeds the largest limit of this node", spec.mba->value),
+                 fmt::format("1 to {}", most), "");
 }
 
 rdt::Bandwidth limit_for(const rdt::MbaInfo& mba, const MbaRequest& request) {

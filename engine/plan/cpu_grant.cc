@@ -1,5 +1,7 @@
 #include "engine/plan/cpu_grant.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 #include <tuple>
@@ -66,12 +68,13 @@ Result<std::vector<Apart>> apart_from(const NodeState& state, const CpuRequest& 
     const Workload* other = workload_with_id(state, request.apart[i]);
     if (!other) {
       if (asks_to_be_apart(state, self, request.apart[i])) continue;
-      return fail_at(ErrorCode::BadRequest, "/cpu/apart/" + std::to_string(i),
-                     "there is no workload " + request.apart[i], "ids of workloads");
+      return fail_at(ErrorCode::BadRequest, fmt::format("/cpu/apart/{}", i), "there is no workload " + request.apart[i],
+                     "ids of workloads");
     }
     if (other->id == self) {
-      return fail_at(ErrorCode::BadRequest, "/cpu/apart/" + std::to_string(i),
-                     "workload " + request.apart[i] + " cannot be apart from itself", "ids of other workloads");
+      return fail_at(ErrorCode::BadRequest, fmt::format("/cpu/apart/{}", i),
+                     fmt::format("workload {} cannot be apart from itself", request.apart[i]),
+                     "ids of other workloads");
     }
     apart.push_back({.workload = request.apart[i], .cpus = cpus_of(*other)});
   }
@@ -100,11 +103,11 @@ Result<void> check_number(const CpuPool& pool, const CpuRequest& request) {
   const int given = (request.count > 0 ? 1 : 0) + (request.cores > 0 ? 1 : 0) + (request.cpus.empty() ? 0 : 1);
   if (request.request_milli > 0 || request.limit_milli > 0) {
     return fail_at(ErrorCode::BadRequest, request.request_milli > 0 ? "/cpu/request_milli" : "/cpu/limit_milli",
-                   "pool " + pool.name + " is exclusive: its CPUs are not divided", "count, cores or cpus");
+                   fmt::format("pool {} is exclusive: its CPUs are not divided", pool.name), "count, cores or cpus");
   }
   if (given == 1) return {};
   return fail_at(ErrorCode::BadRequest, "/cpu/count",
-                 given == 0 ? "is required: pool " + pool.name + " is exclusive"
+                 given == 0 ? fmt::format("is required: pool {} is exclusive", pool.name)
                             : "only one of count, cores and cpus can be given",
                  "count, cores or cpus");
 }
@@ -125,12 +128,12 @@ Result<CpuGrant> join(const Planning& planning, const CpuPool& pool, const CpuRe
   const Spec& spec = planning.workload.spec;
   if (request.count > 0 || request.cores > 0 || !request.cpus.empty()) {
     return fail_at(ErrorCode::BadRequest, number_field(request),
-                   "pool " + pool.name + " is shared: its members run on all its CPUs",
+                   fmt::format("pool {} is shared: its members run on all its CPUs", pool.name),
                    "no number of CPUs, or a pool of kind \"exclusive\"");
   }
   if (spec.tasks.empty() && !spec.has_group()) {
     return fail_at(ErrorCode::BadRequest, "/task_ids",
-                   "is required: a workload in the shared pool " + pool.name + " has no CPUs of its own",
+                   fmt::format("is required: a workload in the shared pool {} has no CPUs of its own", pool.name),
                    "the tasks that run in the pool");
   }
   TRY(check_share(planning.state, pool, planning.workload, request, planning.has_scope));
@@ -215,8 +218,8 @@ Result<void> check_core_ids(const NodeState& state, const Workload& workload, co
     const CpuSet refused = (added & pool.cpus) - permitted;
     if (refused.empty()) continue;
     return fail_at(ErrorCode::Conflict, "/core_ids",
-                   "CPU " + refused.to_string() + " of pool " + pool.name + " cannot be taken" +
-                       pool_reserve_text(state, pool, workload.origin),
+                   fmt::format("CPU {} of pool {} cannot be taken{}", refused.to_string(), pool.name,
+                               pool_reserve_text(state, pool, workload.origin)),
                    permitted.empty() ? "CPUs outside of the pool" : "CPUs of " + permitted.to_string());
   }
   return {};
@@ -229,7 +232,7 @@ auto at_request(const Spec& spec, size_t index) {
     if (spec.further_cpus.empty() || !error.field.starts_with(kField)) return error;
     const std::string_view member = std::string_view(error.field).substr(kField.size());
     const bool is_common = member.starts_with("/near") || member.starts_with("/apart");
-    error.field.insert(kField.size(), "/" + std::to_string(is_common ? 0 : index));
+    error.field.insert(kField.size(), fmt::format("/{}", is_common ? 0 : index));
     return error;
   };
 }
@@ -239,7 +242,7 @@ Result<CpuGrant> plan_one(const Planning& planning, const CpuRequest& request, c
   size_t cpus = 0;
   for (const CpuGrant& other : others) {
     if (other.pool == pool->name)
-      return fail_at(ErrorCode::BadRequest, "/cpu/pool", "pool " + pool->name + " occurs twice",
+      return fail_at(ErrorCode::BadRequest, "/cpu/pool", fmt::format("pool {} occurs twice", pool->name),
                      "one request for each pool");
     cpus += other.exclusive.size();
   }

@@ -1,5 +1,7 @@
 #include "engine/plan/cpu_needs.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -14,7 +16,7 @@ namespace {
 
 std::string size_text(uint64_t bytes) {
   constexpr uint64_t kMib = 1 << 20;
-  return bytes == 0 ? "memory" : std::to_string((bytes + kMib - 1) / kMib) + " MiB of memory";
+  return bytes == 0 ? "memory" : fmt::format("{} MiB of memory", (bytes + kMib - 1) / kMib);
 }
 
 }  // namespace
@@ -24,7 +26,7 @@ Result<void> check_share(const NodeState& state, const CpuPool& pool, const Work
                          const CpuRequest& request, bool has_scope) {
   if (request.limit_milli > 0 && request.limit_milli < request.request_milli)
     return fail_at(ErrorCode::BadRequest, "/cpu/limit_milli", "is less than request_milli",
-                   "at least " + std::to_string(request.request_milli));
+                   fmt::format("at least {}", request.request_milli));
   if (request.limit_milli > 0 && request.request_milli == 0)
     return fail_at(ErrorCode::BadRequest, "/cpu/request_milli", "is required with limit_milli", "thousandths of a CPU");
   if (request.request_milli == 0) return {};
@@ -37,10 +39,9 @@ Result<void> check_share(const NodeState& state, const CpuPool& pool, const Work
   const uint64_t used = std::min(all, limit.requested);
   if (request.request_milli <= all - used) return {};
   return fail_at(ErrorCode::NotEnough, "/cpu/request_milli",
-                 "pool " + pool.name + " has " + std::to_string(all - used) + " of " + std::to_string(all) +
-                     " thousandths of a CPU left; " + std::to_string(request.request_milli) + " were requested" +
-                     pool_reserve_text(state, pool, workload.origin),
-                 all == used ? "none until one of its workloads ends" : "at most " + std::to_string(all - used));
+                 fmt::format("pool {} has {} of {} thousandths of a CPU left; {} were requested{}", pool.name,
+                             all - used, all, request.request_milli, pool_reserve_text(state, pool, workload.origin)),
+                 all == used ? "none until one of its workloads ends" : fmt::format("at most {}", all - used));
 }
 
 // Memory is bound before there is any, or an operation moves it: that takes seconds for each GB.
@@ -60,9 +61,9 @@ Result<void> check_memory(const NodeState& state, Workload workload, const CpuGr
     const cpuset::Memory* memory = find_in(state.observed.cpuset.memory, target);
     if (!memory || !memory->is_used || memory->nodes == grant.memory_nodes || workload.spec.cpu->migrate) continue;
     return fail_at(ErrorCode::Conflict, "/cpu/memory",
-                   target.name + " runs and has " + size_text(memory->bytes) + " of node " + memory->nodes.to_string() +
-                       ", not of " + grant.memory_nodes.to_string(),
-                   "any, \"migrate\": true to move it, or " + target.name + " before it has processes");
+                   fmt::format("{} runs and has {} of node {}, not of {}", target.name, size_text(memory->bytes),
+                               memory->nodes.to_string(), grant.memory_nodes.to_string()),
+                   fmt::format("any, \"migrate\": true to move it, or {} before it has processes", target.name));
   }
   return {};
 }

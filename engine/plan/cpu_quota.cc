@@ -1,5 +1,7 @@
 #include "engine/plan/cpu_quota.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 
@@ -56,9 +58,10 @@ Result<void> CpuQuotaCheck::check(const CpuPool& pool, size_t others, const CpuR
   if (keeps_pool && !takes_more) return {};
   const CpuQuota permitted = TRY(quota("/cpu/pool"));
   if (!permitted.pools.contains(pool.name)) {
-    return forbidden("/cpu/pool",
-                     name_of(*state_.config->cpu_quotas, *user_) + " may not take CPUs of pool " + pool.name,
-                     names_of(permitted.pools));
+    return forbidden(
+        "/cpu/pool",
+        fmt::format("{} may not take CPUs of pool {}", name_of(*state_.config->cpu_quotas, *user_), pool.name),
+        names_of(permitted.pools));
   }
   return check_number(permitted, others, number_field(request), cpus);
 }
@@ -73,8 +76,8 @@ Result<void> CpuQuotaCheck::check_core_ids(const CpuSet& cpus) const {
   for (const CpuPool& pool : state_.config->cpu_pools) {
     if (!pool.cpus.intersects(added) || permitted.pools.contains(pool.name)) continue;
     return forbidden(kCoreIds,
-                     "CPU " + (added & pool.cpus).to_string() + " is in pool " + pool.name + ", of which " +
-                         name_of(*state_.config->cpu_quotas, *user_) + " may not take CPUs",
+                     fmt::format("CPU {} is in pool {}, of which {} may not take CPUs", (added & pool.cpus).to_string(),
+                                 pool.name, name_of(*state_.config->cpu_quotas, *user_)),
                      names_of(permitted.pools));
   }
   return check_number(permitted, 0, kCoreIds, taken.size());
@@ -91,13 +94,13 @@ Result<void> CpuQuotaCheck::check_number(const CpuQuota& quota, size_t others, c
   if (kept + wanted <= quota.count) return {};
   const size_t more = wanted - own;
   const size_t most = quota.count > kept + others ? quota.count - kept - others : 0;
-  return forbidden(field,
-                   name_of(*state_.config->cpu_quotas, *user_) + " has " + std::to_string(total) + " of " +
-                       std::to_string(quota.count) + " CPUs of pools; " + std::to_string(more) + " more " +
-                       (more == 1 ? "was" : "were") + " requested",
-                   most > 0     ? "at most " + std::to_string(most) + (most == 1 ? " CPU" : " CPUs")
-                   : others > 0 ? "none beside those of the other pools"
-                                : "none until one of its workloads ends");
+  return forbidden(
+      field,
+      fmt::format("{} has {} of {} CPUs of pools; {} more {} requested", name_of(*state_.config->cpu_quotas, *user_),
+                  total, quota.count, more, more == 1 ? "was" : "were"),
+      most > 0     ? fmt::format("at most {}{}", most, most == 1 ? " CPU" : " CPUs")
+      : others > 0 ? "none beside those of the other pools"
+                   : "none until one of its workloads ends");
 }
 
 bool takes_cpus(const NodeState& state, const Workload& workload) {

@@ -1,5 +1,7 @@
 #include "engine/plan/frequencies.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <iterator>
 #include <string>
@@ -31,7 +33,7 @@ bool is_ratio(const FrequencyRequest& request) { return request.unit == Frequenc
 // In the client's unit.
 std::string text_of(KHz frequency, const FrequencyRequest& request) {
   if (is_ratio(request)) return std::to_string(ratio_of(frequency).value);
-  return std::to_string(frequency.value / kMhz.value) + " MHz";
+  return fmt::format("{} MHz", frequency.value / kMhz.value);
 }
 
 std::string key_of(const char* bound, const FrequencyRequest& request) {
@@ -64,7 +66,7 @@ KHz highest_asked(const pstate::Cpu& cpu, KHz limit) {
 
 std::string while_limited(const pstate::Node& node) {
   if (!node.max_percent) return " while turbo is off";
-  return " while max_perf_pct of intel_pstate is " + std::to_string(*node.max_percent);
+  return fmt::format(" while max_perf_pct of intel_pstate is {}", *node.max_percent);
 }
 
 // `bound` of the request ("min", "max") on this CPU.
@@ -77,8 +79,9 @@ Result<KHz> checked_bound(const char* bound, uint32_t value, const FrequencyRequ
   }
   return refuse(
       key_of(bound, request),
-      text_of(id) + " does not support this frequency" + (limit < cpu.max ? while_limited(state.facts.pstate) : ""),
-      text_of(rounded_up(cpu.min), request) + " to " + text_of(highest_asked(cpu, limit), request));
+      fmt::format("{} does not support this frequency{}", text_of(id),
+                  limit < cpu.max ? while_limited(state.facts.pstate) : ""),
+      fmt::format("{} to {}", text_of(rounded_up(cpu.min), request), text_of(highest_asked(cpu, limit), request)));
 }
 
 struct Window {
@@ -91,7 +94,7 @@ struct Window {
 Result<Window> asked_window(const FrequencyRequest& request, CpuId id, const pstate::Cpu& cpu, Window before,
                             const NodeState& state) {
   if (request.min && request.max && *request.min > *request.max) {
-    return refuse(key_of("min", request), "is above the maximum", "at most " + std::to_string(*request.max));
+    return refuse(key_of("min", request), "is above the maximum", fmt::format("at most {}", *request.max));
   }
   Window window = request.threshold ? Window{cpu.min, on_step(cpu, cpu.max)} : before;
   for (const auto& [bound, asked] : {std::pair{"min", request.min}, std::pair{"max", request.max}}) {
@@ -112,12 +115,14 @@ bool boosts_at(const NodeState& state, const pstate::Cpu& cpu, KHz frequency) {
 }
 
 Failure cannot_keep_from_boosting(const FrequencyRequest& request, CpuId id, const pstate::Cpu& cpu) {
-  const std::string lower =
-      cpu.steps.size() > 1 ? "a maximum of at most " + text_of(cpu.steps[cpu.steps.size() - 2], request) + ", or " : "";
-  return fail_at(ErrorCode::Unsupported, "/pstate/turbo",
-                 "false, but " + text_of(id) + " boosts at its highest P-state (" + text_of(cpu.steps.back(), request) +
-                     "), and driver " + cpu.driver + " turns boost off only for all CPUs",
-                 lower + "0 in /sys/devices/system/cpu/cpufreq/boost");
+  const std::string lower = cpu.steps.size() > 1 ? fmt::format("a maximum of at most {}, or ",
+                                                               text_of(cpu.steps[cpu.steps.size() - 2], request))
+                                                 : "";
+  return fail_at(
+      ErrorCode::Unsupported, "/pstate/turbo",
+      fmt::format("false, but {} boosts at its highest P-state ({}), and driver {} turns boost off only for all CPUs",
+                  text_of(id), text_of(cpu.steps.back(), request), cpu.driver),
+      lower + "0 in /sys/devices/system/cpu/cpufreq/boost");
 }
 
 Result<Window> window_of(const FrequencyRequest& request, CpuId id, const pstate::Cpu& cpu, Window before,
@@ -126,10 +131,10 @@ Result<Window> window_of(const FrequencyRequest& request, CpuId id, const pstate
   if (!window || request.turbo) return window;
   if (!cpu.base) return unsupported("turbo", text_of(id) + " does not report its base frequency");
   if ((request.min || request.max) && window->min > *cpu.base) {
-    return refuse(
-        "turbo",
-        "false, but " + key_of(request.min ? "min" : "max", request) + " is above the base frequency of " + text_of(id),
-        "at most " + text_of(*cpu.base, request));
+    return refuse("turbo",
+                  fmt::format("false, but {} is above the base frequency of {}",
+                              key_of(request.min ? "min" : "max", request), text_of(id)),
+                  "at most " + text_of(*cpu.base, request));
   }
   window->max = std::min(window->max, on_step(cpu, *cpu.base));
   window->min = std::min(window->min, window->max);
@@ -142,7 +147,7 @@ Result<void> check_choice(const std::string& key, const std::string& wanted, con
                           CpuId cpu) {
   if (wanted.empty() || std::ranges::find(offered, wanted) != offered.end()) return {};
   if (offered.empty()) return unsupported(key, text_of(cpu) + " does not support this setting");
-  return refuse(key, text_of(cpu) + " does not know \"" + wanted + "\"", joined(offered, ", "));
+  return refuse(key, fmt::format("{} does not know \"{}\"", text_of(cpu), wanted), joined(offered, ", "));
 }
 
 // The kernel accepts one preference only under the governor "performance".
@@ -152,7 +157,8 @@ Result<void> check_preference(const FrequencyRequest& request, CpuId id, const p
   if (cpu.epps.empty()) return check_choice("epp", request.epp, cpu.epps, id);
   if (request.epp.empty() || request.epp == kPerformance) return {};
   if (governor == kPerformance) {
-    return refuse("epp", "under the governor \"performance\" of " + text_of(id) + " no other preference can be set",
+    return refuse("epp",
+                  fmt::format("under the governor \"performance\" of {} no other preference can be set", text_of(id)),
                   "\"performance\", or another governor");
   }
   // Some drivers list no other preference under that governor; reading back decides then.
@@ -187,9 +193,10 @@ Result<void> check_domain(const NodeState& state, const Workload& workload, CpuI
   const CpuSet others = domain - reserved_cpus_of(workload);
   if (others.empty()) return {};
   if (spec.frequency->shared_domain == FrequencyRequest::SharedDomain::Refuse) {
-    return refuse("",
-                  text_of(id) + " shares its frequency with CPU " + others.to_string() + ", which is not in core_ids",
-                  "core_ids with all of " + domain.to_string() + ", or \"shared_domain\": \"allow\"");
+    return refuse(
+        "",
+        fmt::format("{} shares its frequency with CPU {}, which is not in core_ids", text_of(id), others.to_string()),
+        fmt::format("core_ids with all of {}, or \"shared_domain\": \"allow\"", domain.to_string()));
   }
   for (const auto& [other_id, other] : state.workloads) {
     if (other_id == workload.id) continue;
@@ -198,8 +205,8 @@ Result<void> check_domain(const NodeState& state, const Workload& workload, CpuI
       const bool is_adaptive = spec.frequency->threshold || other.spec.frequency->threshold;
       if (!others.contains(cpu) || (granted == wanted && !is_adaptive)) continue;
       return refuse("",
-                    text_of(id) + " shares its frequency with " + text_of(cpu) + ", for which workload " +
-                        id_text(other) + " requests a different frequency",
+                    fmt::format("{} shares its frequency with {}, for which workload {} requests a different frequency",
+                                text_of(id), text_of(cpu), id_text(other)),
                     "the same request as that workload");
     }
   }
@@ -234,7 +241,8 @@ Result<std::map<CpuId, pstate::FrequencySetting>> plan_frequencies(const NodeSta
       if (keeps_threshold_only(request)) continue;
       const pstate::FrequencySetting* kept = kept_offline(state, workload, id);
       if (!kept)
-        return unsupported("", "the frequency of " + text_of(id) + " cannot be set here" + missing_text(state, id));
+        return unsupported(
+            "", fmt::format("the frequency of {} cannot be set here{}", text_of(id), missing_text(state, id)));
       granted[id] = *kept;
       continue;
     }

@@ -1,5 +1,7 @@
 #include "engine/plan/grant.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 #include <string>
@@ -76,7 +78,7 @@ bool requests_nothing(const Spec& spec) {
 Error of_object(Error error) {
   constexpr std::string_view kCpu = "/cpu";
   for (size_t i = 0; i < kMostCpuPools; ++i) {
-    const std::string item = std::string(kCpu) + "/" + std::to_string(i);
+    const std::string item = fmt::format("{}/{}", kCpu, i);
     if (error.field.starts_with(item)) error.field.replace(0, i == 0 ? item.size() : error.field.size(), kCpu);
   }
   return error;

@@ -1,5 +1,7 @@
 #include "engine/plan/grant_ways.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <limits>
 #include <string>
@@ -51,16 +53,16 @@ std::string free_in_others(const PoolPartition& layout, Pool pool, WayMask held)
     names += (names.empty() ? "" : " and ") + std::string(to_string(other));
   }
   if (count == 0) return {};
-  return "; " + std::to_string(count) + (count == 1 ? " free way belongs to " : " free ways belong to ") + names;
+  return fmt::format("; {}{}{}", count, count == 1 ? " free way belongs to " : " free ways belong to ", names);
 }
 
 // "the guarantee pool has 4 of 10 ways left, the longest run has 3"
 std::string left_in(const PoolPartition& layout, Pool pool, WayMask held) {
   const WayMask free = ways_of(layout, pool) - held;
   const unsigned longest = free.longest_run().count();
-  return std::string("the ") + to_string(pool) + " pool has " + std::to_string(free.count()) + " of " +
-         std::to_string(ways_of(layout, pool).count()) + " ways left" +
-         (longest < free.count() ? ", the longest run has " + std::to_string(longest) : "");
+  return fmt::format("the {} pool has {} of {} ways left{}", to_string(pool), free.count(),
+                     ways_of(layout, pool).count(),
+                     longest < free.count() ? ", the longest run has " + std::to_string(longest) : "");
 }
 
 Failure not_enough(CacheId cache, const std::string& field, const std::string& message, const std::string& allowed) {
@@ -90,9 +92,10 @@ Result<void> check_root_is_whole(const NodeState& state, const std::set<CacheId>
   for (const CacheId cache : touched) {
     const bool is_ours = claimed && claimed->contains(cache);
     if (is_ours || !state.observed.rdt.split_of(kRootClass, cache)) continue;
-    return fail_at(ErrorCode::Conflict, field_of(state, cache),
-                   "code and data have different ways in the root class" + on_cache(cache) + ", which nrd does not own",
-                   "caches whose root class has the same ways for both");
+    return fail_at(
+        ErrorCode::Conflict, field_of(state, cache),
+        fmt::format("code and data have different ways in the root class{}, which nrd does not own", on_cache(cache)),
+        "caches whose root class has the same ways for both");
   }
   return {};
 }
@@ -101,7 +104,7 @@ Result<void> check_root_is_whole(const NodeState& state, const std::set<CacheId>
 Result<void> check_shared(const NodeState& state) {
   if (shared_places(state) > 0) return {};
   const std::string limit = std::to_string(*state.config->max_shared);
-  return fail_at(ErrorCode::Conflict, "/cache", "the shared class is full (limit: " + limit + " workloads)",
+  return fail_at(ErrorCode::Conflict, "/cache", fmt::format("the shared class is full (limit: {} workloads)", limit),
                  "a guarantee or best effort, or try again when a workload has left the shared class");
 }
 
@@ -110,10 +113,12 @@ Result<void> check_alone(const NodeState& state, CacheId cache, WayMask ways) {
   if (state.config->foreign_groups == ForeignGroups::Report) return {};
   const std::set<std::string> sharing = sharing_groups(state, cache, ways, Unreadable::LeftOut);
   if (sharing.empty()) return {};
-  return fail_at(ErrorCode::Conflict, field_of(state, cache),
-                 "resctrl group " + joined(sharing, ", ") + " has CPUs or tasks" + on_cache(cache) +
-                     " and may fill ways " + ways.list() + ", and cache_pools.foreign_groups is \"refuse\"",
-                 "best effort, or a guarantee once the masks of these groups exclude its ways");
+  return fail_at(
+      ErrorCode::Conflict, field_of(state, cache),
+      fmt::format(
+          "resctrl group {} has CPUs or tasks{} and may fill ways {}, and cache_pools.foreign_groups is \"refuse\"",
+          joined(sharing, ", "), on_cache(cache), ways.list()),
+      "best effort, or a guarantee once the masks of these groups exclude its ways");
 }
 
 Result<void> grant_guarantee(const NodeState& state, Workloads& workloads, Workload& workload, CacheId cache,
@@ -132,13 +137,13 @@ Result<void> grant_guarantee(const NodeState& state, Workloads& workloads, Workl
   const AvailableWays available = available_ways(state, cache, pool, taken);
   const std::optional<WayMask> run = place_run(available, count);
   if (!run) {
-    return not_enough(cache, is_main ? "/cache/max" : "/l2/ways",
-                      "needs " + std::to_string(count) + " contiguous ways" + on_cache(cache) + "; " +
-                          left_in(layout, Pool::Guarantee, taken) +
-                          (is_main ? ways_reserve_text(state, workload.origin, taken) : "") +
-                          free_in_others(layout, Pool::Guarantee, taken) +
-                          held_by_others(state, cache, layout.guarantee),
-                      "at most " + std::to_string(available.free.longest_run().count()));
+    return not_enough(
+        cache, is_main ? "/cache/max" : "/l2/ways",
+        fmt::format("needs {} contiguous ways{}; {}{}{}{}", count, on_cache(cache),
+                    left_in(layout, Pool::Guarantee, taken),
+                    is_main ? ways_reserve_text(state, workload.origin, taken) : "",
+                    free_in_others(layout, Pool::Guarantee, taken), held_by_others(state, cache, layout.guarantee)),
+        fmt::format("at most {}", available.free.longest_run().count()));
   }
   TRY(check_alone(state, cache, *run));
   workload.grant.ways[cache] = *run;
@@ -160,9 +165,9 @@ Result<void> grant_shared(const NodeState& state, const Workloads& workloads, Wo
   const WayMask ways = (layout.shared - taken).longest_run();
   if (ways.count() < state.facts.rdt.main().cat->min_ways) {
     return not_enough(cache, "/cache",
-                      "foreign groups hold ways of the shared pool" + on_cache(cache) + "; " +
-                          left_in(layout, Pool::Shared, taken) + free_in_others(layout, Pool::Shared, taken) +
-                          held_by_others(state, cache, layout.shared),
+                      fmt::format("foreign groups hold ways of the shared pool{}; {}{}{}", on_cache(cache),
+                                  left_in(layout, Pool::Shared, taken), free_in_others(layout, Pool::Shared, taken),
+                                  held_by_others(state, cache, layout.shared)),
                       "");
   }
   workload.grant.ways[cache] = ways;
@@ -213,12 +218,11 @@ Result<void> layout_besteffort(const NodeState& state, Workloads& workloads, Cac
     const unsigned in_all = available.free.count();
     const unsigned left = others < in_all ? in_all - others : 0;
     return not_enough(cache, "/cache/min",
-                      "needs at least " + std::to_string(newcomer ? workloads.at(*newcomer).spec.cache->min : 0) +
-                          " ways" + on_cache(cache) + "; the best-effort workloads there leave " +
-                          std::to_string(left) + " of " + std::to_string(in_all) + " ways" +
-                          free_in_others(layout, Pool::BestEffort, held(state, workloads, cache, {})) +
-                          held_by_others(state, cache, layout.besteffort),
-                      "at most " + std::to_string(left));
+                      fmt::format("needs at least {} ways{}; the best-effort workloads there leave {} of {} ways{}{}",
+                                  newcomer ? workloads.at(*newcomer).spec.cache->min : 0, on_cache(cache), left, in_all,
+                                  free_in_others(layout, Pool::BestEffort, held(state, workloads, cache, {})),
+                                  held_by_others(state, cache, layout.besteffort)),
+                      fmt::format("at most {}", left));
   }
   std::vector<Slot> slots;
   for (size_t i = 0; i < members.size(); ++i) {

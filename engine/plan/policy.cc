@@ -1,5 +1,7 @@
 #include "engine/plan/policy.h"
 
+#include <fmt/core.h>
+
 #include "base/find_in.h"
 #include "base/joined.h"
 #include "engine/model/node_config.h"
@@ -36,7 +38,7 @@ Error blaming_policy(const NodeState& state, const Spec& spec, Error error) {
                             (policy->mba && error.field.starts_with("/rdt/mba")) ||
                             (policy->frequency && error.field.starts_with("/pstate"));
   if (!is_of_policy) return error;
-  error.message = "policy " + spec.policy + ", " + error.field.substr(1) + ": " + error.message;
+  error.message = fmt::format("policy {}, {}: {}", spec.policy, error.field.substr(1), error.message);
   error.field = kPolicyField;
   return error;
 }

@@ -1,5 +1,7 @@
 #include "engine/plan/pool_change.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -49,10 +51,11 @@ std::optional<Need> need_of(const NodeState& state, Pool pool, const PoolPartiti
     if (ways_of(before, pool).contains(ways)) all = all | ways;
     if (!is_in_the_way(ways, pool, before, after)) continue;
     all = all | ways;
-    if (++count <= kMostNamed) named += (named.empty() ? "" : ", ") + id_text(workload) + " (" + text_of(ways) + ")";
+    if (++count <= kMostNamed)
+      named += fmt::format("{}{} ({})", named.empty() ? "" : ", ", id_text(workload), text_of(ways));
   }
   if (count == 0) return std::nullopt;
-  if (count > kMostNamed) named += " and " + std::to_string(count - kMostNamed) + " more";
+  if (count > kMostNamed) named += fmt::format(" and {} more", count - kMostNamed);
   const WayMask planned = ways_of(after, pool);
   const unsigned lowest = planned.empty() ? all.lowest() : std::min(all.lowest(), planned.lowest());
   return Need{.span = WayMask::run(lowest, all.end() - lowest),
@@ -72,10 +75,9 @@ Result<void> check_pool_change(const NodeState& state, const PoolPartition& afte
     if (!need) continue;
     const std::string name = to_string(pool);
     if (key.empty()) key = "cache_pools." + name;
-    problem += std::string(problem.empty() ? "" : "; ") + name + " would have " + text_of(ways_of(after, pool)) +
-               ", but needs " + std::to_string(need->span.count()) + " (" + text_of(need->span) + ") for " +
-               need->workloads;
-    allowed += std::string(allowed.empty() ? "" : ", ") + name + " with " + text_of(need->span);
+    problem += fmt::format("{}{} would have {}, but needs {} ({}) for {}", problem.empty() ? "" : "; ", name,
+                           text_of(ways_of(after, pool)), need->span.count(), text_of(need->span), need->workloads);
+    allowed += fmt::format("{}{} with {}", allowed.empty() ? "" : ", ", name, text_of(need->span));
   }
   if (problem.empty()) return {};
   return fail_at(ErrorCode::Conflict, key, "cache_pools: " + problem, allowed + "; or delete these workloads first");

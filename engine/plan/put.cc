@@ -1,5 +1,7 @@
 #include "engine/plan/put.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "engine/model/node_state.h"
@@ -28,8 +30,8 @@ Result<const Workload*> target_of(const NodeState& state, const Put& wanted) {
     return fail_at(ErrorCode::IdTaken, "/id", "another workload has this id", "an id that no other workload has");
   }
   if (found->origin != wanted.origin && !wanted.is_forced) {
-    return fail(ErrorCode::Forbidden, "the workload has origin " + found->origin + ", not " + wanted.origin +
-                                          "; only its source may change it");
+    return fail(ErrorCode::Forbidden, fmt::format("the workload has origin {}, not {}; only its source may change it",
+                                                  found->origin, wanted.origin));
   }
   TRY(check_revision(state, found->id, wanted.if_revision));
   return found;

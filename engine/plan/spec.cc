@@ -1,5 +1,7 @@
 #include "engine/plan/spec.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -20,7 +22,7 @@ namespace {
 std::string item_of(const Spec& spec, CpuId cpu) {
   for (size_t i = 0; i < spec.core_ids.size(); ++i) {
     const Result<CpuSet> item = parse_core_ids({spec.core_ids[i]});
-    if (item && item->contains(cpu)) return "/core_ids/" + std::to_string(i);
+    if (item && item->contains(cpu)) return fmt::format("/core_ids/{}", i);
   }
   return "/core_ids";
 }
@@ -28,7 +30,7 @@ std::string item_of(const Spec& spec, CpuId cpu) {
 constexpr const char* kFreeCpus = "CPUs that no other workload or group has";
 
 Failure taken(const CpuSet& cpus, const std::string& by, const std::string& allowed, const std::string& subject) {
-  return fail_at(ErrorCode::CpuTaken, "/core_ids", "CPU " + cpus.to_string() + " belongs to " + by, allowed,
+  return fail_at(ErrorCode::CpuTaken, "/core_ids", fmt::format("CPU {} belongs to {}", cpus.to_string(), by), allowed,
                  joined(cpus.members(), " ", [](CpuId cpu) { return std::to_string(cpu.value); }) + subject);
 }
 
@@ -39,8 +41,8 @@ Failure taken_by_group(const CpuSet& cpus, const std::string& group, const std::
 
 // The same for a foreign resctrl group.
 Failure taken_by_others(const CpuSet& cpus, const std::string& group) {
-  return taken_by_group(cpus, "resctrl group " + group + ", which nrd does not own",
-                        std::string(kFreeCpus) + "; " + how_to_free(group));
+  return taken_by_group(cpus, fmt::format("resctrl group {}, which nrd does not own", group),
+                        fmt::format("{}; {}", kFreeCpus, how_to_free(group)));
 }
 
 // CPUs that it keeps may be offline meanwhile, unless all are.
@@ -62,14 +64,14 @@ Result<void> check_cpus_exist(const rdt::Node& node, const Workload& workload, c
   const CpuSet usable = node.online & cached & l2_cached;
   const auto refuse = [&](const CpuSet& wrong, const std::string& what) {
     return fail_at(ErrorCode::BadRequest, spec.cpu ? "/cpu" : item_of(spec, wrong.members().front()),
-                   "CPU " + wrong.to_string() + what, "CPUs of " + usable.to_string());
+                   fmt::format("CPU {}{}", wrong.to_string(), what), "CPUs of " + usable.to_string());
   };
   if (const CpuSet unknown = cpus - node.possible; !unknown.empty()) {
     return refuse(unknown, " does not exist on this node");
   }
   if (const CpuSet offline = cpus - node.online; !offline.empty()) return refuse(offline, " is offline");
   if (const CpuSet bare = cpus - cached; !bare.empty())
-    return refuse(bare, " has no cache of level " + std::to_string(node.main_level));
+    return refuse(bare, fmt::format(" has no cache of level {}", node.main_level));
   if (const CpuSet bare = cpus - l2_cached; !bare.empty()) return refuse(bare, " has no cache of level 2");
   return {};
 }
@@ -114,8 +116,8 @@ Result<void> check_unique(const NodeState& state, const std::string& value, std:
     const bool is_same = other.spec.*member == value;
     if (id == self || (!is_same && other.spec.given_id != value)) continue;
     return fail_at(member == &Spec::uuid ? ErrorCode::UuidTaken : ErrorCode::NameTaken, std::string("/") + what,
-                   "workload " + id_text(other) + " already has this " + (is_same ? what : "id"),
-                   std::string("a ") + what + " that no other workload has", id_text(other));
+                   fmt::format("workload {} already has this {}", id_text(other), is_same ? what : "id"),
+                   fmt::format("a {} that no other workload has", what), id_text(other));
   }
   return {};
 }
@@ -150,22 +152,20 @@ Result<void> check_sizes(const NodeState& state, const CacheRequest& cache, Cach
   const unsigned smallest = state.facts.rdt.main().cat->min_ways;
   if (available == 0) {
     const std::string name = to_string(pool);
-    return fail_at(ErrorCode::Unsupported, "/cache", "the " + name + " pool has no ways on this node", "",
+    return fail_at(ErrorCode::Unsupported, "/cache", fmt::format("the {} pool has no ways on this node", name), "",
                    "no pool " + name);
   }
   if (pool == Pool::Shared) return {};
-  const std::string allowed = std::to_string(smallest) + " to " + std::to_string(available) + " ways";
+  const std::string allowed = fmt::format("{} to {} ways", smallest, available);
   const char* field = pool == Pool::Guarantee ? "/cache/max" : "/cache/min";
   if (cache.min > available) {
-    return fail_at(
-        ErrorCode::BadRequest, field,
-        std::to_string(cache.min) + " ways, but the " + to_string(pool) + " pool has " + std::to_string(available),
-        allowed, "pool too small on " + std::to_string(touched.value));
+    return fail_at(ErrorCode::BadRequest, field,
+                   fmt::format("{} ways, but the {} pool has {}", cache.min, to_string(pool), available), allowed,
+                   fmt::format("pool too small on {}", touched.value));
   }
   if (cache.min < smallest) {
-    return fail_at(
-        ErrorCode::BadRequest, field,
-        std::to_string(cache.min) + " ways, but a mask on this node has at least " + std::to_string(smallest), allowed);
+    return fail_at(ErrorCode::BadRequest, field,
+                   fmt::format("{} ways, but a mask on this node has at least {}", cache.min, smallest), allowed);
   }
   return {};
 }
@@ -183,15 +183,13 @@ Result<void> check_code(const rdt::Cat& cat, const std::string& field, uint32_t 
   const unsigned both = 2 * cat.min_ways;
   if (least < both) {
     return fail_at(ErrorCode::BadRequest, field,
-                   "code and data need at least " + std::to_string(cat.min_ways) + " ways each, but " + least_is +
-                       " is " + std::to_string(least),
-                   "0, or " + std::to_string(both) + " or more for " + least_is);
+                   fmt::format("code and data need at least {} ways each, but {} is {}", cat.min_ways, least_is, least),
+                   fmt::format("0, or {} or more for {}", both, least_is));
   }
   if (code >= cat.min_ways && code <= least - cat.min_ways) return {};
   return fail_at(ErrorCode::BadRequest, field,
-                 std::to_string(code) + " ways for code leave too few of " + std::to_string(least) + " (" + least_is +
-                     ") for data",
-                 "0 or " + std::to_string(cat.min_ways) + " to " + std::to_string(least - cat.min_ways) + " ways");
+                 fmt::format("{} ways for code leave too few of {} ({}) for data", code, least, least_is),
+                 fmt::format("0 or {} to {} ways", cat.min_ways, least - cat.min_ways));
 }
 
 // The CPUs or tasks' caches on which ways of `cache` are requested. Requires a request whose CPUs have caches.
@@ -222,11 +220,11 @@ Result<void> check_l2(const NodeState& state, const Spec& spec) {
   if (!spec.l2) return {};
   const rdt::Cat& cat = *state.facts.rdt.level_of(2).cat;
   const unsigned available = layout_of(state, 2)->guarantee.count();
-  const std::string allowed = std::to_string(cat.min_ways) + " to " + std::to_string(available) + " ways";
+  const std::string allowed = fmt::format("{} to {} ways", cat.min_ways, available);
   if (spec.l2->ways < cat.min_ways || spec.l2->ways > available) {
     return fail_at(ErrorCode::BadRequest, "/l2/ways",
-                   std::to_string(spec.l2->ways) + " ways, but a mask has at least " + std::to_string(cat.min_ways) +
-                       ", and workloads can have at most " + std::to_string(available),
+                   fmt::format("{} ways, but a mask has at least {}, and workloads can have at most {}", spec.l2->ways,
+                               cat.min_ways, available),
                    allowed);
   }
   if (spec.cache && spec.cache->max == 0) {
@@ -253,7 +251,7 @@ Result<void> check_revision(const NodeState& state, WorkloadId id, const std::op
   if (!wanted || !found) return {};
   if (std::ranges::find(*wanted, found->revision) != wanted->end()) return {};
   return fail_at(ErrorCode::Stale, "If-Match",
-                 "the workload has changed; its revision is now " + std::to_string(found->revision),
+                 fmt::format("the workload has changed; its revision is now {}", found->revision),
                  "the current ETag of the workload");
 }
 
@@ -267,14 +265,13 @@ Result<void> check_owner(const NodeState& state, WorkloadId id, const std::optio
 Result<Pool> pool_of(const CacheRequest& request) {
   if (request.min > request.max) {
     return fail_at(ErrorCode::BadRequest, "/cache/min",
-                   "min is " + std::to_string(request.min) + ", but max is only " + std::to_string(request.max),
-                   "0 to max", "min above max");
+                   fmt::format("min is {}, but max is only {}", request.min, request.max), "0 to max", "min above max");
   }
   if (request.max == 0) return Pool::Shared;
   if (request.min == 0) {
     return fail_at(ErrorCode::BadRequest, "/cache/min",
-                   "min is 0, but max is " + std::to_string(request.max) + "; only 0/0 (the shared class) has no min",
-                   "1 to max", "no min beside " + std::to_string(request.max));
+                   fmt::format("min is 0, but max is {}; only 0/0 (the shared class) has no min", request.max),
+                   "1 to max", fmt::format("no min beside {}", request.max));
   }
   return request.max == request.min ? Pool::Guarantee : Pool::BestEffort;
 }
@@ -284,15 +281,14 @@ Result<void> check_names(const NodeState& state, const Spec& spec, std::optional
   constexpr size_t kMostBytes = 4096;
   if (spec.labels.size() > kMostLabels) {
     return fail_at(ErrorCode::BadRequest, "/labels",
-                   "the workload would have " + std::to_string(spec.labels.size()) + " labels",
-                   "at most " + std::to_string(kMostLabels));
+                   fmt::format("the workload would have {} labels", spec.labels.size()),
+                   fmt::format("at most {}", kMostLabels));
   }
   size_t bytes = 0;
   for (const auto& [key, value] : spec.labels) bytes += key.size() + value.size();
   if (bytes > kMostBytes) {
-    return fail_at(ErrorCode::BadRequest, "/labels",
-                   "the workload would have " + std::to_string(bytes) + " bytes of labels",
-                   "at most " + std::to_string(kMostBytes));
+    return fail_at(ErrorCode::BadRequest, "/labels", fmt::format("the workload would have {} bytes of labels", bytes),
+                   fmt::format("at most {}", kMostBytes));
   }
   TRY(check_unique(state, spec.uuid, &Spec::uuid, "uuid", self));
   return check_unique(state, spec.name, &Spec::name, "name", self);
@@ -304,8 +300,8 @@ Result<void> check_room(const NodeState& state, std::optional<WorkloadId> self, 
   constexpr size_t kMostWithRun = 3072;
   const size_t most = is_of_run ? kMostWithRun : kMostWorkloads;
   if (self || state.workloads.size() < most) return {};
-  return fail(ErrorCode::NotEnough, "there are " + std::to_string(state.workloads.size()) + " workloads, the most " +
-                                        (is_of_run ? "to which the role run adds" : "of a node"));
+  return fail(ErrorCode::NotEnough, fmt::format("there are {} workloads, the most {}", state.workloads.size(),
+                                                is_of_run ? "to which the role run adds" : "of a node"));
 }
 
 Result<void> check_ways(const NodeState& state, const CacheRequest& cache, CacheId touched) {

@@ -1,5 +1,7 @@
 #include "engine/plan/targets.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -38,8 +40,8 @@ Result<void> check_nobody_elses(const NodeState& state, const Spec& spec, const 
   for (const auto& [id, other] : state.workloads) {
     if (id == self || !has_task(state, other.spec, task, spec.runs_caller)) continue;
     return fail_at(ErrorCode::Conflict, kTasksField,
-                   "task " + number_of(task) + " belongs to workload " + id_text(other),
-                   "tasks that no other workload has", number_of(task) + " " + id_text(other));
+                   fmt::format("task {} belongs to workload {}", number_of(task), id_text(other)),
+                   "tasks that no other workload has", fmt::format("{} {}", number_of(task), id_text(other)));
   }
   return {};
 }
@@ -48,9 +50,10 @@ Result<void> check_not_infra(const NodeState& state, const Task& task) {
   const bool is_infra = std::ranges::any_of(
       state.infra_tasks, [&](const Task& its) { return overlap(its, task) && !has_ended(state, its); });
   if (!is_infra) return {};
-  return fail_at(ErrorCode::Conflict, kTasksField,
-                 "task " + number_of(task) + " belongs to the infrastructure, by the configuration (infra.processes)",
-                 "tasks that no other workload or group has");
+  return fail_at(
+      ErrorCode::Conflict, kTasksField,
+      fmt::format("task {} belongs to the infrastructure, by the configuration (infra.processes)", number_of(task)),
+      "tasks that no other workload or group has");
 }
 
 // Children of a workload's task are in its class too, without being claimed themselves.
@@ -67,7 +70,7 @@ Result<void> check_place(const NodeState& state, const Task& task) {
   for (const std::string& group : *groups) {
     if (group.empty() || is_class_of_ours(state, group)) continue;
     return fail_at(ErrorCode::Conflict, kTasksField,
-                   "task " + number_of(task) + " is in resctrl group " + group + ", which nrd does not own",
+                   fmt::format("task {} is in resctrl group {}, which nrd does not own", number_of(task), group),
                    "tasks of the root group; " + how_to_free(group));
   }
   return {};
@@ -159,8 +162,8 @@ Result<void> check_free(const NodeState& state, const Target& target, std::optio
     const std::optional<Target> taken = group_target(other.spec);
     if (id == self || !taken) continue;
     if (*taken != target && !overlap(cgroup, cgroup_of(state, *taken))) continue;
-    const std::string name = target.name + (*taken == target ? "" : " (" + taken->name + ")");
-    return refused(target, ErrorCode::Conflict, name + " belongs to workload " + id_text(other),
+    const std::string name = target.name + (*taken == target ? "" : fmt::format(" ({})", taken->name));
+    return refused(target, ErrorCode::Conflict, fmt::format("{} belongs to workload {}", name, id_text(other)),
                    "what no other workload has");
   }
   return {};
@@ -172,14 +175,14 @@ Result<void> check_name(const NodeState& state, const Target& target) {
   if (!is_unit(target) || !group) return {};
   const std::string& name = group->unit;
   if (name.empty() || name == target.name) return {};
-  return refused(target, ErrorCode::BadRequest, target.name + " is an alias of " + name, name);
+  return refused(target, ErrorCode::BadRequest, fmt::format("{} is an alias of {}", target.name, name), name);
 }
 
 Result<void> check_processes(const NodeState& state, const Group& group, const Target& target,
                              std::optional<WorkloadId> self) {
   if (group.processes.size() == cpuset::kMostProcesses) {
     return refused(target, ErrorCode::BadRequest, target.name + " has too many processes",
-                   "fewer than " + std::to_string(cpuset::kMostProcesses));
+                   fmt::format("fewer than {}", cpuset::kMostProcesses));
   }
   for (const auto& [id, other] : state.workloads) {
     if (id == self) continue;
@@ -191,7 +194,7 @@ Result<void> check_processes(const NodeState& state, const Group& group, const T
     const auto found = std::ranges::find_if(other.spec.tasks, is_inside);
     if (found == other.spec.tasks.end()) continue;
     return refused(target, ErrorCode::Conflict,
-                   "task " + std::to_string(found->id) + " of it belongs to workload " + id_text(other),
+                   fmt::format("task {} of it belongs to workload {}", found->id, id_text(other)),
                    "what no other workload has");
   }
   return {};
@@ -203,17 +206,18 @@ Result<void> check_inner(const NodeState& state, const Target& target, const Cpu
   if (!part) return {};
   const std::string list = wanted.to_string();
   return refused(target, ErrorCode::Conflict,
-                 part->first + " below it has cpuset.cpus " + part->second.to_string() +
-                     ", so that it would run on CPU " + (part->second & wanted).to_string() + ", not on " + list,
-                 "CPUs of " + list + " in cpuset.cpus of " + part->first + ", or all of them");
+                 fmt::format("{} below it has cpuset.cpus {}, so that it would run on CPU {}, not on {}", part->first,
+                             part->second.to_string(), (part->second & wanted).to_string(), list),
+                 fmt::format("CPUs of {} in cpuset.cpus of {}, or all of them", list, part->first));
 }
 
 // Its cpuset can be set by nrd, and has the CPUs.
 Result<void> check_cpuset(const NodeState& state, const Workload& workload, const Group& group, const Target& target) {
   if (!group.managed_by.empty()) {
     return refused(target, ErrorCode::Conflict,
-                   target.name + " is managed by systemd, which would overwrite its CPUs: it is of " + group.managed_by,
-                   "\"unit\": \"" + group.managed_by + "\", or a cgroup below a unit with Delegate=");
+                   fmt::format("{} is managed by systemd, which would overwrite its CPUs: it is of {}", target.name,
+                               group.managed_by),
+                   fmt::format("\"unit\": \"{}\", or a cgroup below a unit with Delegate=", group.managed_by));
   }
   if (!group.has_controller) {
     return refused(target, ErrorCode::Conflict, target.name + " has no cpuset",
@@ -226,12 +230,13 @@ Result<void> check_cpuset(const NodeState& state, const Workload& workload, cons
   const CpuSet wanted = allowed_cpus(state, workload).value_or(CpuSet());
   const CpuSet outside = wanted - group.available;
   if (outside.empty()) return check_inner(state, target, wanted);
-  return refused(target, ErrorCode::Conflict,
-                 target.name + " is in " + group.parent + " (" + group.available.to_string() + "), which has no CPU " +
-                     outside.to_string(),
-                 is_unit(target) ? "a unit in nrd.slice: nrdctl export unit " + target.name +
-                                       " prints a drop-in that starts it there"
-                                 : "a cgroup above it with more CPUs, or a pool within these CPUs");
+  return refused(
+      target, ErrorCode::Conflict,
+      fmt::format("{} is in {} ({}), which has no CPU {}", target.name, group.parent, group.available.to_string(),
+                  outside.to_string()),
+      is_unit(target)
+          ? fmt::format("a unit in nrd.slice: nrdctl export unit {} prints a drop-in that starts it there", target.name)
+          : "a cgroup above it with more CPUs, or a pool within these CPUs");
 }
 
 // Of tasks, before anything is written: the kernel would ignore the CPUs that their cgroup lacks.
@@ -242,8 +247,8 @@ Result<void> check_cgroups(const NodeState& state, const Workload& workload) {
     if (target.kind != Target::Kind::Task || !group) continue;
     if (is_gone(state, target) || wanted.is_subset_of(group->available)) continue;
     return fail_at(ErrorCode::Conflict, "/task_ids",
-                   "task " + std::to_string(target.task.id) + " cannot run on CPU " + wanted.to_string() +
-                       ": its cgroup " + group->parent + " has CPU " + group->available.to_string(),
+                   fmt::format("task {} cannot run on CPU {}: its cgroup {} has CPU {}", target.task.id,
+                               wanted.to_string(), group->parent, group->available.to_string()),
                    "a command started by nrdctl run, or a service in nrd.slice (nrdctl export unit)");
   }
   return {};

@@ -1,5 +1,7 @@
 #include "engine/transaction/claims.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -29,11 +31,12 @@ Result<void> Claims::claim(Proposal& proposal) {
   const NodeState wanted = with_workloads(state_, proposal.workloads);
   // Do not touch what could not be restored.
   if (const CpuSet cpus = unreadable(wanted, proposal.setting); !cpus.empty()) {
-    return fail(ErrorCode::Hardware, "the frequency of CPU " + cpus.to_string() + " cannot be read now; try again");
+    return fail(ErrorCode::Hardware,
+                fmt::format("the frequency of CPU {} cannot be read now; try again", cpus.to_string()));
   }
   if (const CpuSet cpus = unreadable_latency(wanted, proposal.setting); !cpus.empty()) {
     return fail(ErrorCode::Hardware,
-                "the idle latency limit of CPU " + cpus.to_string() + " cannot be read now; try again");
+                fmt::format("the idle latency limit of CPU {} cannot be read now; try again", cpus.to_string()));
   }
   Baselines added = unclaimed(wanted, proposal.setting);
   if (state_.facts.cpuset.overwrites_affinity) {

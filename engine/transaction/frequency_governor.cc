@@ -1,5 +1,7 @@
 #include "engine/transaction/frequency_governor.h"
 
+#include <fmt/core.h>
+
 #include <map>
 #include <utility>
 
@@ -67,7 +69,7 @@ Result<void> FrequencyGovernor::check_counters(const Workloads& planned) {
   const CpuSet uncounted = added - cpus_of(hardware_.count_branches(monitored));
   if (uncounted.empty()) return {};
   return fail_at(ErrorCode::Unsupported, "/pstate/ratio",
-                 "the branches of CPU " + uncounted.to_string() + " cannot be counted now");
+                 fmt::format("the branches of CPU {} cannot be counted now", uncounted.to_string()));
 }
 
 }  // namespace nrd

@@ -1,5 +1,6 @@
 #include "engine/transaction/memory_changes.h"
 
+#include <fmt/core.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -87,7 +88,7 @@ Result<void> MemoryChanges::check(const Command& command, WorkloadId id) const {
     const bool is_ahead = move.state == State::Waiting || move.state == State::Moving;
     if (!is_ahead || move.workload != id || (move.only_binds && !has_cpus)) continue;
     return fail_at(ErrorCode::Conflict, has_cpus ? "/cpu" : "",
-                   "operation " + std::to_string(operation) + " moves the memory of " + move.target.name,
+                   fmt::format("operation {} moves the memory of {}", operation, move.target.name),
                    "a change after the operation has ended");
   }
   return {};
@@ -97,7 +98,7 @@ Result<void> MemoryChanges::check_room() const {
   const auto open =
       std::ranges::count_if(state_.memory_moves, [](const auto& entry) { return entry.second.is_open(); });
   if (static_cast<size_t>(open) < kMostOpenMemoryMoves) return {};
-  return fail(ErrorCode::Busy, std::to_string(open) + " operations move memory or wait for it; try again later");
+  return fail(ErrorCode::Busy, fmt::format("{} operations move memory or wait for it; try again later", open));
 }
 
 // Before the first write. The commit makes the revision of the store, so the id of the operation, a new one.
@@ -147,7 +148,7 @@ void MemoryChanges::end(uint64_t operation, State state, const std::string& mess
   move.finished = now(clock_);
   move.message = message;
   log::notice("MEMORY_MOVE",
-              "operation " + std::to_string(operation) + ", memory of " + move.target.name + ": " + to_string(state),
+              fmt::format("operation {}, memory of {}: {}", operation, move.target.name, to_string(state)),
               {{"WHY", message}});
 }
 

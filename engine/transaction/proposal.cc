@@ -1,5 +1,7 @@
 #include "engine/transaction/proposal.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 #include <vector>
 
@@ -49,8 +51,8 @@ std::vector<KnobChange> changes_by(const NodeState& state, Proposal proposal,
   if (!move) return found;
   const cpuset::Memory& memory = state.observed.cpuset.memory.at(move->target);
   found.push_back({.knob = "memory of " + move->target.name,
-                   .from = std::to_string(memory.bytes >> 20U) + " MiB on nodes " + memory.nodes.to_string(),
-                   .to = "on nodes " + move->nodes.to_string() + ", moved by an operation"});
+                   .from = fmt::format("{} MiB on nodes {}", memory.bytes >> 20U, memory.nodes.to_string()),
+                   .to = fmt::format("on nodes {}, moved by an operation", move->nodes.to_string())});
   return found;
 }
 

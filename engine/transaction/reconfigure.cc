@@ -1,5 +1,7 @@
 #include "engine/transaction/reconfigure.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -57,7 +59,8 @@ Result<void> Reconfigure::check_granted(const CpuPools& pools) {
       affected += (affected.empty() ? "" : ", ") + id_text(workload);
   }
   if (affected.empty()) return {};
-  return fail_at(ErrorCode::Conflict, "cpu.pools", "cpu.pools: workloads " + affected + " would lose their CPUs",
+  return fail_at(ErrorCode::Conflict, "cpu.pools",
+                 fmt::format("cpu.pools: workloads {} would lose their CPUs", affected),
                  "delete these workloads first");
 }
 
@@ -79,8 +82,8 @@ Result<void> check_shares(const NodeState& state, const CpuPools& pools) {
         members += (members.empty() ? "" : ", ") + id_text(workload);
     }
     return fail_at(ErrorCode::Conflict, "cpu.pools",
-                   "cpu.pools: pool " + before.name + " would have " + std::to_string(left) +
-                       " thousandths of a CPU, but workloads " + members + " requested " + std::to_string(requested),
+                   fmt::format("cpu.pools: pool {} would have {} thousandths of a CPU, but workloads {} requested {}",
+                               before.name, left, members, requested),
                    "delete some of these workloads first, or lower their request_milli");
   }
   return {};

@@ -1,5 +1,6 @@
 #include "hw/cpuset/affinity.h"
 
+#include <fmt/core.h>
 #include <sched.h>
 
 #include <cerrno>
@@ -27,7 +28,7 @@ constexpr int kFewPasses = 8;
 constexpr std::chrono::seconds kMostTime{1};
 
 Failure failed(const char* what, pid_t thread, const std::string& detail) {
-  return fail(ErrorCode::Hardware, what + std::string(" of thread ") + std::to_string(thread), detail);
+  return fail(ErrorCode::Hardware, fmt::format("{} of thread {}", what, thread), detail);
 }
 
 // Conflict: its cgroup lacks some of the CPUs, so the kernel ignores them.
@@ -36,14 +37,14 @@ Failure refused(const char* what, pid_t thread, const CpuSet& wanted, const std:
   const bool is_limited = place && place->cgroup != "/";  // the root has all CPUs of the host
   if (!is_limited || wanted.is_subset_of(place->cpus)) return failed(what, thread, detail);
   return fail_at(ErrorCode::Conflict, "/task_ids",
-                 "thread " + std::to_string(thread) + " cannot run on CPU " + wanted.to_string() + ": its cgroup " +
-                     place->cgroup + " has CPU " + place->cpus.to_string(),
+                 fmt::format("thread {} cannot run on CPU {}: its cgroup {} has CPU {}", thread, wanted.to_string(),
+                             place->cgroup, place->cpus.to_string()),
                  "a command started by nrdctl run, or a service in nrd.slice (nrdctl export unit)");
 }
 
 // With offline CPUs. nullopt: the thread has exited.
 Result<std::optional<CpuSet>> recorded_mask(pid_t thread) {
-  const std::optional<std::string> status = TRY(read_file("/proc/" + std::to_string(thread) + "/status"));
+  const std::optional<std::string> status = TRY(read_file(fmt::format("/proc/{}/status", thread)));
   return status ? allowed_in_status(*status) : std::nullopt;
 }
 
@@ -70,14 +71,14 @@ Result<bool> set_mask(pid_t thread, const CpuSet& cpus, Clipping clipping = Clip
     if (errno == ESRCH) return false;
     if (errno == EINVAL && clipping == Clipping::Accepted) return false;  // none of them is in its cpuset
     return refused("cannot set the CPU affinity", thread, cpus,
-                   cpus.to_string() + ": sched_setaffinity: " + errno_text());
+                   fmt::format("{}: sched_setaffinity: {}", cpus.to_string(), errno_text()));
   }
   const std::optional<CpuSet> after = TRY(mask_of(thread));
   // The kernel clips a mask to the thread's cpuset and reports success.
   if (!after || *after == cpus) return after.has_value();
   if (clipping == Clipping::Accepted && after->is_subset_of(cpus)) return *after != *before;
   return refused("the kernel did not apply the CPU affinity", thread, cpus,
-                 "wanted " + cpus.to_string() + ", it has " + after->to_string());
+                 fmt::format("wanted {}, it has {}", cpus.to_string(), after->to_string()));
 }
 
 }  // namespace
@@ -117,7 +118,7 @@ Result<PinnedThreads> PinnedThreads::find_in(const std::string& cgroup, const Cp
 }
 
 Result<void> PinnedThreads::add(pid_t process, const CpuSet& all) {
-  for (const pid_t thread : numbers_in<pid_t>("/proc/" + std::to_string(process) + "/task", kLargestPid)) {
+  for (const pid_t thread : numbers_in<pid_t>(fmt::format("/proc/{}/task", process), kLargestPid)) {
     std::optional<CpuSet> cpus = TRY(mask_of(thread));
     if (cpus && *cpus != all) threads_.push_back({process, thread, *std::move(cpus)});
   }
@@ -177,8 +178,8 @@ Result<std::optional<Masks>> masks_of(const Task& task) {
 namespace {
 
 Failure too_fast(const Task& task) {
-  return fail(ErrorCode::Hardware, "task " + std::to_string(task.id) +
-                                       " starts threads, or changes their CPU affinity, faster than it can be set");
+  return fail(ErrorCode::Hardware,
+              fmt::format("task {} starts threads, or changes their CPU affinity, faster than it can be set", task.id));
 }
 
 // Returns whether a thread had another mask. One that starts meanwhile inherits either.

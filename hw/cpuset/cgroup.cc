@@ -1,5 +1,6 @@
 #include "hw/cpuset/cgroup.h"
 
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -69,7 +70,7 @@ Result<std::optional<CpuSet>> cpus_in_version_1(std::string path) {
 
 // In the hierarchy of cpuset (cpuset(7)). nullopt: the process has exited.
 Result<std::optional<std::string>> cpuset_path_of(pid_t process) {
-  const std::optional<std::string> line = TRY(read_one_line("/proc/" + std::to_string(process) + "/cpuset"));
+  const std::optional<std::string> line = TRY(read_one_line(fmt::format("/proc/{}/cpuset", process)));
   if (!line || !line->starts_with('/')) return std::nullopt;
   return std::string(trimmed(*line));
 }
@@ -87,7 +88,7 @@ std::string why_no_cpusets() {
 bool has_cpusets_below(const std::string& cgroup) { return lists_cpuset(cgroup, "cgroup.subtree_control"); }
 
 Result<std::optional<std::string>> cgroup_of(pid_t process) {
-  const std::optional<std::string> text = TRY(read_file("/proc/" + std::to_string(process) + "/cgroup"));
+  const std::optional<std::string> text = TRY(read_file(fmt::format("/proc/{}/cgroup", process)));
   if (!text) return std::nullopt;
   // The line of version 2 has number 0 and no controllers (cgroups(7)).
   constexpr std::string_view kVersion2 = "0::";
@@ -109,8 +110,8 @@ Result<std::optional<CpuSet>> effective_cpus(const std::string& cgroup) {
 Result<void> check_effective(const std::string& name, const std::string& cgroup, const CpuSet& wanted) {
   const std::optional<CpuSet> effective = TRY(effective_cpus(cgroup));
   if (!effective || *effective == wanted) return {};
-  return fail(ErrorCode::Hardware, name + " runs on CPU " + effective->to_string() + ", not on " + wanted.to_string() +
-                                       "; check the CPUs of " + parent_of(cgroup));
+  return fail(ErrorCode::Hardware, fmt::format("{} runs on CPU {}, not on {}; check the CPUs of {}", name,
+                                               effective->to_string(), wanted.to_string(), parent_of(cgroup)));
 }
 
 bool is_done_unconfirmed(const Result<void>& request, const std::string& cgroup, const CpuSet& wanted) {
@@ -146,8 +147,9 @@ Result<void> check_inner(const std::string& cgroup, const CpuSet& wanted) {
   const std::map<std::string, CpuSet> inner = inner_cpus(cgroup);
   const auto* part = overlapping_part(inner, wanted);
   if (!part) return {};
-  return fail(ErrorCode::Hardware, part->first + " runs on CPU " + (part->second & wanted).to_string() + ", not on " +
-                                       wanted.to_string() + ": its cpuset.cpus is " + part->second.to_string());
+  return fail(ErrorCode::Hardware,
+              fmt::format("{} runs on CPU {}, not on {}: its cpuset.cpus is {}", part->first,
+                          (part->second & wanted).to_string(), wanted.to_string(), part->second.to_string()));
 }
 
 Result<std::optional<MemoryNodes>> effective_memory_nodes(const std::string& cgroup) {
@@ -182,8 +184,8 @@ Result<void> write_to_file(const std::string& cgroup, const char* file, const st
   const std::string path = file_of(cgroup, file);
   const tl::expected<void, int> written = write_value(path, value + "\n");
   if (written) return {};
-  return fail(ErrorCode::Hardware, "cannot change " + std::string(file) + " of cgroup " + cgroup,
-              path + ": " + errno_text(written.error()));
+  return fail(ErrorCode::Hardware, fmt::format("cannot change {} of cgroup {}", file, cgroup),
+              fmt::format("{}: {}", path, errno_text(written.error())));
 }
 
 std::vector<pid_t> processes_in(const std::string& cgroup, size_t most) {

@@ -1,5 +1,6 @@
 #include "hw/cpuset/conflicts.h"
 
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -65,7 +66,7 @@ std::string where_set(const std::string& path) {
 
 std::string holders_text(const std::vector<std::string>& workloads) {
   if (workloads.size() == 1) return "workload " + workloads.front();
-  return "workload " + workloads.front() + " and " + std::to_string(workloads.size() - 1) + " others";
+  return fmt::format("workload {} and {} others", workloads.front(), workloads.size() - 1);
 }
 
 Conflict unit_without_workload(const CgroupCpus& cgroup, const PoolUse& use) {
@@ -73,7 +74,7 @@ Conflict unit_without_workload(const CgroupCpus& cgroup, const PoolUse& use) {
   return {.source = Conflict::Source::Unit,
           .name = name,
           .cpus = cgroup.effective & use.pooled,
-          .text = name + " runs in " + kSlice + " without a workload",
+          .text = fmt::format("{} runs in {} without a workload", name, kSlice),
           .remedy = "create a workload for its processes, or stop it: systemctl stop " + name};
 }
 
@@ -82,18 +83,19 @@ std::optional<Conflict> foreign_partition(const CgroupCpus& cgroup, const PoolUs
   const CpuSet cpus = (cgroup.cpus | cgroup.effective) & use.pooled;
   if (!is_valid || cpus.empty()) return std::nullopt;
   const std::string name = printable(cgroup.path);
-  return Conflict{.source = Conflict::Source::Partition,
-                  .name = name,
-                  .cpus = cpus,
-                  .text = name + " is a cpuset partition (" + cgroup.partition + ") with CPU " + cpus.to_string(),
-                  .remedy = "remove CPU " + cpus.to_string() + " from " + where_set(name) + ", or from the pools"};
+  return Conflict{
+      .source = Conflict::Source::Partition,
+      .name = name,
+      .cpus = cpus,
+      .text = fmt::format("{} is a cpuset partition ({}) with CPU {}", name, cgroup.partition, cpus.to_string()),
+      .remedy = fmt::format("remove CPU {} from {}, or from the pools", cpus.to_string(), where_set(name))};
 }
 
 using ProcessesOf = std::function<std::set<pid_t>(const std::string&)>;
 
 // Beside its name: why it may run there.
 std::string reason_of(const CgroupCpus& cgroup) {
-  return cgroup.cpus.empty() ? " (it has no cpuset.cpus)" : " (cpuset.cpus " + cgroup.cpus.to_string() + ")";
+  return cgroup.cpus.empty() ? " (it has no cpuset.cpus)" : fmt::format(" (cpuset.cpus {})", cgroup.cpus.to_string());
 }
 
 Conflict may_run(const CgroupCpus& cgroup, CpuSet cpus, const std::string& whose) {
@@ -102,9 +104,10 @@ Conflict may_run(const CgroupCpus& cgroup, CpuSet cpus, const std::string& whose
   return {.source = Conflict::Source::Cgroup,
           .name = name,
           .cpus = std::move(cpus),
-          .text = name + " may run on CPU " + list + " of " + whose + reason_of(cgroup),
-          .remedy = cgroup.cpus.empty() ? "limit cpuset.cpus of " + name + " to other CPUs, or stop its processes"
-                                        : "remove CPU " + list + " from " + where_set(name)};
+          .text = fmt::format("{} may run on CPU {} of {}{}", name, list, whose, reason_of(cgroup)),
+          .remedy = cgroup.cpus.empty()
+                        ? fmt::format("limit cpuset.cpus of {} to other CPUs, or stop its processes", name)
+                        : fmt::format("remove CPU {} from {}", list, where_set(name))};
 }
 
 std::optional<Conflict> shared_exclusive(const CgroupCpus& cgroup, const PoolUse& use, const ProcessesOf& processes) {
@@ -188,7 +191,7 @@ std::string text_in(const std::string& path) { return read_file(path).value_or(s
 // True if the user of nrd, root, has started a process of this name: others may name theirs as they like.
 bool is_running(std::string_view name, const std::string& root) {
   return std::ranges::any_of(numbers_in<pid_t>(root + "/proc", kLargestPid), [&](pid_t process) {
-    const std::string folder = root + "/proc/" + std::to_string(process);
+    const std::string folder = fmt::format("{}/proc/{}", root, process);
     struct stat owner = {};
     return line_of(folder + "/comm") == name && ::lstat(folder.c_str(), &owner) == 0 && owner.st_uid == ::geteuid();
   });
@@ -225,8 +228,8 @@ std::vector<Conflict> affinity_conflicts(const std::map<std::string, CpuSet>& pi
         {.source = Conflict::Source::Unit,
          .name = service,
          .cpus = std::move(cpus),
-         .text = service + " is configured to run on CPU " + list + " (CPUAffinity=" + affinity.to_string() + ")",
-         .remedy = "remove CPU " + list + " from CPUAffinity= of " + service + ", or create a workload for it"});
+         .text = fmt::format("{} is configured to run on CPU {} (CPUAffinity={})", service, list, affinity.to_string()),
+         .remedy = fmt::format("remove CPU {} from CPUAffinity= of {}, or create a workload for it", list, service)});
   }
   return found;
 }

@@ -1,5 +1,7 @@
 #include "hw/cpuset/disturbances.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -20,17 +22,18 @@ namespace {
 using Source = Disturbance::Source;
 
 std::string folder_of(const std::string& root, CpuId cpu) {
-  return root + "/sys/devices/system/cpu/cpu" + std::to_string(cpu.value);
+  return fmt::format("{}/sys/devices/system/cpu/cpu{}", root, cpu.value);
 }
 
 void add_tick(std::vector<Disturbance>& found, const CheckQuery& query, const std::string& root) {
   const CpuSet cpus = query.cpus - read_nohz_full(root);
   if (cpus.empty()) return;
   const std::string list = cpus.to_string();
-  found.push_back({.source = Source::Tick,
-                   .cpus = cpus,
-                   .text = "the tick interrupts tasks 100 to 1000 times a second",
-                   .remedy = "nohz_full=" + list + " on the kernel's command line: no tick while one task runs"});
+  found.push_back(
+      {.source = Source::Tick,
+       .cpus = cpus,
+       .text = "the tick interrupts tasks 100 to 1000 times a second",
+       .remedy = fmt::format("nohz_full={} on the kernel's command line: no tick while one task runs", list)});
 }
 
 struct IdleState {
@@ -57,7 +60,7 @@ std::optional<IdleState> deepest_idle_state(const CheckQuery& query, const std::
   const std::optional<uint32_t> limit = latency_limit(query, root, cpu);
   std::optional<IdleState> deepest;
   for (int number = 0; number < kMostStates; ++number) {
-    const std::string state = folder_of(root, cpu) + "/cpuidle/state" + std::to_string(number);
+    const std::string state = fmt::format("{}/cpuidle/state{}", folder_of(root, cpu), number);
     const auto latency = parse_number<uint32_t>(line_of(state + "/latency"));
     if (!latency) break;
     if (*latency == 0 || *latency > limit.value_or(*latency) || line_of(state + "/disable") == "1") continue;
@@ -76,7 +79,7 @@ void add_idle_states(std::vector<Disturbance>& found, const CheckQuery& query, c
     found.push_back({.source = Source::IdleStates,
                      .name = state.name,
                      .cpus = cpus,
-                     .text = "leaving idle state " + state.name + " takes " + std::to_string(state.latency_us) + " us",
+                     .text = fmt::format("leaving idle state {} takes {} us", state.name, state.latency_us),
                      .remedy = "latency_us in the pool: 0 permits no idle state"});
   }
 }
@@ -90,7 +93,7 @@ void add_governors(std::vector<Disturbance>& found, const CheckQuery& query, con
     found.push_back({.source = Source::Governor,
                      .name = governor,
                      .cpus = cpus,
-                     .text = "governor " + governor + " changes the frequency with the load",
+                     .text = fmt::format("governor {} changes the frequency with the load", governor),
                      .remedy = "governor performance: in the workload's pstate, or on the host"});
   }
 }
@@ -102,18 +105,18 @@ void add_real_time_limit(std::vector<Disturbance>& found, const CheckQuery& quer
   if (!runtime || !period || *runtime < 0 || *runtime >= *period) return;
   found.push_back({.source = Source::RealTimeLimit,
                    .cpus = query.cpus,
-                   .text = "real-time tasks are stopped after " + std::to_string(*runtime) + " of each " +
-                           std::to_string(*period) + " us",
+                   .text = fmt::format("real-time tasks are stopped after {} of each {} us", *runtime, *period),
                    .remedy = "sysctl kernel.sched_rt_runtime_us=-1, if none of them runs without end"});
 }
 
 void add_huge_pages(std::vector<Disturbance>& found, const CheckQuery& query, const std::string& root) {
   const std::string file = "/sys/kernel/mm/transparent_hugepage/enabled";
   if (line_of(root + file).find("[always]") == std::string::npos) return;
-  found.push_back({.source = Source::HugePages,
-                   .cpus = query.cpus,
-                   .text = "the kernel makes huge pages of the memory of all tasks, which stop meanwhile",
-                   .remedy = "madvise in " + file + ", or transparent_hugepage=madvise on the kernel's command line"});
+  found.push_back(
+      {.source = Source::HugePages,
+       .cpus = query.cpus,
+       .text = "the kernel makes huge pages of the memory of all tasks, which stop meanwhile",
+       .remedy = fmt::format("madvise in {}, or transparent_hugepage=madvise on the kernel's command line", file)});
 }
 
 Source source_of(Conflict::Source source) {

@@ -1,5 +1,7 @@
 #include "hw/cpuset/groups.h"
 
+#include <fmt/core.h>
+
 #include <string>
 #include <string_view>
 #include <utility>
@@ -157,7 +159,7 @@ Result<void> Groups::limit_unit(const Target& target, const CpuSet& cpus, Deadli
   if (has(*unit, effective, wanted)) return {};
   // Slices are limited to CPUs that are not isolated.
   if (const std::string why = why_not_enabled(); !why.empty() && !confines(target))
-    return fail(ErrorCode::Unsupported, "the CPUs of " + target.name + " cannot be limited: " + why);
+    return fail(ErrorCode::Unsupported, fmt::format("the CPUs of {} cannot be limited: {}", target.name, why));
   TRY(enable_controller(units_, unit->slice, deadline));
   TRY(set_unit(target, *unit, wanted, deadline));
   return effective && target.kind == Target::Kind::Unit ? check_inner(unit->cgroup, cpus) : Result<void>();

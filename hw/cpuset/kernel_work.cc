@@ -1,5 +1,6 @@
 #include "hw/cpuset/kernel_work.h"
 
+#include <fmt/core.h>
 #include <sys/types.h>
 
 #include <algorithm>
@@ -30,7 +31,7 @@ std::string user_of(const std::string& root, uint32_t interrupt) {
   constexpr std::array<std::string_view, 7> kFiles{"affinity_hint", "effective_affinity", "effective_affinity_list",
                                                    "node",          "smp_affinity",       "smp_affinity_list",
                                                    "spurious"};
-  for (const std::string& name : names_in(root + "/proc/irq/" + std::to_string(interrupt), kMostInIrq)) {
+  for (const std::string& name : names_in(fmt::format("{}/proc/irq/{}", root, interrupt), kMostInIrq)) {
     if (std::ranges::find(kFiles, name) == kFiles.end()) return name;
   }
   return {};
@@ -44,15 +45,18 @@ struct Device {
 Disturbance of_device(const std::string& name, Device device, bool low_noise) {
   const size_t count = device.interrupts.size();
   const std::string list = device.cpus.to_string();
-  return {.source = Source::Interrupt,
-          .name = name,
-          .cpus = std::move(device.cpus),
-          .text = std::to_string(count) + (count == 1 ? " interrupt of " : " interrupts of ") + name + " may arrive (" +
-                  joined_first(kMostInText, device.interrupts) + ")" +
-                  (low_noise ? "; the kernel does not move them" : ""),
-          .remedy = low_noise ? "give the driver fewer queues, or add isolcpus=managed_irq," + list +
-                                    " to the kernel's command line"
-                              : "low_noise = true in the pool"};
+  return {
+      .source = Source::Interrupt,
+      .name = name,
+      .cpus = std::move(device.cpus),
+      .text =
+          fmt::format("{}{}{} may arrive ({}){}", count, count == 1 ? " interrupt of " : " interrupts of ", name,
+                      joined_first(kMostInText, device.interrupts), low_noise ? "; the kernel does not move them" : ""),
+      .remedy =
+          low_noise
+              ? fmt::format("give the driver fewer queues, or add isolcpus=managed_irq,{} to the kernel's command line",
+                            list)
+              : "low_noise = true in the pool"};
 }
 
 Disturbance of_other(const NoiseSource& source, CpuSet cpus, bool low_noise) {
@@ -98,7 +102,7 @@ struct Threads {
   }
   std::string text() const {
     std::vector<std::string> words;
-    for (const auto& [name, count] : kinds) words.push_back(std::to_string(count) + " " + name);
+    for (const auto& [name, count] : kinds) words.push_back(fmt::format("{} {}", count, name));
     return joined_first(kMostInText, words);
   }
 };
@@ -136,7 +140,7 @@ std::vector<Disturbance> find_interrupts(const CheckQuery& query, const std::str
 std::vector<Disturbance> find_kernel_threads(const CheckQuery& query, const std::string& root) {
   Threads bound, unbound;
   for (const pid_t id : numbers_in<pid_t>(root + "/proc", kLargestPid)) {
-    const std::optional<Thread> thread = kernel_thread(root + "/proc/" + std::to_string(id));
+    const std::optional<Thread> thread = kernel_thread(fmt::format("{}/proc/{}", root, id));
     if (!thread) continue;
     const CpuSet here = thread->cpus & query.cpus;
     if (!here.empty()) (thread->cpus.size() == 1 ? bound : unbound).add(*thread, here);
@@ -146,15 +150,16 @@ std::vector<Disturbance> find_kernel_threads(const CheckQuery& query, const std:
     found.push_back({.source = Source::BoundThreads,
                      .cpus = bound.cpus,
                      .text = "kernel threads bound to these CPUs: " + bound.text(),
-                     .remedy = "none for most: they run only for work of their own CPU; rcu_nocbs=" +
-                               bound.cpus.to_string() + " on the kernel's command line moves that of RCU"});
+                     .remedy = fmt::format("none for most: they run only for work of their own CPU; rcu_nocbs={} on "
+                                           "the kernel's command line moves that of RCU",
+                                           bound.cpus.to_string())});
   }
   if (!unbound.cpus.empty()) {
     found.push_back({.source = Source::UnboundThreads,
                      .cpus = unbound.cpus,
                      .text = "kernel threads that may run here: " + unbound.text(),
-                     .remedy = "isolcpus=domain," + unbound.cpus.to_string() +
-                               " on the kernel's command line, or move them with taskset"});
+                     .remedy = fmt::format("isolcpus=domain,{} on the kernel's command line, or move them with taskset",
+                                           unbound.cpus.to_string())});
   }
   return found;
 }

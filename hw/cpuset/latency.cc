@@ -1,6 +1,7 @@
 #include "hw/cpuset/latency.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 
 #include <optional>
 #include <string_view>
@@ -17,7 +18,7 @@ constexpr const char* kCpus = "/sys/devices/system/cpu";
 constexpr const char* kFile = "pm_qos_resume_latency_us";
 
 std::string path_of(const std::string& root, CpuId cpu) {
-  return root + kCpus + "/cpu" + std::to_string(cpu.value) + "/power/" + kFile;
+  return fmt::format("{}{}/cpu{}/power/{}", root, kCpus, cpu.value, kFile);
 }
 
 // The kernel ends the text with a line end; one without is truncated, and half of "120" is another limit.
@@ -36,20 +37,20 @@ Result<std::optional<LatencyLimit>> limit_of(const std::string& root, CpuId cpu)
   if (!text) return std::nullopt;
   std::optional<LatencyLimit> limit = parsed(*text);
   if (limit) return limit;
-  return fail(ErrorCode::Hardware, text_of(cpu) + ": " + kFile + " has unexpected content",
-              path + ": \"" + text->substr(0, 80) + "\"");
+  return fail(ErrorCode::Hardware, fmt::format("{}: {} has unexpected content", text_of(cpu), kFile),
+              fmt::format("{}: \"{}\"", path, text->substr(0, 80)));
 }
 
 Result<void> converge(const std::string& root, CpuId cpu, const LatencyLimit& wanted) {
   const std::optional<LatencyLimit> before = TRY(limit_of(root, cpu));
   if (!before || *before == wanted) return {};
-  const std::string problem = text_of(cpu) + " did not take the idle latency limit " + wanted;
+  const std::string problem = fmt::format("{} did not take the idle latency limit {}", text_of(cpu), wanted);
   const std::string path = path_of(root, cpu);
   if (const auto written = write_value(path, wanted + "\n", O_TRUNC); !written)
-    return fail(ErrorCode::Hardware, problem, path + ": " + errno_text(written.error()));
+    return fail(ErrorCode::Hardware, problem, fmt::format("{}: {}", path, errno_text(written.error())));
   const std::optional<LatencyLimit> after = TRY(limit_of(root, cpu));
   if (!after || *after == wanted) return {};
-  return fail(ErrorCode::Hardware, problem + " (found " + *after + ")", path);
+  return fail(ErrorCode::Hardware, fmt::format("{} (found {})", problem, *after), path);
 }
 
 }  // namespace
@@ -61,7 +62,7 @@ std::string why_no_latency_limits(const std::string& root) {
   const CpuId first = online.members().front();
   const Result<std::optional<LatencyLimit>> limit = limit_of(root, first);
   if (!limit) return limit.error().message;
-  return *limit ? "" : text_of(first) + " has no " + kFile;
+  return *limit ? "" : fmt::format("{} has no {}", text_of(first), kFile);
 }
 
 std::map<CpuId, LatencyLimit> observe_latency(const std::string& root, const CpuSet& cpus) {

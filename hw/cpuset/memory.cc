@@ -1,5 +1,7 @@
 #include "hw/cpuset/memory.h"
 
+#include <fmt/core.h>
+
 #include <chrono>
 #include <utility>
 
@@ -25,8 +27,9 @@ Result<uint64_t> bytes_of(const std::string& cgroup) {
 Result<void> check_nodes(const Target& target, const std::string& cgroup, const MemoryNodes& wanted) {
   const std::optional<MemoryNodes> effective = TRY(effective_memory_nodes(cgroup));
   if (!effective || *effective == wanted) return {};  // none: it has ended
-  return fail(ErrorCode::Hardware, target.name + " has memory of node " + effective->to_string() + ", not of " +
-                                       wanted.to_string() + "; check cpuset.mems of " + parent_of(cgroup));
+  return fail(ErrorCode::Hardware,
+              fmt::format("{} has memory of node {}, not of {}; check cpuset.mems of {}", target.name,
+                          effective->to_string(), wanted.to_string(), parent_of(cgroup)));
 }
 
 }  // namespace

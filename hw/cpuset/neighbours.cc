@@ -1,5 +1,7 @@
 #include "hw/cpuset/neighbours.h"
 
+#include <fmt/core.h>
+
 #include "base/ascii.h"
 #include "base/file.h"
 #include "base/json/reader.h"
@@ -49,10 +51,10 @@ std::optional<Conflict> kubelet_conflict(std::string_view state, const CpuSet& p
       .source = Conflict::Source::Kubelet,
       .name = "kubelet",
       .cpus = std::move(cpus),
-      .text = "kubelet's static CPU manager gives CPU " + list + " to containers (" + kKubeletState + ")",
-      .remedy =
-          "add CPU " + list +
-          " to reservedSystemCPUs with the option strict-cpu-reservation of kubelet, or remove it from the pools"};
+      .text = fmt::format("kubelet's static CPU manager gives CPU {} to containers ({})", list, kKubeletState),
+      .remedy = fmt::format("add CPU {} to reservedSystemCPUs with the option strict-cpu-reservation of kubelet, or "
+                            "remove it from the pools",
+                            list)};
 }
 
 std::string isolating_profile(std::string_view profiles) {
@@ -76,8 +78,8 @@ std::optional<Conflict> tuned_conflict(const std::string& profile, std::string_v
   return Conflict{.source = Conflict::Source::Tuned,
                   .name = "tuned",
                   .cpus = cpus,
-                  .text = "tuned moves tasks off CPU " + cpus.to_string() +
-                          ", those of workloads too (isolated_cores in " + variables_file_of(profile) + ")",
+                  .text = fmt::format("tuned moves tasks off CPU {}, those of workloads too (isolated_cores in {})",
+                                      cpus.to_string(), variables_file_of(profile)),
                   .remedy =
                       "have tuned spare the workloads with the output of nrdctl export tuned, or remove the CPUs from "
                       "isolated_cores"};
@@ -91,10 +93,10 @@ std::optional<Conflict> irqbalance_conflict(std::string_view defaults, const Poo
   return Conflict{.source = Conflict::Source::Irqbalance,
                   .name = "irqbalance",
                   .cpus = cpus,
-                  .text = "irqbalance moves interrupts to CPU " + cpus.to_string() +
-                          " (not in IRQBALANCE_BANNED_CPULIST of " + kIrqbalanceDefaults + ")",
-                  .remedy = "IRQBALANCE_BANNED_CPULIST=" + (banned | cpus).to_string() + " in " + kIrqbalanceDefaults +
-                            "; systemctl restart irqbalance"};
+                  .text = fmt::format("irqbalance moves interrupts to CPU {} (not in IRQBALANCE_BANNED_CPULIST of {})",
+                                      cpus.to_string(), kIrqbalanceDefaults),
+                  .remedy = fmt::format("IRQBALANCE_BANNED_CPULIST={} in {}; systemctl restart irqbalance",
+                                        (banned | cpus).to_string(), kIrqbalanceDefaults)};
 }
 
 }  // namespace nrd::cpuset

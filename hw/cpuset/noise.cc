@@ -1,6 +1,7 @@
 #include "hw/cpuset/noise.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 
 #include <optional>
 #include <string_view>
@@ -21,7 +22,7 @@ constexpr uint32_t kGroup = 32;  // bits of a group of a mask
 
 std::string path_of(const std::string& root, const NoiseSource& source) {
   switch (source.kind) {
-    case Kind::Interrupt: return root + "/proc/irq/" + std::to_string(source.number) + "/smp_affinity_list";
+    case Kind::Interrupt: return fmt::format("{}/proc/irq/{}/smp_affinity_list", root, source.number);
     case Kind::NewInterrupts: return root + "/proc/irq/default_smp_affinity";
     case Kind::Workqueues: return root + "/sys/devices/virtual/workqueue/cpumask";
     case Kind::Watchdog: return root + "/proc/sys/kernel/watchdog_cpumask";
@@ -123,8 +124,8 @@ Result<bool> Noise::set(const NoiseSource& source, const CpuSet& cpus) {
   if (!after || *after == cpus) return true;
   // EIO, and EPERM since 6.11: managed, or a controller that cannot route; ENOSPC: no free vector on these CPUs.
   if (source.kind == Kind::Interrupt) return false;
-  return fail(ErrorCode::Hardware, text_of(source) + " did not take CPUs " + cpus.to_string(),
-              path + ": " + (written ? "found " + after->to_string() : errno_text(written.error())));
+  return fail(ErrorCode::Hardware, fmt::format("{} did not take CPUs {}", text_of(source), cpus.to_string()),
+              fmt::format("{}: {}", path, written ? "found " + after->to_string() : errno_text(written.error())));
 }
 
 }  // namespace nrd::cpuset

@@ -1,5 +1,7 @@
 #include "hw/cpuset/partition.h"
 
+#include <fmt/core.h>
+
 #include "hw/cpuset/cgroup.h"
 #include "hw/cpuset/controller.h"
 
@@ -33,10 +35,9 @@ Result<void> Partition::limit(const CpuSet& cpus, Deadline deadline) {
   }
   const Masks after = TRY(masks());
   if (after.partition == kRoot && after.cpus == cpus) return {};
-  return fail(ErrorCode::Hardware, std::string(kSlice) + " with CPU " + cpus.to_string() +
-                                       " is no partition: the kernel reports " + after.partition + " with CPU " +
-                                       after.cpus.to_string() +
-                                       "; remove these CPUs from AllowedCPUs= of other units at the top level");
+  return fail(ErrorCode::Hardware, fmt::format("{} with CPU {} is no partition: the kernel reports {} with CPU {}; "
+                                               "remove these CPUs from AllowedCPUs= of other units at the top level",
+                                               kSlice, cpus.to_string(), after.partition, after.cpus.to_string()));
 }
 
 // It stays, with all CPUs, so that the cpuset controller stays enabled.
@@ -49,8 +50,8 @@ Result<void> Partition::release(Deadline deadline) {
   const Masks after = TRY(masks());
   const CpuSet all = TRY(effective_cpus("/")).value_or(CpuSet());
   if (after.partition == kMember && after.cpus == all) return {};
-  return fail(ErrorCode::Hardware, std::string(kSlice) + " runs on CPU " + after.cpus.to_string() + ", not on " +
-                                       all.to_string() + ", and its partition is " + after.partition);
+  return fail(ErrorCode::Hardware, fmt::format("{} runs on CPU {}, not on {}, and its partition is {}", kSlice,
+                                               after.cpus.to_string(), all.to_string(), after.partition));
 }
 
 Result<void> Partition::set(const CpuSet& cpus, const std::string& kind, Deadline deadline) {

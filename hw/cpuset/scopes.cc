@@ -1,5 +1,7 @@
 #include "hw/cpuset/scopes.h"
 
+#include <fmt/core.h>
+
 #include <string>
 #include <thread>
 
@@ -50,7 +52,7 @@ Result<std::optional<Masks>> Scopes::masks_of(const Target& scope) {
 
 Result<void> Scopes::move(const Target& scope, const CpuSet& cpus, const MemoryNodes& nodes, Deadline deadline) {
   if (const std::string why = why_not_enabled(); !why.empty())
-    return fail(ErrorCode::Unsupported, "the CPUs of " + scope.name + " cannot be limited: " + why);
+    return fail(ErrorCode::Unsupported, fmt::format("the CPUs of {} cannot be limited: {}", scope.name, why));
   TRY(enable_controller(units_, kSlice, deadline));
   const Result<void> started = units_.start_scope(scope.name, scope.task.process, cpus, nodes, deadline);
   if (!started) {

@@ -1,5 +1,7 @@
 #include "hw/cpuset/shares.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string_view>
 
@@ -17,7 +19,7 @@ constexpr uint32_t kDefaultWeight = 100;
 constexpr std::string_view kUnlimited = "max";
 
 Failure unreadable(const std::string& cgroup, const char* file, std::string_view text) {
-  return fail(ErrorCode::Hardware, "cannot read " + std::string(file) + " of cgroup " + cgroup, std::string(text));
+  return fail(ErrorCode::Hardware, fmt::format("cannot read {} of cgroup {}", file, cgroup), std::string(text));
 }
 
 // cpu.max is "QUOTA PERIOD" in microseconds, or "max PERIOD".
@@ -47,7 +49,7 @@ Result<std::optional<Share>> read_share(const std::string& cgroup) {
 
 std::string max_text(const Share& share) {
   const std::string quota = share.quota_us == 0 ? std::string(kUnlimited) : std::to_string(share.quota_us);
-  return quota + " " + std::to_string(share.period_us);
+  return fmt::format("{} {}", quota, share.period_us);
 }
 
 // systemd may choose another period, and rounds the quota down.
@@ -67,7 +69,7 @@ bool is_in_effect(const Share& wanted, const std::optional<Share>& found) {
 
 std::string text_of(const std::optional<Share>& share) {
   if (!share) return "no cpu controller";
-  return std::string(kWeight) + " " + std::to_string(share->weight) + ", " + kMax + " " + max_text(*share);
+  return fmt::format("{} {}, {} {}", kWeight, share->weight, kMax, max_text(*share));
 }
 
 Result<void> check_effect(const Target& target, const std::string& cgroup, const Share& wanted) {
@@ -75,8 +77,8 @@ Result<void> check_effect(const Target& target, const std::string& cgroup, const
   if (!cpus) return {};  // it has ended
   const std::optional<Share> found = TRY(read_share(cgroup));
   if (is_in_effect(wanted, found)) return {};
-  return fail(ErrorCode::Hardware,
-              target.name + " has " + text_of(found) + ", not " + text_of(wanted) + "; check who else changes it");
+  return fail(ErrorCode::Hardware, fmt::format("{} has {}, not {}; check who else changes it", target.name,
+                                               text_of(found), text_of(wanted)));
 }
 
 Result<void> set_of_cgroup(const Target& target, const Share& share) {

@@ -1,5 +1,6 @@
 #include "hw/cpuset/topology.h"
 
+#include <fmt/core.h>
 #include <hwloc.h>
 
 #include <algorithm>
@@ -94,7 +95,8 @@ void Topology::take(Found found) {
     return;
   }
   const char* follows = zones_.empty() ? "CPU pools are not available" : "CPUs that came online belong to no zone";
-  log::warning("NO_TOPOLOGY", found.zones.error().message + "; " + follows, {{"DETAIL", found.zones.error().detail}});
+  log::warning("NO_TOPOLOGY", fmt::format("{}; {}", found.zones.error().message, follows),
+               {{"DETAIL", found.zones.error().detail}});
 }
 
 const Zones& Topology::zones(const CpuSet& online) {

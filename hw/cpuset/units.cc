@@ -1,5 +1,6 @@
 #include "hw/cpuset/units.h"
 
+#include <fmt/core.h>
 #include <systemd/sd-bus.h>
 #include <systemd/sd-daemon.h>
 
@@ -58,9 +59,10 @@ std::string name_in(const std::string& path) {
 Failure refused(const std::string& about, int negative, const char* text) {
   const std::string reason = text ? printable(text) : errno_text(-negative);
   if (negative == -ETIMEDOUT || negative == -ECONNRESET || negative == -ENOTCONN)
-    return fail(ErrorCode::Busy, "systemd does not answer; try again", about + ": " + reason);
+    return fail(ErrorCode::Busy, "systemd does not answer; try again", fmt::format("{}: {}", about, reason));
   const std::string unit = name_in(about);
-  return fail(ErrorCode::Hardware, "systemd refuses a request about " + (unit.empty() ? about : unit) + ": " + reason,
+  return fail(ErrorCode::Hardware,
+              fmt::format("systemd refuses a request about {}: {}", unit.empty() ? about : unit, reason),
               errno_text(-negative));
 }
 

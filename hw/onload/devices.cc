@@ -1,6 +1,7 @@
 #include "hw/onload/devices.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -22,7 +23,7 @@ std::string path_of(const std::string& root, const std::string& name) { return r
 
 Failure failed(const std::string& path, int error) {
   return fail(ErrorCode::Hardware, "cannot access device node " + std::string(name_in(path)),
-              path + ": " + errno_text(error));
+              fmt::format("{}: {}", path, errno_text(error)));
 }
 
 // A handle of the node itself, which may be a link. nullopt: it does not exist.
@@ -56,7 +57,7 @@ Result<DeviceNode> read_device(const std::string& root, const std::string& name)
 
 Result<void> change(const UniqueFd& node, const std::string& path, const Access& before, const Access& after) {
   // chmod(2) does not accept an O_PATH descriptor, but its path in /proc.
-  const std::string self = "/proc/self/fd/" + std::to_string(node.get());
+  const std::string self = fmt::format("/proc/self/fd/{}", node.get());
   mode_t mode = before.mode;
   if (before.uid != after.uid || before.gid != after.gid) {
     // Mode 0 meanwhile: a mix of old mode and new owner could admit others.
@@ -103,16 +104,18 @@ Result<void> set_access(const std::string& root, const std::string& name, const 
   const std::optional<DeviceNumber> number = TRY(read_device_number(root, name));
   const std::optional<UniqueFd> node = TRY(open_node(root, name));
   if (!number || !node) {
-    return fail(ErrorCode::NotFound, "device " + name + (number ? " has no device node" : " does not exist"), path);
+    return fail(ErrorCode::NotFound,
+                fmt::format("device {}{}", name, number ? " has no device node" : " does not exist"), path);
   }
   const NodeFile before = TRY(status_of(*node, path));
   if (before.number != *number) {
-    return fail(ErrorCode::Hardware, "device node " + name + " does not refer to the device; not changed", path);
+    return fail(ErrorCode::Hardware, fmt::format("device node {} does not refer to the device; not changed", name),
+                path);
   }
   TRY(change(*node, path, before.access, access));
   const NodeFile after = TRY(status_of(*node, path));
   if (after.access != access)
-    return fail(ErrorCode::Hardware, "owner and mode of device node " + name + " did not take effect", path);
+    return fail(ErrorCode::Hardware, fmt::format("owner and mode of device node {} did not take effect", name), path);
   return {};
 }
 

@@ -1,5 +1,7 @@
 #include "hw/onload/interface_settings.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -31,7 +33,7 @@ bool is_left_to_afxdp(const std::string& root, const std::string& interface) {
 Result<void> check_name(const std::string& root, const std::string& interface) {
   if (!is_interface_name(interface)) return fail(ErrorCode::BadRequest, "invalid network interface name");
   if (exists(interface_path(root, interface))) return {};
-  return fail(ErrorCode::NotFound, "network interface " + interface + " not found");
+  return fail(ErrorCode::NotFound, fmt::format("network interface {} not found", interface));
 }
 
 }  // namespace
@@ -67,7 +69,8 @@ Result<void> write_acceleration(const std::string& root, const std::string& inte
   const bool is_on = to == SwitchState::On;
   TRY(check_name(root, interface));
   const std::optional<std::string> path = find_setting(interface_path(root, interface));
-  if (!path) return fail(ErrorCode::NotFound, "network interface " + interface + " has no acceleration setting");
+  if (!path)
+    return fail(ErrorCode::NotFound, fmt::format("network interface {} has no acceleration setting", interface));
   const std::string refused = "cannot change the acceleration of network interface " + interface;
   TRY(write_text(*path, is_on ? "1\n" : "0\n", refused));
   if (read_acceleration(root, interface) == is_on) return {};
@@ -79,7 +82,7 @@ Result<void> write_registration(const std::string& root, const std::string& inte
   TRY(check_name(root, interface));
   const std::string verb = is_on ? "register" : "unregister";
   const std::string refused =
-      "cannot " + verb + " network interface " + interface + (is_on ? " with Onload" : " from Onload");
+      fmt::format("cannot {} network interface {}{}", verb, interface, is_on ? " with Onload" : " from Onload");
   const std::string path = root + "/sys/module/sfc_resource/afxdp/" + verb;
   // The module requires the line feed.
   TRY(write_text(path, interface + "\n", refused));

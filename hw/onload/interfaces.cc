@@ -1,5 +1,6 @@
 #include "hw/onload/interfaces.h"
 
+#include <fmt/core.h>
 #include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -145,7 +146,7 @@ Result<Addresses> addresses_of_host() {
     if (::getnameinfo(entry->ifa_addr, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) != 0) continue;
     std::string address = text.data();
     address.resize(std::min(address.find('%'), address.size()));  // the scope
-    addresses[entry->ifa_name].push_back(address + "/" + std::to_string(prefix_of(*entry->ifa_netmask)));
+    addresses[entry->ifa_name].push_back(fmt::format("{}/{}", address, prefix_of(*entry->ifa_netmask)));
   }
   return addresses;
 }

@@ -1,5 +1,6 @@
 #include "hw/onload/kernel_file.h"
 
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,7 +18,7 @@ namespace {
 constexpr size_t kQuoted = 80;  // characters of a text in an error
 
 Failure unreadable(const std::string& path, int error) {
-  return fail(ErrorCode::Hardware, "cannot read a kernel directory", path + ": " + errno_text(error));
+  return fail(ErrorCode::Hardware, "cannot read a kernel directory", fmt::format("{}: {}", path, errno_text(error)));
 }
 
 ErrorCode code_of(int error) {
@@ -45,7 +46,7 @@ std::optional<std::vector<std::string_view>> lines_of(std::string_view text) {
 }
 
 Failure unexpected(const std::string& what, const std::string& path, std::string_view text) {
-  return fail(ErrorCode::Hardware, "cannot parse " + what, path + ": \"" + std::string(text.substr(0, kQuoted)) + "\"");
+  return fail(ErrorCode::Hardware, "cannot parse " + what, fmt::format("{}: \"{}\"", path, text.substr(0, kQuoted)));
 }
 
 Result<std::optional<std::string>> read_line(const std::string& path) {
@@ -62,7 +63,7 @@ Result<void> write_text(const std::string& path, std::string_view text, const st
   const tl::expected<void, int> written = write_value(path, text);
   if (written) return {};
   return fail(code_of(written.error()), refused,
-              path + " <- \"" + std::string(text.substr(0, kQuoted)) + "\": " + errno_text(written.error()));
+              fmt::format("{} <- \"{}\": {}", path, text.substr(0, kQuoted), errno_text(written.error())));
 }
 
 Result<std::vector<std::string>> list_directory(const std::string& path) {

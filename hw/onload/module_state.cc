@@ -1,6 +1,7 @@
 #include "hw/onload/module_state.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -51,7 +52,7 @@ Result<std::optional<Parameter>> read_parameter(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     if (errno == ENOENT) return std::nullopt;
-    return fail(ErrorCode::Hardware, "cannot read a module parameter", path + ": " + errno_text());
+    return fail(ErrorCode::Hardware, "cannot read a module parameter", fmt::format("{}: {}", path, errno_text()));
   }
   Parameter parameter{.value = std::nullopt, .writable = (status.st_mode & S_IWUSR) != 0};
   if ((status.st_mode & S_IRUSR) == 0) return parameter;
@@ -107,7 +108,7 @@ Result<std::optional<Module>> read_module(const std::string& root, const std::st
 
 Result<void> write_parameter(const std::string& root, const std::string& module, const std::string& parameter,
                              const std::string& value) {
-  const std::string what = "parameter " + parameter + " of module " + module;
+  const std::string what = fmt::format("parameter {} of module {}", parameter, module);
   if (!is_name(module) || !is_name(parameter)) {
     return fail(ErrorCode::BadRequest, "invalid name; module and parameter names consist of letters, digits and _");
   }
@@ -125,7 +126,8 @@ Result<void> write_parameter(const std::string& root, const std::string& module,
   const std::optional<Parameter> after = TRY(read_parameter(path));
   if (!after) return fail(ErrorCode::NotFound, what + " has disappeared", path);
   if (after->value && !says_same(value, *after->value)) {
-    return fail(ErrorCode::Hardware, what + ": wrote \"" + value + "\", read back \"" + *after->value + "\"", path);
+    return fail(ErrorCode::Hardware, fmt::format("{}: wrote \"{}\", read back \"{}\"", what, value, *after->value),
+                path);
   }
   return {};
 }

@@ -1,6 +1,7 @@
 #include "hw/onload/process_dir.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <array>
@@ -25,7 +26,7 @@ bool is_gone(int error) { return error == ENOENT || error == ESRCH || error == E
 Failure ProcessDir::unreadable(const std::string& file, int error) const {
   constexpr std::string_view kProc = "/proc/";
   return fail(ErrorCode::Hardware, "cannot inspect process " + path_.substr(path_.rfind(kProc) + kProc.size()),
-              path_ + "/" + file + ": " + errno_text(error));
+              fmt::format("{}/{}: {}", path_, file, errno_text(error)));
 }
 
 Result<std::optional<ProcessDir>> ProcessDir::open_at(int at, const std::string& name, std::string path) {
@@ -38,7 +39,7 @@ Result<std::optional<ProcessDir>> ProcessDir::open_at(int at, const std::string&
 }
 
 Result<std::optional<ProcessDir>> ProcessDir::open(const std::string& root, pid_t pid) {
-  const std::string path = root + "/proc/" + std::to_string(pid);
+  const std::string path = fmt::format("{}/proc/{}", root, pid);
   return open_at(AT_FDCWD, path, path);
 }
 

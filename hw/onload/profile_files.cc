@@ -1,6 +1,7 @@
 #include "hw/onload/profile_files.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -20,7 +21,7 @@ constexpr const char* kTemporary = ".new";  // not a valid profile name
 constexpr mode_t kMode = 0644;
 
 Failure not_stored(const std::string& path, int error) {
-  return fail(ErrorCode::Store, "cannot store an Onload profile", path + ": " + errno_text(error));
+  return fail(ErrorCode::Store, "cannot store an Onload profile", fmt::format("{}: {}", path, errno_text(error)));
 }
 
 Result<void> write_profile(int fd, std::string_view text, const std::string& path) {
@@ -80,9 +81,9 @@ Result<std::optional<std::string>> ProfileFolder::read(const std::string& file) 
   if (!fd) return fail_of(path() + "/" + file, fd.error());
   struct stat what = {};
   if (::fstat(fd->get(), &what) == 0 && static_cast<size_t>(what.st_size) > kProfileLimit) {
-    return fail(ErrorCode::BadRequest, path() + "/" + file + ": larger than 64 KiB");
+    return fail(ErrorCode::BadRequest, fmt::format("{}/{}: larger than 64 KiB", path(), file));
   }
-  Result<std::optional<std::string>> text = read_file("/proc/self/fd/" + std::to_string(fd->get()), kProfileLimit);
+  Result<std::optional<std::string>> text = read_file(fmt::format("/proc/self/fd/{}", fd->get()), kProfileLimit);
   if (!text) return fail_of(path(), text.error());
   return text;
 }
@@ -93,7 +94,7 @@ Result<void> ProfileFolder::write(const std::string& file, std::string_view text
   const std::vector<std::string> existing = TRY(files());
   if (existing.size() >= kProfilesLimit - 1 && std::ranges::find(existing, file) == existing.end()) {
     return fail(ErrorCode::NotEnough,
-                "limit of " + std::to_string(kProfilesLimit - 1) + " profiles reached; remove one first");
+                fmt::format("limit of {} profiles reached; remove one first", kProfilesLimit - 1));
   }
   const TrustedDir folder = TRY(make());
   const std::string where = path() + "/" + file;

@@ -1,6 +1,7 @@
 #include "hw/onload/staging.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,11 +24,11 @@ namespace {
 constexpr int kLinkHops = 8;  // liba.so -> liba.so.1 -> liba.so.1.2
 
 Failure not_stored(const std::string& path, int error) {
-  return fail(ErrorCode::Store, "cannot store an Onload version", path + ": " + errno_text(error));
+  return fail(ErrorCode::Store, "cannot store an Onload version", fmt::format("{}: {}", path, errno_text(error)));
 }
 
 Failure refused(std::string_view path, const std::string& why) {
-  return fail(ErrorCode::BadRequest, std::string(path) + " " + why);
+  return fail(ErrorCode::BadRequest, fmt::format("{} {}", path, why));
 }
 
 }  // namespace
@@ -67,7 +68,7 @@ Result<void> Staging::check_new(const std::string& path) const {
     return refused(path, "occurs twice");
   }
   if (files_.size() + folders_.size() + links_.size() >= limits_.entries) {
-    return fail(ErrorCode::BadRequest, "the tree has more than " + std::to_string(limits_.entries) + " entries");
+    return fail(ErrorCode::BadRequest, fmt::format("the tree has more than {} entries", limits_.entries));
   }
   return {};
 }
@@ -116,9 +117,9 @@ Result<std::string> Staging::write(int folder, const std::string& name, bool exe
     if (got == 0) break;
     size += got;
     bytes_ += got;
-    if (size > limits_.file) return refused(name, "is larger than " + std::to_string(limits_.file) + " bytes");
+    if (size > limits_.file) return refused(name, fmt::format("is larger than {} bytes", limits_.file));
     if (bytes_ > limits_.tree) {
-      return fail(ErrorCode::BadRequest, "the tree is larger than " + std::to_string(limits_.tree) + " bytes");
+      return fail(ErrorCode::BadRequest, fmt::format("the tree is larger than {} bytes", limits_.tree));
     }
     const std::string_view bytes(block.data(), got);
     if (const auto written = write_all(file.get(), bytes); !written) return not_stored(name, written.error());
@@ -184,7 +185,7 @@ Result<void> Staging::publish() {
   if (::syncfs(tree_.fd()) != 0) return not_stored(tree_.path(), errno);
   const std::string folder = std::string(kStagingPrefix) + name_;
   if (::renameat2(versions_.fd(), folder.c_str(), versions_.fd(), name_.c_str(), RENAME_NOREPLACE) != 0) {
-    if (errno == EEXIST) return fail(ErrorCode::BadRequest, "version " + name_ + " already exists");
+    if (errno == EEXIST) return fail(ErrorCode::BadRequest, fmt::format("version {} already exists", name_));
     return not_stored(tree_.path(), errno);
   }
   is_unpublished_ = false;

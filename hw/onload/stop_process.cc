@@ -1,5 +1,6 @@
 #include "hw/onload/stop_process.h"
 
+#include <fmt/core.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -22,10 +23,10 @@ using std::chrono::steady_clock;
 // A process in an uninterruptible wait exits only after it.
 constexpr std::chrono::seconds kKillTimeout{5};
 
-std::string name_of(const ProcessId& process) { return "process " + std::to_string(process.pid); }
+std::string name_of(const ProcessId& process) { return fmt::format("process {}", process.pid); }
 
 Failure failed(const ProcessId& process, const char* call, int error) {
-  return fail(ErrorCode::Hardware, "cannot stop " + name_of(process), std::string(call) + ": " + errno_text(error));
+  return fail(ErrorCode::Hardware, "cannot stop " + name_of(process), fmt::format("{}: {}", call, errno_text(error)));
 }
 
 Result<bool> runs(const ProcessId& process, const std::string& exe) {

@@ -1,6 +1,7 @@
 #include "hw/onload/tree_walk.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,7 +17,7 @@ namespace {
 Failure failed(const std::string& path, int error) {
   const bool has_changed = error == ENOENT || error == ENOTDIR || error == ELOOP || error == EINVAL;
   if (has_changed) return fail(ErrorCode::BadRequest, "the tree changed while it was being read", path);
-  return fail(ErrorCode::Hardware, "cannot read an Onload directory", path + ": " + errno_text(error));
+  return fail(ErrorCode::Hardware, "cannot read an Onload directory", fmt::format("{}: {}", path, errno_text(error)));
 }
 
 Result<TreeEntry> entry_of(const TrustedDir& folder, const std::string& name, std::string path) {
@@ -43,7 +44,7 @@ Result<TreeEntry> entry_of(const TrustedDir& folder, const std::string& name, st
 Result<void> list_folder(const TrustedDir& folder, const std::string& prefix, std::vector<TreeEntry>& entries) {
   for (const std::string& name : TRY(folder.names(kTreeLimit))) {
     if (entries.size() == kTreeLimit) {
-      return fail(ErrorCode::BadRequest, "the tree has more than " + std::to_string(kTreeLimit) + " entries");
+      return fail(ErrorCode::BadRequest, fmt::format("the tree has more than {} entries", kTreeLimit));
     }
     TreeEntry entry = TRY(entry_of(folder, name, prefix + name));
     entries.push_back(std::move(entry));

@@ -1,6 +1,7 @@
 #include "hw/onload/trusted_dir.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -21,7 +22,7 @@ bool is_name(std::string_view name) {
 Failure untrusted(const std::string& what, const std::string& path) { return fail(ErrorCode::BadRequest, what, path); }
 
 Failure unopened(const std::string& path, int error) {
-  const std::string detail = path + ": " + errno_text(error);
+  const std::string detail = fmt::format("{}: {}", path, errno_text(error));
   if (error == ENOENT) return fail(ErrorCode::NotFound, "file or directory not found", detail);
   if (error == ENOTDIR)
     return untrusted("a path component is not a directory (symbolic links are not followed)", detail);
@@ -51,7 +52,7 @@ Result<std::vector<std::string>> parts_of(std::string_view relative) {
       return fail(ErrorCode::BadRequest, "invalid path; expected names separated by \"/\", without \".\" and \"..\"");
     }
     if (parts.size() == kDepthLimit) {
-      return fail(ErrorCode::BadRequest, "a path can have at most " + std::to_string(kDepthLimit) + " components");
+      return fail(ErrorCode::BadRequest, fmt::format("a path can have at most {} components", kDepthLimit));
     }
     parts.emplace_back(part);
     if (slash == std::string_view::npos) return parts;
@@ -114,7 +115,7 @@ Result<TrustedDir> TrustedDir::make(std::string_view name) const {
     // The sandbox of the unit needs the drop-in.
     const char* const why = errno == EROFS ? ": it is read-only for nrd, see the drop-in onload.conf" : "";
     return fail(ErrorCode::Store, std::string("cannot create a directory") + why,
-                path_ + "/" + std::string(name) + ": " + errno_text());
+                fmt::format("{}/{}: {}", path_, name, errno_text()));
   }
   Result<TrustedDir> folder = step(parts.front());
   if (folder && made && ::fchmod(folder->fd(), 0755) != 0) return unopened(folder->path(), errno);
@@ -125,7 +126,7 @@ Result<std::vector<std::string>> TrustedDir::names(size_t limit) const {
   auto names = list_names(fd_.get(), limit);
   if (names) return *std::move(names);
   if (names.error() != EFBIG) return unopened(path_, names.error());
-  return fail(ErrorCode::BadRequest, "a directory has more than " + std::to_string(limit) + " entries", path_);
+  return fail(ErrorCode::BadRequest, fmt::format("a directory has more than {} entries", limit), path_);
 }
 
 Result<UniqueFd> open_trusted_file(const Trust& trust, std::string_view path) {

@@ -1,6 +1,7 @@
 #include "hw/onload/versions.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,7 +40,7 @@ constexpr size_t kVersionNameLimit = 64;
 constexpr std::string_view kControlPlane = "sbin/onload_cp_server";
 
 Failure not_changed(const std::string& path, int error) {
-  return fail(ErrorCode::Store, "cannot change the Onload versions", path + ": " + errno_text(error));
+  return fail(ErrorCode::Store, "cannot change the Onload versions", fmt::format("{}: {}", path, errno_text(error)));
 }
 
 // A fault of the node, not of the request.
@@ -54,7 +55,9 @@ Result<void> check_name(const std::string& name) {
               "invalid version name; expected 1 to 64 letters, digits and . _ + -, not starting with a dot");
 }
 
-Failure no_version(const std::string& name) { return fail(ErrorCode::NotFound, "version " + name + " not found"); }
+Failure no_version(const std::string& name) {
+  return fail(ErrorCode::NotFound, fmt::format("version {} not found", name));
+}
 
 Result<std::map<std::string, std::vector<VersionModule>>> read_modules(const TrustedDir& tree,
                                                                        const std::vector<TreeEntry>& entries) {
@@ -73,7 +76,7 @@ Result<std::map<std::string, std::vector<VersionModule>>> read_modules(const Tru
     const std::string kernel = kernel_of(*module);
     if (!path.starts_with(std::string(kModules) + "/" + kernel + "/")) {
       return fail(ErrorCode::BadRequest,
-                  entry.path + " is for kernel " + kernel + ", but not in that kernel's directory");
+                  fmt::format("{} is for kernel {}, but not in that kernel's directory", entry.path, kernel));
     }
     kernels[kernel].push_back({entry.path, *std::move(module)});
   }
@@ -129,7 +132,7 @@ Result<void> copy_source(const Trust& trust, const std::string& source, Staging&
 
 Result<Manifest> read_manifest(const TrustedDir& tree) {
   const UniqueFd file = TRY(tree.file(kManifestName));
-  const std::optional<std::string> text = TRY(read_file("/proc/self/fd/" + std::to_string(file.get()), kManifestLimit));
+  const std::optional<std::string> text = TRY(read_file(fmt::format("/proc/self/fd/{}", file.get()), kManifestLimit));
   return parse_manifest(text.value_or(""));
 }
 
@@ -137,9 +140,9 @@ Result<Manifest> read_manifest(const TrustedDir& tree) {
 std::string difference(const TrustedDir& tree, const std::string& path, const std::string& digest) {
   const Result<UniqueFd> file = tree.file(path);
   if (!file && file.error().code == ErrorCode::NotFound) return path + " is missing";
-  if (!file) return path + ": " + file.error().message;
+  if (!file) return fmt::format("{}: {}", path, file.error().message);
   const Result<std::string> found = sha256_of(file->get());
-  if (!found) return path + ": " + found.error().message;
+  if (!found) return fmt::format("{}: {}", path, found.error().message);
   return *found == digest ? "" : path + " was changed";
 }
 
@@ -194,11 +197,11 @@ Result<Version> Versions::import(const std::string& name, const std::string& sou
   const Result<std::vector<std::string>> existing = names();
   if (!existing) return not_usable(existing.error());
   if (std::ranges::find(*existing, name) != existing->end()) {
-    return fail_at(ErrorCode::BadRequest, "/name", "version " + name + " already exists");
+    return fail_at(ErrorCode::BadRequest, "/name", fmt::format("version {} already exists", name));
   }
   if (existing->size() >= kVersionLimit) {
     return fail_at(ErrorCode::BadRequest, "/name",
-                   "limit of " + std::to_string(kVersionLimit) + " versions reached; remove one first");
+                   fmt::format("limit of {} versions reached; remove one first", kVersionLimit));
   }
   const Result<TrustedDir> versions = make_folder();
   if (!versions) return not_usable(versions.error());
@@ -235,12 +238,12 @@ Result<UniqueFd> Versions::open(const std::string& name, const std::string& path
   const TrustedDir found = TRY(tree(name));
   const Manifest manifest = TRY(read_manifest(found));
   const std::string* digest = find_in(manifest, path);
-  if (digest == nullptr) return fail(ErrorCode::NotFound, "version " + name + " has no file " + path);
+  if (digest == nullptr) return fail(ErrorCode::NotFound, fmt::format("version {} has no file {}", name, path));
   Result<UniqueFd> file = found.file(path);
   if (!file) return file;
   const std::string hash = TRY(sha256_of(file->get()));
   if (hash != *digest) {
-    return fail(ErrorCode::Store, path + " of version " + name + " was changed after its import");
+    return fail(ErrorCode::Store, fmt::format("{} of version {} was changed after its import", path, name));
   }
   return file;
 }
@@ -248,7 +251,7 @@ Result<UniqueFd> Versions::open(const std::string& name, const std::string& path
 Result<void> Versions::remove(const std::string& name) const {
   const TrustedDir found = TRY(tree(name));
   const std::optional<std::string> selected = TRY(current());
-  if (selected == name) return fail(ErrorCode::BadRequest, "version " + name + " is the current version");
+  if (selected == name) return fail(ErrorCode::BadRequest, fmt::format("version {} is the current version", name));
   const TrustedDir versions = TRY(folder());
   // Rename first: a partly removed tree must not look like a version.
   const std::string removed = std::string(kRemovedPrefix) + name;

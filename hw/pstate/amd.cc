@@ -1,5 +1,7 @@
 #include "hw/pstate/amd.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 
@@ -79,7 +81,7 @@ std::optional<KHz> current_of_amd(Registers& registers, Interface way) {
 Result<void> write_amd(Registers& registers, Interface way, KHz wanted) {
   const std::map<KHz, uint32_t> choices = TRY(read_choices(registers, way));
   if (const uint32_t* pstate = find_in(choices, wanted)) return registers.write(kPstateControl, *pstate);
-  return fail(ErrorCode::Hardware, "the CPU has no P-state of " + std::to_string(wanted.value) + " kHz now");
+  return fail(ErrorCode::Hardware, fmt::format("the CPU has no P-state of {} kHz now", wanted.value));
 }
 
 }  // namespace nrd::pstate

@@ -1,5 +1,6 @@
 #include "hw/pstate/branch_counters.h"
 
+#include <fmt/core.h>
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -40,7 +41,7 @@ std::optional<std::string> BranchCounters::missing(CpuId cpu) {
   const Result<Pair> pair = open(cpu);
   if (pair && read(*pair)) return std::nullopt;
   return "branch monitoring: the kernel's perf has no hardware counters of branches here" +
-         (pair ? std::string() : " (" + pair.error().detail + ")");
+         (pair ? std::string() : fmt::format(" ({})", pair.error().detail));
 }
 
 std::optional<BranchCounts> BranchCounters::read(const Pair& pair) {

@@ -1,6 +1,7 @@
 #include "hw/pstate/cpufreq.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <initializer_list>
@@ -20,7 +21,7 @@ template <typename T>
 using Parser = std::optional<T> (*)(std::string_view);
 
 std::string path_of(const std::string& root, CpuId cpu, const char* file) {
-  return root + kCpus + "/cpu" + std::to_string(cpu.value) + "/cpufreq/" + file;
+  return fmt::format("{}{}/cpu{}/cpufreq/{}", root, kCpus, cpu.value, file);
 }
 
 struct KnobNames {
@@ -55,7 +56,7 @@ class Files {
   // The same below the CPU's own directory.
   template <typename T>
   Result<std::optional<T>> find_beside(const char* file, Parser<T> parse) const {
-    return parsed(root_ + kCpus + "/cpu" + std::to_string(cpu_.value) + "/" + file, file, parse);
+    return parsed(fmt::format("{}{}/cpu{}/{}", root_, kCpus, cpu_.value, file), file, parse);
   }
 
   // The first of these files that exists.
@@ -72,7 +73,8 @@ class Files {
   Result<T> read(const char* file, Parser<T> parse) const {
     std::optional<T> value = TRY(find(file, parse));
     if (!value) {
-      return fail(ErrorCode::Hardware, text_of(cpu_) + ": cpufreq has no " + file, path_of(root_, cpu_, file));
+      return fail(ErrorCode::Hardware, fmt::format("{}: cpufreq has no {}", text_of(cpu_), file),
+                  path_of(root_, cpu_, file));
     }
     return *std::move(value);
   }
@@ -84,8 +86,8 @@ class Files {
     if (!text) return std::nullopt;
     std::optional<T> value = parse(*text);
     if (!value) {
-      return fail(ErrorCode::Hardware, text_of(cpu_) + ": " + file + " of cpufreq has unexpected content",
-                  path + ": \"" + text->substr(0, 80) + "\"");
+      return fail(ErrorCode::Hardware, fmt::format("{}: {} of cpufreq has unexpected content", text_of(cpu_), file),
+                  fmt::format("{}: \"{}\"", path, text->substr(0, 80)));
     }
     return value;
   }
@@ -246,9 +248,8 @@ Result<std::optional<Cpu>> discover_cpufreq(const std::string& root, CpuId cpu, 
   const auto epps = TRY(files.find("energy_performance_available_preferences", parse_words));
   std::vector<KHz> steps = TRY(read_steps(files));
   if (max == KHz{0} || min > max) {
-    return fail(
-        ErrorCode::Hardware, text_of(cpu) + ": cpufreq reports inconsistent frequencies",
-        path_of(root, cpu, "cpuinfo_max_freq") + ": " + std::to_string(min.value) + " to " + std::to_string(max.value));
+    return fail(ErrorCode::Hardware, text_of(cpu) + ": cpufreq reports inconsistent frequencies",
+                fmt::format("{}: {} to {}", path_of(root, cpu, "cpuinfo_max_freq"), min.value, max.value));
   }
   Cpu found{.way = Interface::Cpufreq,
             .driver = *std::move(driver),
@@ -294,8 +295,8 @@ Result<void> write_cpufreq(const std::string& root, CpuId cpu, const Write& writ
   // The directory may be a link (cpufreq -> ../cpufreq/policyN); the file never is.
   const tl::expected<void, int> written = write_value(path, write.value + "\n", O_TRUNC);
   if (written) return {};
-  return fail(ErrorCode::Hardware, text_of(cpu) + " did not take " + to_string(write),
-              path + ": " + errno_text(written.error()));
+  return fail(ErrorCode::Hardware, fmt::format("{} did not take {}", text_of(cpu), to_string(write)),
+              fmt::format("{}: {}", path, errno_text(written.error())));
 }
 
 }  // namespace nrd::pstate

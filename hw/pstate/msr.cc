@@ -1,6 +1,7 @@
 #include "hw/pstate/msr.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -57,9 +58,9 @@ class MsrDevice final : public Registers {
 
  private:
   Failure failed(const char* how, uint32_t address, ssize_t count) const {
-    const std::string why = count < 0 ? errno_text() : std::to_string(count) + " bytes of 8";
-    return fail(ErrorCode::Hardware, text_of(cpu_) + ": a register could not be " + how,
-                path_ + ", " + register_name(address) + ": " + why);
+    const std::string why = count < 0 ? errno_text() : fmt::format("{} bytes of 8", count);
+    return fail(ErrorCode::Hardware, fmt::format("{}: a register could not be {}", text_of(cpu_), how),
+                fmt::format("{}, {}: {}", path_, register_name(address), why));
   }
 
   CpuId cpu_;
@@ -101,11 +102,12 @@ std::optional<RegisterSet> registers_of(const Part& part) {
 }
 
 Result<std::unique_ptr<Registers>> open_registers(const std::string& root, CpuId cpu) {
-  std::string path = root + "/dev/cpu/" + std::to_string(cpu.value) + "/msr";
+  std::string path = fmt::format("{}/dev/cpu/{}/msr", root, cpu.value);
   UniqueFd device(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
   if (device.valid()) return std::make_unique<MsrDevice>(cpu, std::move(path), std::move(device));
   if (errno == ENOENT || errno == ENOTDIR || errno == ENXIO || errno == ENODEV) return nullptr;
-  return fail(ErrorCode::Hardware, text_of(cpu) + ": cannot open its registers", path + ": " + errno_text());
+  return fail(ErrorCode::Hardware, text_of(cpu) + ": cannot open its registers",
+              fmt::format("{}: {}", path, errno_text()));
 }
 
 Ratio ratio_at(uint64_t word, unsigned lowest_bit) {

@@ -1,5 +1,7 @@
 #include "hw/pstate/msr_discovery.h"
 
+#include <fmt/core.h>
+
 #include <memory>
 #include <optional>
 #include <utility>
@@ -25,10 +27,11 @@ std::string name_of(const CpuSet& cpus) { return (cpus.size() == 1 ? "CPU " : "C
 std::vector<std::string> explain(const Unsettable& cpus) {
   std::vector<std::string> sentences;
   const auto add = [&sentences](const CpuSet& set, const std::string& why) {
-    if (!set.empty()) sentences.push_back("P-states: no cpufreq driver holds " + name_of(set) + ", and " + why);
+    if (!set.empty())
+      sentences.push_back(fmt::format("P-states: no cpufreq driver holds {}, and {}", name_of(set), why));
   };
   const auto device = [](const CpuSet& set) {
-    return set.empty() ? "" : "/dev/cpu/" + std::to_string(set.members().front().value) + "/msr";
+    return set.empty() ? "" : fmt::format("/dev/cpu/{}/msr", set.members().front().value);
   };
   add(cpus.absent, device(cpus.absent) + " cannot be opened; load a driver or the msr module");
   add(cpus.refused, device(cpus.refused) + " may not be opened, as under kernel lockdown; load a driver");
@@ -38,7 +41,7 @@ std::vector<std::string> explain(const Unsettable& cpus) {
 
 // The online CPUs of the same core; empty if not reported.
 Result<CpuSet> threads_of_core(const std::string& root, CpuId cpu) {
-  const std::string path = root + kCpus + "/cpu" + std::to_string(cpu.value) + "/topology/thread_siblings_list";
+  const std::string path = fmt::format("{}{}/cpu{}/topology/thread_siblings_list", root, kCpus, cpu.value);
   const std::optional<CpuSet> threads = TRY(read_cpu_list(path));
   return threads.value_or(CpuSet());
 }
@@ -68,8 +71,9 @@ std::optional<RegisterSet> registers_of_this_part(const std::string& root, const
   const Part part = part_of(cpuinfo ? cpuinfo->value_or("") : "");
   const std::optional<RegisterSet> set = registers_of(part);
   if (!set) {
-    node.missing.push_back("P-states: no cpufreq driver holds " + name_of(cpus) +
-                           ", and nrd does not set registers of " + to_string(part) + "; load a driver");
+    node.missing.push_back(
+        fmt::format("P-states: no cpufreq driver holds {}, and nrd does not set registers of {}; load a driver",
+                    name_of(cpus), to_string(part)));
   }
   return set;
 }

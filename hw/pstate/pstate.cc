@@ -1,5 +1,7 @@
 #include "hw/pstate/pstate.h"
 
+#include <fmt/core.h>
+
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -24,7 +26,7 @@ constexpr std::chrono::milliseconds kApplyPoll{1};
 // "max 3000000 kHz (found 2200000)" for the first value that differs. Skips values that are empty in `wanted`.
 std::optional<std::string> difference(const FrequencySetting& found, const FrequencySetting& wanted) {
   const auto mismatch = [](const Write& goal, const std::string& value) {
-    return to_string(goal) + " (found " + (value.empty() ? "none" : value) + ")";
+    return fmt::format("{} (found {})", to_string(goal), value.empty() ? "none" : value);
   };
   if (!wanted.governor.empty() && found.governor != wanted.governor) {
     return mismatch({Knob::Governor, wanted.governor}, found.governor);
@@ -41,8 +43,8 @@ std::optional<std::string> difference(const FrequencySetting& found, const Frequ
 Result<void> check(const Node& node, const std::map<CpuId, FrequencySetting>& wanted, const CpuSet& online) {
   for (const auto& [cpu, knobs] : wanted) {
     if (knobs.min > knobs.max) {
-      return fail(ErrorCode::BadRequest, text_of(cpu) + ": min " + std::to_string(knobs.min.value) +
-                                             " kHz is above max " + std::to_string(knobs.max.value) + " kHz");
+      return fail(ErrorCode::BadRequest,
+                  fmt::format("{}: min {} kHz is above max {} kHz", text_of(cpu), knobs.min.value, knobs.max.value));
     }
     if (!online.contains(cpu)) continue;
     const Cpu* facts = find_in(node.cpus, cpu);
@@ -85,7 +87,8 @@ Result<void> write_cpu(const std::string& root, CpuId cpu, Interface way, const 
     const std::unique_ptr<Registers> registers = TRY(open_registers(root, cpu));
     if (!registers) return {};  // gone since it was read; reading back decides whether that is an error
     return write_registers(*registers, way, wanted).map_error([&](Error error) {
-      error.message = text_of(cpu) + " did not take " + difference(now, wanted).value_or("what is wanted");
+      error.message =
+          fmt::format("{} did not take {}", text_of(cpu), difference(now, wanted).value_or("what is wanted"));
       return error;
     });
   }
@@ -109,7 +112,7 @@ Result<void> read_back(const std::string& root, CpuId cpu, Interface way, const 
     const std::optional<std::string> not_taken = difference(found, wanted);
     if (!not_taken) return {};
     if (way != Interface::Cpufreq || Steady::now() >= deadline) {
-      return fail(ErrorCode::Hardware, text_of(cpu) + " did not take " + *not_taken);
+      return fail(ErrorCode::Hardware, fmt::format("{} did not take {}", text_of(cpu), *not_taken));
     }
     std::this_thread::sleep_for(kApplyPoll);
   }
@@ -169,7 +172,7 @@ Result<void> Pstate::check_driver(const CpuSet& online) const {
     if (facts.way != Interface::Cpufreq || !online.contains(cpu)) continue;
     const std::optional<std::string> driver = driver_of_cpufreq(root_, cpu);
     if (!driver || *driver == facts.driver) return {};
-    return fail(ErrorCode::Hardware, "cpufreq driver " + facts.driver + " has been replaced by " + *driver);
+    return fail(ErrorCode::Hardware, fmt::format("cpufreq driver {} has been replaced by {}", facts.driver, *driver));
   }
   return {};
 }

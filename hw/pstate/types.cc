@@ -1,5 +1,7 @@
 #include "hw/pstate/types.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace nrd::pstate {
@@ -35,14 +37,15 @@ Result<void> check_for_registers(CpuId cpu, Interface way, const FrequencySettin
     if (is_amd(way)) break;  // its P-states may have any frequency
     const Ratio ratio = ratio_of(frequency);
     if (khz_of(ratio) == frequency && ratio <= kHighest) continue;
-    return fail(ErrorCode::BadRequest, text_of(cpu) + " does not take " + std::to_string(frequency.value) +
-                                           " kHz, only multiples of " + std::to_string(kBusClock.value) + " up to " +
-                                           std::to_string(khz_of(kHighest).value));
+    return fail(ErrorCode::BadRequest,
+                fmt::format("{} does not take {} kHz, only multiples of {} up to {}", text_of(cpu), frequency.value,
+                            kBusClock.value, khz_of(kHighest).value));
   }
   if (!takes_window(way) && wanted.min != wanted.max) {
-    return fail(ErrorCode::BadRequest, text_of(cpu) + " supports a single frequency only, not a window: min " +
-                                           std::to_string(wanted.min.value) + " kHz and max " +
-                                           std::to_string(wanted.max.value) + " kHz must be the same");
+    return fail(
+        ErrorCode::BadRequest,
+        fmt::format("{} supports a single frequency only, not a window: min {} kHz and max {} kHz must be the same",
+                    text_of(cpu), wanted.min.value, wanted.max.value));
   }
   return {};
 }

@@ -1,5 +1,7 @@
 #include "hw/rdt/bandwidth.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -15,7 +17,7 @@ constexpr uint32_t kWhole = 100;         // percent
 constexpr uint32_t kMostEighths = 2048;  // MAX_MBA_BW_AMD; newer kernels read it from CPUID and may have more
 
 std::string limit_of(ClosId clos, CacheId cache, uint32_t value) {
-  return "class " + text_of(clos) + " on " + text_of(cache) + " did not take bandwidth " + std::to_string(value);
+  return fmt::format("class {} on {} did not take bandwidth {}", text_of(clos), text_of(cache), value);
 }
 
 // nullopt: it has none.
@@ -44,7 +46,7 @@ uint32_t most_in(MbaUnit unit, bool is_mounted_in_mbps, uint32_t largest) {
 bool is_mounted_in_mbps(std::string_view mountinfo) {
   while (!mountinfo.empty()) {
     const std::string_view line = take_until(mountinfo, '\n');
-    const bool is_resctrl = line.find(std::string(" ") + kResctrl + " ") != std::string_view::npos;
+    const bool is_resctrl = line.find(fmt::format(" {} ", kResctrl)) != std::string_view::npos;
     if (is_resctrl && line.find("mba_MBps") != std::string_view::npos) return true;
   }
   return false;
@@ -85,7 +87,7 @@ Result<Limits> limits_to_write(const Observed& observed, const Setting& wanted, 
 Result<void> write_limits(const Limits& limits) {
   for (const auto& [clos, caches] : limits) {
     for (const auto& [cache, value] : caches) {
-      const std::string line = "MB:" + std::to_string(cache.value) + "=" + std::to_string(value) + "\n";
+      const std::string line = fmt::format("MB:{}={}\n", cache.value, value);
       const Result<void> written = write_line(directory_of(clos), "schemata", line);
       if (!written) return Failure(refused_write(written.error(), limit_of(clos, cache, value)));
     }
@@ -100,8 +102,8 @@ Result<void> read_back(const Limits& limits, Observed& observed) {
     for (const auto& [cache, value] : caches) {
       const std::optional<uint32_t> found = limit_in(observed, clos, cache);
       if (found == value) continue;
-      return fail(ErrorCode::Hardware,
-                  limit_of(clos, cache, value) + " (found " + (found ? std::to_string(*found) : "nothing") + ")");
+      return fail(ErrorCode::Hardware, fmt::format("{} (found {})", limit_of(clos, cache, value),
+                                                   found ? std::to_string(*found) : "nothing"));
     }
   }
   return {};

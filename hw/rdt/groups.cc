@@ -1,5 +1,6 @@
 #include "hw/rdt/groups.h"
 
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -41,7 +42,7 @@ Result<GroupMode> read_mode(const std::string& directory) {
   if (mode == "exclusive") return GroupMode::Exclusive;
   if (mode == "pseudo-locksetup") return GroupMode::PseudoLockSetup;
   if (mode == "pseudo-locked") return GroupMode::PseudoLocked;
-  return fail(ErrorCode::Hardware, "a resctrl group has an unknown mode", directory + "/mode: " + std::string(mode));
+  return fail(ErrorCode::Hardware, "a resctrl group has an unknown mode", fmt::format("{}/mode: {}", directory, mode));
 }
 
 Result<void> read_schemata(const std::string& directory, Class& group) {
@@ -80,7 +81,8 @@ Result<void> read_files(const std::string& directory, Group& read) {
 Failure cannot_make(const std::string& path, int error) {
   const std::string reasons = last_cmd_status();  // before Linux 6.13 mkdir adds its line to those of earlier commands
   const std::string kernel = reasons.substr(reasons.rfind('\n') + 1);
-  const std::string detail = path + ": " + errno_text(error) + (kernel.empty() ? "" : "; kernel: " + kernel);
+  const std::string detail =
+      fmt::format("{}: {}{}", path, errno_text(error), kernel.empty() ? "" : "; kernel: " + kernel);
   if (error == ENOSPC) {
     return fail(ErrorCode::NoClass,
                 "the kernel cannot create another resctrl group" + (kernel.empty() ? "" : ": " + kernel), detail);
@@ -130,7 +132,7 @@ Result<void> remove_group(const std::string& name) {
   const bool is_removed = ::rmdir(path.c_str()) == 0 || errno == ENOENT;
   if (is_removed && ::access(path.c_str(), F_OK) != 0) return {};
   const std::string reason = is_removed ? "it still exists" : errno_text();
-  return fail(ErrorCode::Hardware, "cannot remove group " + name, path + ": " + reason);
+  return fail(ErrorCode::Hardware, "cannot remove group " + name, fmt::format("{}: {}", path, reason));
 }
 
 Result<std::optional<Group>> read_group(const std::string& directory) {

@@ -1,6 +1,7 @@
 #include "hw/rdt/locks.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -40,12 +41,12 @@ pid_t holder_in(std::string_view line, std::string_view file) {
 
 std::string named(pid_t pid) {
   constexpr size_t kLongest = 64;
-  const auto name = read_file("/proc/" + std::to_string(pid) + "/comm", kLongest);
+  const auto name = read_file(fmt::format("/proc/{}/comm", pid), kLongest);
   std::string shown;
   if (name && *name) {
     for (const char c : trimmed(**name)) shown += c > ' ' && c <= '~' ? c : '?';
   }
-  return (shown.empty() ? "a process" : shown) + " (" + std::to_string(pid) + ")";
+  return fmt::format("{} ({})", shown.empty() ? "a process" : shown, pid);
 }
 
 // Other holders; empty: none, or none visible to this process.
@@ -77,9 +78,10 @@ Failure lock_is_held(const std::string& what, int fd) {
   const std::string why = errno_text();
   struct stat file {};
   const std::string holder = ::fstat(fd, &file) == 0 ? holder_of(file) : "";
-  return fail(ErrorCode::Busy,
-              what + " is locked by " + (holder.empty() ? "another process" : holder) + "; end it, or try again later",
-              why);
+  return fail(
+      ErrorCode::Busy,
+      fmt::format("{} is locked by {}; end it, or try again later", what, holder.empty() ? "another process" : holder),
+      why);
 }
 
 // Locks the whole file, as lockf(3) does.
@@ -98,7 +100,7 @@ Result<UniqueFd> lock_tree() {
   UniqueFd tree(::open(kResctrl, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!tree.valid()) {
     return fail(ErrorCode::Hardware, "the kernel rejected a change to a class of service",
-                kResctrl + (": " + errno_text()));
+                fmt::format("{}: {}", kResctrl, errno_text()));
   }
   if (wait_for([&tree] { return ::flock(tree.get(), LOCK_EX | LOCK_NB) == 0; })) return tree;
   return lock_is_held("the resctrl tree", tree.get());
@@ -135,7 +137,8 @@ Result<LibraryLock> LibraryLock::open() {
     file = UniqueFd(::open(kLibraryLock, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kRootAlone));
   if (!file.valid() || ::fstat(file.get(), &found) != 0 || !is_roots_alone(found) ||
       ::fchmod(file.get(), kRootAlone) != 0) {
-    return fail(ErrorCode::Hardware, "cannot use the libpqos lock file", kLibraryLock + (": " + errno_text()));
+    return fail(ErrorCode::Hardware, "cannot use the libpqos lock file",
+                fmt::format("{}: {}", kLibraryLock, errno_text()));
   }
   return LibraryLock(std::move(file));
 }

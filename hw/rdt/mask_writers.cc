@@ -1,5 +1,7 @@
 #include "hw/rdt/mask_writers.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "base/cpu_set.h"
@@ -22,30 +24,29 @@ std::string list_of(const std::set<uint32_t>& ids) {
 std::string text_of(const CacheView& view) {
   std::string text;
   for (const auto& [number, level] : view.levels) {
-    text += (text.empty() ? "L" : ", L") + std::to_string(number) + " caches " + list_of(level.ids) + " of " +
-            std::to_string(level.ways) + " ways" + (level.cdp ? " with CDP" : "");
+    text += fmt::format("{}{} caches {} of {} ways{}", text.empty() ? "L" : ", L", number, list_of(level.ids),
+                        level.ways, level.cdp ? " with CDP" : "");
   }
-  return text + (text.empty() ? "" : ", ") + std::to_string(view.classes) + " classes";
+  return fmt::format("{}{}{} classes", text, text.empty() ? "" : ", ", view.classes);
 }
 
 // Why libpqos must not be started, because it would use up what other software needs; empty: it may.
 std::string obstacle() {
   if (!is_mounted()) return {};
   for (const std::string& group : list_groups().value_or(std::vector<std::string>())) {
-    if (!class_of(group)) return "group " + group + " holds a class of service, and libpqos needs every class";
+    if (!class_of(group)) return fmt::format("group {} holds a class of service, and libpqos needs every class", group);
   }
   // RMIDs of the groups that libpqos created cannot be reused at once.
   const std::optional<Monitoring> monitoring = read_monitoring();
   const Result<unsigned> classes = read_classes();
   if (!monitoring || !classes || monitoring->groups >= 2 * *classes) return {};
-  return "libpqos creates a group for every class at start, but there are only " + std::to_string(monitoring->groups) +
-         " RMIDs for " + std::to_string(*classes) + " classes";
+  return fmt::format("libpqos creates a group for every class at start, but there are only {} RMIDs for {} classes",
+                     monitoring->groups, *classes);
 }
 
 Result<void> write_to_resctrl(const WaysWrite& write, bool cdp) {
   const auto line = [&](const char* of, WayMask ways) {
-    return "L" + std::to_string(write.cache.level) + of + ":" + std::to_string(write.cache.value) + "=" + ways.hex() +
-           "\n";
+    return fmt::format("L{}{}:{}={}\n", write.cache.level, of, write.cache.value, ways.hex());
   };
   const Split split = write.split.value_or(Split{.code = write.ways, .data = write.ways});
   return write_line(directory_of(write.clos), "schemata",
@@ -80,7 +81,7 @@ void MaskWriters::choose(const CacheView& resctrl) {
     choice_ = {.is_libpqos = false, .reason = why_no_pqos_};
   } else if (pqos_->view() != resctrl) {
     choice_ = {.is_libpqos = false,
-               .reason = "libpqos sees " + text_of(pqos_->view()) + "; resctrl has " + text_of(resctrl)};
+               .reason = fmt::format("libpqos sees {}; resctrl has {}", text_of(pqos_->view()), text_of(resctrl))};
   } else {
     choice_ = {.is_libpqos = true, .reason = "it sees the caches and classes that resctrl has"};
   }

@@ -1,5 +1,7 @@
 #include "hw/rdt/monitor.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -82,7 +84,7 @@ class Counters {
       const std::string why =
           is_asked_ ? assign(event, domain) : "no counter is assigned before a request for monitoring";
       if (why.empty()) continue;
-      usage.not_counted += (usage.not_counted.empty() ? "" : "; ") + std::string(event) + ": " + why;
+      usage.not_counted += fmt::format("{}{}: {}", usage.not_counted.empty() ? "" : "; ", event, why);
       usage.is_unrequested = !is_asked_;
     }
   }
@@ -97,8 +99,8 @@ class Counters {
     }
     const std::string kernel = last_cmd_status();
     if (kernel.starts_with("Failed to allocate counter"))
-      return "all " + std::to_string(*monitoring_.assigned_counters) + " counters of domain " + id +
-             " are assigned to groups (mbm_L3_assignments)";
+      return fmt::format("all {} counters of domain {} are assigned to groups (mbm_L3_assignments)",
+                         *monitoring_.assigned_counters, id);
     return "the kernel assigned no counter" + (kernel.empty() ? "" : ": " + kernel.substr(0, kernel.find('\n')));
   }
 

@@ -1,5 +1,6 @@
 #include "hw/rdt/mount.h"
 
+#include <fmt/core.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
@@ -27,7 +28,7 @@ std::string mount_options(MbaUnit unit) {
 
 Failure cannot(const std::string& what, const std::string& instead) {
   const std::string reason = errno_text();
-  return fail(ErrorCode::Unsupported, "resctrl could not be " + what + ": " + reason + "; " + instead, reason);
+  return fail(ErrorCode::Unsupported, fmt::format("resctrl could not be {}: {}; {}", what, reason, instead), reason);
 }
 
 std::string word_of(MbaUnit unit) { return unit == MbaUnit::Mbps ? "mbps" : "percentage"; }
@@ -36,8 +37,9 @@ Result<void> unmount() {
   const std::vector<std::string> groups = TRY(list_groups());
   for (const std::string& group : groups) {
     if (class_of(group)) continue;
-    return fail(ErrorCode::Unsupported,
-                "cannot remount resctrl while foreign group " + group + " exists; remove it, or unset rdt.mba_mode");
+    return fail(
+        ErrorCode::Unsupported,
+        fmt::format("cannot remount resctrl while foreign group {} exists; remove it, or unset rdt.mba_mode", group));
   }
   if (::umount2(kResctrl, UMOUNT_NOFOLLOW) != 0) return cannot("unmounted", "stop the processes that use it");
   return {};
@@ -56,7 +58,7 @@ std::string remedy_of(int error) {
 Result<void> mount_with(const std::string& options) {
   constexpr unsigned long kFlags = MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RELATIME;  // of the mount unit as well
   if (::mount("resctrl", kResctrl, "resctrl", kFlags, options.c_str()) == 0) return {};
-  return cannot("mounted with \"" + options + "\"", remedy_of(errno));
+  return cannot(fmt::format("mounted with \"{}\"", options), remedy_of(errno));
 }
 
 // If the kernel refuses `options`, the host keeps resctrl as it was: other software uses it too.
@@ -73,12 +75,11 @@ Failure refer_to_unit(MbaUnit unit, const std::string& is) {
   const std::string options = mount_options(unit);
   return fail(
       ErrorCode::Unsupported,
-      "rdt.mba_mode is \"" + word_of(unit) + "\", but resctrl is " + is +
-          ", and from its own mount namespace nrd cannot mount it for the host; write the lines \"[Mount]\" and "
-          "\"Options=nosuid,nodev,noexec,relatime" +
-          (options.empty() ? "" : "," + options) +
-          "\" to /etc/systemd/system/sys-fs-resctrl.mount.d/options.conf, then run: systemctl stop nrd; systemctl "
-          "daemon-reload; systemctl restart sys-fs-resctrl.mount; systemctl start nrd");
+      fmt::format("rdt.mba_mode is \"{}\", but resctrl is {}, and from its own mount namespace nrd cannot mount it for "
+                  "the host; write the lines \"[Mount]\" and \"Options=nosuid,nodev,noexec,relatime{}\" to "
+                  "/etc/systemd/system/sys-fs-resctrl.mount.d/options.conf, then run: systemctl stop nrd; systemctl "
+                  "daemon-reload; systemctl restart sys-fs-resctrl.mount; systemctl start nrd",
+                  word_of(unit), is, options.empty() ? "" : "," + options));
 }
 
 }  // namespace
@@ -105,18 +106,19 @@ Result<void> ensure_mounted_as(const MountOptions& wanted) {
   if (!is_mount_visible_to_host())
     return refer_to_unit(*wanted.unit, was_mounted ? "mounted with the other unit" : "not mounted");
   if (was_mounted && !wanted.may_remount) {
-    return fail(ErrorCode::Unsupported, "rdt.mba_mode is \"" + word_of(*wanted.unit) +
-                                            "\", but resctrl is mounted with " +
-                                            "the other unit; start nrd once with --force-config, or mount it " +
-                                            (*wanted.unit == MbaUnit::Mbps ? "with" : "without") + " mba_MBps");
+    return fail(ErrorCode::Unsupported,
+                fmt::format("rdt.mba_mode is \"{}\", but resctrl is mounted with the other unit; start nrd once with "
+                            "--force-config, or mount it {} mba_MBps",
+                            word_of(*wanted.unit), *wanted.unit == MbaUnit::Mbps ? "with" : "without"));
   }
   const std::string options = mount_options(*wanted.unit);
   TRY(was_mounted ? remount_with(options, mount_options(now.mba_info->unit)) : mount_with(options));
   const Capabilities after = TRY(with_mount(now));
   if (!after.mba_info || after.mba_info->unit != *wanted.unit) {
-    return fail(ErrorCode::Unsupported, "resctrl was mounted with \"" + options +
-                                            "\", but the bandwidth unit is still not \"" + word_of(*wanted.unit) +
-                                            "\"; unset rdt.mba_mode");
+    return fail(
+        ErrorCode::Unsupported,
+        fmt::format("resctrl was mounted with \"{}\", but the bandwidth unit is still not \"{}\"; unset rdt.mba_mode",
+                    options, word_of(*wanted.unit)));
   }
   log::notice("RDT_MOUNTED", "resctrl was mounted according to rdt.mba_mode; all classes are reset",
               {{"OPTIONS", options}});

@@ -1,5 +1,6 @@
 #include "hw/rdt/pqos.h"
 
+#include <fmt/core.h>
 #include <pqos.h>
 #include <pthread.h>
 #include <signal.h>
@@ -109,7 +110,7 @@ void Pqos::capture(void* log, const size_t size, const char* message) {
 }
 
 Failure Pqos::failed(const std::string& call, int retval, int error) const {
-  std::string detail = call + ": " + name_of(retval) + " (libpqos " + std::to_string(retval) + ")";
+  std::string detail = fmt::format("{}: {} (libpqos {})", call, name_of(retval), retval);
   if (!log_capture_.last_error.empty()) detail += "; " + log_capture_.last_error;
   if (error != 0) detail += "; errno: " + errno_text(error);
   return fail(ErrorCode::Hardware, "the kernel rejected a change to a class of service", detail);

@@ -1,5 +1,7 @@
 #include "hw/rdt/rdt.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -113,7 +115,7 @@ class ResctrlRdt final : public Rdt {
   // "L3 CAT: ...", for Node::missing.
   static auto why_missing(const std::string& what) {
     return [what](const Error& error) {
-      return fail(ErrorCode::Unsupported, what + ": " + error.message, error.detail).value();
+      return fail(ErrorCode::Unsupported, fmt::format("{}: {}", what, error.message), error.detail).value();
     };
   }
 
@@ -122,8 +124,7 @@ class ResctrlRdt final : public Rdt {
     guard_tree(tree_mode_);
     Cats cats;
     for (const unsigned level : {3U, 2U}) {
-      const std::optional<Cat> cat =
-          TRY(read_cat_info(level).map_error(why_missing("L" + std::to_string(level) + " CAT")));
+      const std::optional<Cat> cat = TRY(read_cat_info(level).map_error(why_missing(fmt::format("L{} CAT", level))));
       if (cat) cats.emplace(level, *cat);
     }
     if (cats.empty()) return fail(ErrorCode::Unsupported, why_no_cat());
@@ -254,7 +255,8 @@ class ResctrlRdt final : public Rdt {
   }
 
   static Error explained(Error error, std::string message) {
-    if (error.code == ErrorCode::Busy) error.detail = error.message + ": " + error.detail;  // the holder of a lock
+    if (error.code == ErrorCode::Busy)
+      error.detail = fmt::format("{}: {}", error.message, error.detail);  // the holder of a lock
     error.code = ErrorCode::Hardware;  // a converge that has begun is not simply retried
     return refused_write(std::move(error), std::move(message));
   }
@@ -273,16 +275,18 @@ class ResctrlRdt final : public Rdt {
   }
 
   std::string text_of(CacheId cache, WayMask ways, const std::optional<Split>& split) const {
-    return hex(cache, ways) + (split ? ", code " + hex(cache, split->code) + ", data " + hex(cache, split->data) : "");
+    return hex(cache, ways) +
+           (split ? fmt::format(", code {}, data {}", hex(cache, split->code), hex(cache, split->data)) : "");
   }
 
   std::string not_taken(ClosId clos, CacheId cache, WayMask ways, const std::optional<Split>& split) const {
-    return "class " + nrd::text_of(clos) + " on " + nrd::text_of(cache) + " did not take ways " +
-           text_of(cache, ways, split);
+    return fmt::format("class {} on {} did not take ways {}", nrd::text_of(clos), nrd::text_of(cache),
+                       text_of(cache, ways, split));
   }
 
   static std::string not_moved(const CpuSet& cpus, ClosId clos) {
-    return (cpus.size() == 1 ? "CPU " : "CPUs ") + cpus.to_string() + " did not move to class " + nrd::text_of(clos);
+    return fmt::format("{}{} did not move to class {}", cpus.size() == 1 ? "CPU " : "CPUs ", cpus.to_string(),
+                       nrd::text_of(clos));
   }
 
   static Result<Observed> read_all(const std::set<Task>& tasks) {
@@ -323,7 +327,7 @@ class ResctrlRdt final : public Rdt {
         const std::optional<Split> found_split = observed.split_of(clos, cache);
         if (found == goal && found_split == split) continue;
         const std::string what = found ? text_of(cache, *found, found_split) : "nothing";
-        return fail(ErrorCode::Hardware, not_taken(clos, cache, goal, split) + " (found " + what + ")");
+        return fail(ErrorCode::Hardware, fmt::format("{} (found {})", not_taken(clos, cache, goal, split), what));
       }
     }
     return {};

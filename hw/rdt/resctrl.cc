@@ -1,5 +1,6 @@
 #include "hw/rdt/resctrl.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,7 +20,7 @@ namespace {
 
 Failure unexpected(const std::string& path, std::string_view text) {
   return fail(ErrorCode::Hardware, "unexpected content in a resctrl file",
-              path + ": \"" + std::string(text.substr(0, 80)) + "\"");
+              fmt::format("{}: \"{}\"", path, text.substr(0, 80)));
 }
 
 std::string path_of(const std::string& directory, const char* file) { return kResctrl + directory + "/" + file; }
@@ -104,7 +105,7 @@ Result<Masks> parse_masks(std::string_view schemata) {
   if (!schemata.ends_with('\n')) return unexpected("schemata", schemata);
   Masks masks;
   for (const unsigned level : {3U, 2U}) {
-    const std::string name = "L" + std::to_string(level);
+    const std::string name = fmt::format("L{}", level);
     const auto code = find_line(schemata, name + "CODE:");
     const auto data = find_line(schemata, name + "DATA:");
     if (const auto line = find_line(schemata, name + ":")) {
@@ -279,16 +280,16 @@ Result<void> write_line(const std::string& directory, const char* file, const st
   const tl::expected<void, int> written = write_value(path, lines);
   if (written) return {};
   return fail(ErrorCode::Hardware, "the kernel rejected a change to a class of service",
-              path + " " + lines.substr(0, lines.size() - 1) + ": " + errno_text(written.error()));
+              fmt::format("{} {}: {}", path, lines.substr(0, lines.size() - 1), errno_text(written.error())));
 }
 
 Result<bool> write_task(const std::string& directory, pid_t thread) {
   const std::string path = path_of(directory, "tasks");
-  const tl::expected<void, int> written = write_value(path, std::to_string(thread) + "\n");
+  const tl::expected<void, int> written = write_value(path, fmt::format("{}\n", thread));
   if (written) return true;
   if (written.error() == ESRCH) return false;
   return fail(ErrorCode::Hardware, "the kernel rejected moving a task",
-              path + " " + std::to_string(thread) + ": " + errno_text(written.error()));
+              fmt::format("{} {}: {}", path, thread, errno_text(written.error())));
 }
 
 std::string last_cmd_status() {

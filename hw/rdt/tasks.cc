@@ -1,5 +1,7 @@
 #include "hw/rdt/tasks.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "hw/rdt/groups.h"
@@ -16,8 +18,7 @@ constexpr int kMaxPasses = 64;
 std::string group_name(ClosId clos) { return clos == kRootClass ? "" : text_of(clos); }
 
 std::string not_moved(const Task& task, ClosId to) {
-  return (task.is_process() ? "process " : "thread ") + std::to_string(task.id) + " did not move to class " +
-         text_of(to);
+  return fmt::format("{}{} did not move to class {}", task.is_process() ? "process " : "thread ", task.id, text_of(to));
 }
 
 // Moves all threads of `task` except those in `inside`, and adds them to it.
@@ -49,15 +50,14 @@ Result<void> empty(ClosId clos) {
     for (const pid_t thread : *members) {
       const Result<bool> written = write_task(directory_of(kRootClass), thread);
       if (!written) {
-        return Failure(
-            refused_write(written.error(), "task " + std::to_string(thread) + " did not move to class COS0"));
+        return Failure(refused_write(written.error(), fmt::format("task {} did not move to class COS0", thread)));
       }
     }
     members = members_of(clos);
   }
   if (!members) return Failure(members.error());
   if (members->empty()) return {};
-  return fail(ErrorCode::Hardware, "task " + std::to_string(*members->begin()) + " did not move to class COS0");
+  return fail(ErrorCode::Hardware, fmt::format("task {} did not move to class COS0", *members->begin()));
 }
 
 // The class among `places` to leave if the task belongs in `to`.

@@ -1,5 +1,7 @@
 #include "hw/rdt/topology.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <optional>
 #include <string_view>
@@ -13,9 +15,7 @@ namespace {
 
 constexpr const char* kCpus = "/sys/devices/system/cpu";
 
-std::string cpu_path(const std::string& root, CpuId cpu) {
-  return root + kCpus + "/cpu" + std::to_string(cpu.value) + "/";
-}
+std::string cpu_path(const std::string& root, CpuId cpu) { return fmt::format("{}{}/cpu{}/", root, kCpus, cpu.value); }
 
 Result<CpuSet> read_list(const std::string& path) { return TRY(read_cpu_list(path)).value_or(CpuSet()); }
 
@@ -43,7 +43,7 @@ uint64_t read_size(const std::string& path) {
 // two directories, so level n has index n; the others are tried for CPUs with a different numbering.
 std::optional<std::string> cache_folder(const std::string& root, CpuId cpu, uint32_t level) {
   for (const uint32_t index : std::array{level, 0U, 1U, 2U, 3U, 4U}) {
-    std::string folder = cpu_path(root, cpu) + "cache/index" + std::to_string(index) + "/";
+    std::string folder = fmt::format("{}cache/index{}/", cpu_path(root, cpu), index);
     if (read_number(folder + "level") == level) return folder;
   }
   return std::nullopt;
@@ -77,7 +77,7 @@ std::set<uint32_t> read_numa_nodes(const std::string& root, const CpuSet& cpus) 
     const std::optional<uint32_t> node = find_numa_node(root, cpu);
     if (!node) continue;
     nodes.insert(*node);
-    const auto all = read_list(cpu_path(root, cpu) + "node" + std::to_string(*node) + "/cpulist");
+    const auto all = read_list(fmt::format("{}node{}/cpulist", cpu_path(root, cpu), *node));
     if (all) left -= *all;
   }
   return nodes;

@@ -1,5 +1,7 @@
 #include "api/rmd/views/cache.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -173,7 +175,7 @@ std::optional<http::Response> refuse_level(const routing::Call& call, const rdt:
   const unsigned level = level_of(call, node);
   if (level == node.main_level || node.level_of(level).cat) return std::nullopt;
   return refuse(call, 400, "BadRequest",
-                "unsupported cache level; ways are allocated in " + std::string(level_name(node)) + " on this node");
+                fmt::format("unsupported cache level; ways are allocated in {} on this node", level_name(node)));
 }
 
 }  // namespace

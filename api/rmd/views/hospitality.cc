@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <optional>
 #include <string>
 
@@ -54,7 +56,7 @@ Result<CacheRequest> request_of(const NodeState& state, const Question& question
   if (question.policy.empty()) return question.cache;
   return plan::policy_named(state, question.policy).and_then([&](const Policy& policy) -> Result<CacheRequest> {
     if (policy.cache) return *policy.cache;
-    return fail_at(ErrorCode::BadRequest, "/policy", "policy " + question.policy + " requests no cache");
+    return fail_at(ErrorCode::BadRequest, "/policy", fmt::format("policy {} requests no cache", question.policy));
   });
 }
 

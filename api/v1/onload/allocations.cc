@@ -1,5 +1,7 @@
 #include "engine/onload/allocations.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -50,7 +52,7 @@ http::Response allocated(const Allocated& made) {
   render_launch(w, made.launch, "env");
   w.end_object();
   http::Response response = routing::json_answer(201, w.take());
-  response.headers.emplace_back("Location", "/v1/onload/allocations/" + std::to_string(made.allocation.id));
+  response.headers.emplace_back("Location", fmt::format("/v1/onload/allocations/{}", made.allocation.id));
   return response;
 }
 
@@ -110,8 +112,8 @@ void delete_allocation(const routing::Call& call, http::Reply reply) {
   }
   const std::string& origin = call.request.origin;
   if (origin != kOriginRest && found->origin != origin) {
-    const std::string reason =
-        "the allocation has origin " + found->origin + "; this client releases only those of origin " + origin;
+    const std::string reason = fmt::format("the allocation has origin {}; this client releases only those of origin {}",
+                                           found->origin, origin);
     return reply.send(refuse(fail(ErrorCode::Forbidden, reason), call.error_style));
   }
   call.launch->allocations.release(*id, answer_when_done(call, std::move(reply)));

@@ -1,5 +1,7 @@
 #include "api/v1/onload/control_plane_args.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -52,7 +54,9 @@ bool is_number(std::string_view text) {
 
 }  // namespace
 
-std::string server_options() { return joined(kFlags, ", ") + ", and these with a number: " + joined(kNumbers, ", "); }
+std::string server_options() {
+  return fmt::format("{}, and these with a number: {}", joined(kFlags, ", "), joined(kNumbers, ", "));
+}
 
 std::optional<size_t> first_unknown_argument(const std::vector<std::string>& words) {
   for (size_t i = 0; i < words.size(); ++i) {

@@ -1,5 +1,7 @@
 #include "api/v1/onload/onload.h"
 
+#include <fmt/core.h>
+
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -31,7 +33,7 @@ const Thing* find(const routing::Call& call, const std::vector<Thing>& things, u
 
 http::Response shown(const Status& view) {
   http::Response response = rendered(view);
-  response.headers.emplace_back("ETag", "\"" + std::to_string(last_generation(view)) + "\"");
+  response.headers.emplace_back("ETag", fmt::format("\"{}\"", last_generation(view)));
   return response;
 }
 

@@ -1,5 +1,7 @@
 #include "api/v1/onload/parse.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <iterator>
 #include <sstream>
@@ -122,12 +124,12 @@ Result<void> check_words(const std::string& field, const std::vector<std::string
   for (size_t i = 0; i < words.size(); ++i) {
     const bool has_blank = words[i].find(' ') != std::string::npos;
     if (words[i].empty() || words[i].size() > kMaxWord || has_blank || !is_printable(words[i]) || i == kMaxWords) {
-      return fail_at(ErrorCode::BadRequest, field + "/" + std::to_string(i),
+      return fail_at(ErrorCode::BadRequest, fmt::format("{}/{}", field, i),
                      "is not a valid argument of the control plane server",
                      "up to 32 strings of up to 128 printable characters without blanks");
     }
   }
-  if (const auto strange = first_unknown_argument(words)) return no_server_word(field + "/" + std::to_string(*strange));
+  if (const auto strange = first_unknown_argument(words)) return no_server_word(fmt::format("{}/{}", field, *strange));
   return {};
 }
 
@@ -140,7 +142,7 @@ constexpr json::Rules kVariables{.expected = "an object such as {\"EF_POLL_USEC\
 template <typename Items>
 Result<void> check_count(const Items& items, const char* field, size_t most) {
   if (items.size() <= most) return {};
-  return fail_at(ErrorCode::BadRequest, field, "too many", "at most " + std::to_string(most));
+  return fail_at(ErrorCode::BadRequest, field, "too many", fmt::format("at most {}", most));
 }
 
 Result<void> check_variables(const profiles::Environment& environment) {

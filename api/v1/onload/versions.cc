@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,8 +34,7 @@ std::string holders_of(const routing::Call& call, const std::string& version) {
   const auto allocations = call.launch->allocations.allocations();
   for (const Allocation& allocation : *allocations) {
     if (allocation.version != version) continue;
-    holders.push_back("allocation " + std::to_string(allocation.id) + " (pid " + std::to_string(allocation.owner.pid) +
-                      ")");
+    holders.push_back(fmt::format("allocation {} (pid {})", allocation.id, allocation.owner.pid));
   }
   const auto state = call.engine.state();
   for (const auto& [id, workload] : state->workloads) {
@@ -61,7 +62,7 @@ void import_onload_version(const routing::Call& call, http::Reply reply) {
 void delete_onload_version(const routing::Call& call, http::Reply reply) {
   if (!is_version(call.id)) return reply.send(not_found(call, "version"));
   if (const std::string holders = holders_of(call, std::string(call.id)); !holders.empty()) {
-    const std::string message = "files of version " + std::string(call.id) + " are in use by " + holders;
+    const std::string message = fmt::format("files of version {} are in use by {}", call.id, holders);
     return reply.send(refuse(fail(ErrorCode::Conflict, message), call.error_style));
   }
   call.launch->controller.remove_version(std::string(call.id), answer_when_done(call, std::move(reply)));

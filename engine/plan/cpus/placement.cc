@@ -1,5 +1,7 @@
 #include "engine/plan/cpus/placement.h"
 
+#include <fmt/core.h>
+
 #include <optional>
 #include <string>
 
@@ -35,9 +37,9 @@ Failure taken(const Situation& situation, const CpuRequest& request, const CpuSe
   const std::string allowed = others.empty() ? "" : "CPUs of " + others.to_string();
   const std::string owners = situation.owners ? situation.owners(cpus) : "another workload";
   // Only the choice of a dry run leaves out CPUs that no workload has.
-  if (owners.empty()) return refuse(cpu_text(cpus) + which + " is not in among", allowed);
-  return fail_at(ErrorCode::CpuTaken, kCpusField, cpu_text(cpus) + which + " belongs to " + owners, allowed,
-                 joined(cpus.members(), " ", [](CpuId cpu) { return std::to_string(cpu.value); }));
+  if (owners.empty()) return refuse(fmt::format("{}{} is not in among", cpu_text(cpus), which), allowed);
+  return fail_at(ErrorCode::CpuTaken, kCpusField, fmt::format("{}{} belongs to {}", cpu_text(cpus), which, owners),
+                 allowed, joined(cpus.members(), " ", [](CpuId cpu) { return std::to_string(cpu.value); }));
 }
 
 Result<void> check_siblings(const Situation& situation, const CpuRequest& request) {
@@ -50,8 +52,9 @@ Result<void> check_siblings(const Situation& situation, const CpuRequest& reques
   CpuSet whole;
   for (const CpuId cpu : request.cpus.members()) whole |= situation.tree.core_of(cpu);
   if (whole == request.cpus) return {};
-  return refuse(pool_text(pool) + " grants whole cores: these need " + cpu_text(whole - request.cpus) + " too",
-                whole.is_subset_of(usable(situation, request)) ? whole.to_string() : "");
+  return refuse(
+      fmt::format("{} grants whole cores: these need {} too", pool_text(pool), cpu_text(whole - request.cpus)),
+      whole.is_subset_of(usable(situation, request)) ? whole.to_string() : "");
 }
 
 Result<void> check_place(const Situation& situation, const CpuRequest& request) {
@@ -60,13 +63,14 @@ Result<void> check_place(const Situation& situation, const CpuRequest& request) 
   const ZoneIndex around =
       situation.tree.zone_at(*situation.tree.position_of(request.cpus.members().front()), pool.within);
   if (pool.never_crosses && situation.tree.zones()[zone].level < situation.tree.zones()[around].level) {
-    return refuse(cpu_text(request.cpus) + " is not within one " + name_of(pool.within) + ", which " + pool_text(pool) +
-                      " never crosses",
+    return refuse(fmt::format("{} is not within one {}, which {} never crosses", cpu_text(request.cpus),
+                              name_of(pool.within), pool_text(pool)),
                   "");
   }
   const CpuSet far = request.strict ? request.cpus - near_all(situation) : CpuSet{};
   if (!far.empty()) {
-    return fail_at(ErrorCode::BadRequest, "/cpu/near", cpu_text(far) + " is not near " + joined(request.near, " and "),
+    return fail_at(ErrorCode::BadRequest, "/cpu/near",
+                   fmt::format("{} is not near {}", cpu_text(far), joined(request.near, " and ")),
                    "\"strict\": false, or CPUs near it");
   }
   for (const Apart& other : situation.apart) {
@@ -76,8 +80,8 @@ Result<void> check_place(const Situation& situation, const CpuRequest& request) 
     if (shared.empty()) continue;
     const cpuset::Level level = other.level.value_or(request.level);
     return fail_at(ErrorCode::Conflict, "/cpu/apart",
-                   cpu_text(shared) + " shares " + (level == cpuset::Level::L3 ? "an " : "a ") + name_of(level) +
-                       " with workload " + other.workload);
+                   fmt::format("{} shares {}{} with workload {}", cpu_text(shared),
+                               level == cpuset::Level::L3 ? "an " : "a ", name_of(level), other.workload));
   }
   return {};
 }
@@ -86,7 +90,8 @@ Result<void> check_place(const Situation& situation, const CpuRequest& request) 
 Result<void> check_exact(const Situation& situation, const CpuRequest& request) {
   const CpuPool& pool = situation.pool;
   if (const CpuSet outside = request.cpus - pool.cpus; !outside.empty()) {
-    return refuse(cpu_text(outside) + " is not in " + pool_text(pool), "CPUs of " + pool.cpus.to_string());
+    return refuse(fmt::format("{} is not in {}", cpu_text(outside), pool_text(pool)),
+                  "CPUs of " + pool.cpus.to_string());
   }
   if (const CpuSet offline = request.cpus - situation.tree.online(); !offline.empty()) {
     const CpuSet online = pool.cpus & situation.tree.online();

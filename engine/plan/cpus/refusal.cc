@@ -1,5 +1,7 @@
 #include "engine/plan/cpus/refusal.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -53,12 +55,12 @@ CpuRequest with_strict(CpuRequest request, bool strict) {
 std::string fitting(const Situation& situation, const CpuRequest& request, uint32_t largest) {
   const auto fits = [&](uint32_t number) { return find(situation, request, number).has_value(); };
   const uint32_t number = number_of(request);
-  if (number > largest) return largest == 0 ? "" : "at most " + std::to_string(largest);
+  if (number > largest) return largest == 0 ? "" : fmt::format("at most {}", largest);
   uint32_t below = number - 1;
   while (below > 0 && !fits(below)) --below;
   uint32_t above = number + 1;  // at most `largest`, which fits
   while (!fits(above)) ++above;
-  return (below > 0 ? std::to_string(below) + " or " : "") + std::to_string(above);
+  return (below > 0 ? fmt::format("{} or ", below) : "") + std::to_string(above);
 }
 
 // The place in which all must be, if there is one: of a pool that crosses no level, or of the devices that are strictly
@@ -79,13 +81,13 @@ std::string free_text(const Situation& situation, const CpuRequest& request, con
   std::optional<ZoneIndex> zone = place_of_near(situation, request);
   if (!zone && pool.never_crosses && largest.number > 0) zone = largest.zone;
   if (zone) {
-    return "; " + short_text_of(situation.tree, *zone, pool.within) + " has " + std::to_string(largest.number) +
-           " free, all " + plural(pool.within) + " " + all;
+    return fmt::format("; {} has {} free, all {} {}", short_text_of(situation.tree, *zone, pool.within), largest.number,
+                       plural(pool.within), all);
   }
   if (request.strict && !request.near.empty()) {
-    return "; " + std::to_string(largest.number) + " of " + all + " free ones are there";
+    return fmt::format("; {} of {} free ones are there", largest.number, all);
   }
-  return "; " + pool_text(pool) + " has " + all + " free";
+  return fmt::format("; {} has {} free", pool_text(pool), all);
 }
 
 // "; fits with "strict": false"
@@ -103,8 +105,8 @@ std::string whole_cores_text(const Situation& situation, const CpuRequest& reque
   std::set<uint32_t> weights;
   for (const Slot& slot : slots_of(empty_pool(situation), request)) weights.insert(slot.weight);
   const std::string sizes = joined(weights, " or ", [](uint32_t weight) { return std::to_string(weight); });
-  return pool_text(situation.pool) + " grants whole cores, of " + sizes + " CPUs each; they cannot give " +
-         amount(request);
+  return fmt::format("{} grants whole cores, of {} CPUs each; they cannot give {}", pool_text(situation.pool), sizes,
+                     amount(request));
 }
 
 // "6 CPUs within one node"
@@ -114,7 +116,7 @@ std::string need_text(const Situation& situation, const CpuRequest& request) {
     text += (i == 0 ? " apart from " : " and ") + situation.apart[i].workload;
   }
   if (situation.pool.never_crosses || place_of_near(situation, request)) {
-    return text + " within one " + name_of(situation.pool.within);
+    return fmt::format("{} within one {}", text, name_of(situation.pool.within));
   }
   if (request.strict && !request.near.empty()) text += " near " + near_text(request);
   return text;
@@ -124,8 +126,8 @@ std::string need_text(const Situation& situation, const CpuRequest& request) {
 std::string never_text(const Situation& situation, const Situation& empty, const CpuRequest& request) {
   const uint32_t most = find_largest(empty, request).number;
   if (number_of(request) <= most) return whole_cores_text(situation, request);
-  return "needs " + need_text(situation, request) + ", and " + pool_text(situation.pool) + " has at most " +
-         std::to_string(most) + free_text(situation, request, find_largest(situation, request));
+  return fmt::format("needs {}, and {} has at most {}{}", need_text(situation, request), pool_text(situation.pool),
+                     most, free_text(situation, request, find_largest(situation, request)));
 }
 
 }  // namespace
@@ -134,14 +136,16 @@ Error refusal(const Situation& situation, const CpuRequest& request) {
   const CpuPool& pool = situation.pool;
   const Situation empty = empty_pool(situation);
   if (request.strict && total_of(empty, request) == 0 && total_of(empty, with_strict(request, false)) > 0) {
-    return fail_at(ErrorCode::BadRequest, "/cpu/near", pool_text(pool) + " has no CPUs near " + near_text(request))
+    return fail_at(ErrorCode::BadRequest, "/cpu/near",
+                   fmt::format("{} has no CPUs near {}", pool_text(pool), near_text(request)))
         .value();
   }
   // CPUs that are offline may come back.
   const bool never = pool.cpus.is_subset_of(situation.tree.online()) && !find(empty, request, number_of(request));
   const Largest largest = find_largest(situation, request);
-  const std::string message = never ? never_text(situation, empty, request)
-                                    : "needs " + need_text(situation, request) + free_text(situation, request, largest);
+  const std::string message =
+      never ? never_text(situation, empty, request)
+            : fmt::format("needs {}{}", need_text(situation, request), free_text(situation, request, largest));
   return {.code = never ? ErrorCode::BadRequest : ErrorCode::NotEnough,
           .field = request.cores > 0 ? "/cpu/cores" : "/cpu/count",
           .message = message + remedy(situation, request),

@@ -1,5 +1,7 @@
 #include "engine/plan/cpus/zones.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -225,7 +227,7 @@ namespace {
 
 std::string text_of(const ZoneLabel& label) {
   if (label.level == Level::Machine) return name_of(label.level);
-  return name_of(label.level) + " " + std::to_string(label.id);
+  return fmt::format("{} {}", name_of(label.level), label.id);
 }
 
 }  // namespace

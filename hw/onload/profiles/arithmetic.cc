@@ -1,5 +1,7 @@
 #include "hw/onload/profiles/arithmetic.h"
 
+#include <fmt/core.h>
+
 #include <limits>
 
 #include "base/number.h"
@@ -26,7 +28,7 @@ Parsed<int64_t> number_in(const std::string& name, const ValueOf& value_of, cons
   if (!value) return wrong(place, name + " is not set");
   const bool negative = value->starts_with('-');
   const std::optional<int64_t> number = parse_c_number(std::string_view(*value).substr(negative ? 1 : 0));
-  if (!number) return wrong(place, "arithmetic: " + name + " is " + shown(*value) + ", not a 64-bit integer");
+  if (!number) return wrong(place, fmt::format("arithmetic: {} is {}, not a 64-bit integer", name, shown(*value)));
   return negative ? -*number : *number;
 }
 
@@ -67,7 +69,7 @@ class Parser {
     if (at_ >= text_.size()) return wrong(place_, "`$((` is not closed by `))`");
     if (kOfShells.find(here()) != std::string_view::npos)
       return needs_shell(place_, shown({&text_[at_], 1}) + " in arithmetic");
-    return wrong(place_, "arithmetic: expected " + wanted + " before " + shown(text_.substr(at_, 10)));
+    return wrong(place_, fmt::format("arithmetic: expected {} before {}", wanted, shown(text_.substr(at_, 10))));
   }
 
   // Consumes one of `operators`; '\0': none. Doubled operators ("**", "--") have other meanings in some shells.
@@ -144,7 +146,7 @@ class Parser {
   Parsed<int64_t> number() {
     const std::string_view digits = take_name();
     const std::optional<int64_t> number = parse_c_number(digits);
-    if (!number) return wrong(place_, "arithmetic: " + shown(digits) + " is not a 64-bit integer");
+    if (!number) return wrong(place_, fmt::format("arithmetic: {} is not a 64-bit integer", shown(digits)));
     return *number;
   }
 

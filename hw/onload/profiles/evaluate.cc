@@ -1,5 +1,7 @@
 #include "hw/onload/profiles/evaluate.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "base/ascii.h"
@@ -57,15 +59,16 @@ class Evaluation {
   Parsed<void> apply(const Set& set, const Place& place, Origin origin) {
     std::string value = TRY(text_of(set.value, place));
     if (const std::string problem = problem_of_value(value); !problem.empty()) {
-      return wrong(place, "the value of " + set.name + " " + problem);
+      return wrong(place, fmt::format("the value of {} {}", set.name, problem));
     }
     if (origin == Origin::Api && is_path(value)) {
-      return wrong(place, "the value of " + set.name + " contains a slash; paths are not accepted over the API");
+      return wrong(place,
+                   fmt::format("the value of {} contains a slash; paths are not accepted over the API", set.name));
     }
     Environment& environment = evaluated_.environment;
     if (value.empty()) {
-      evaluated_.warnings.push_back(to_string(place) + ": " + set.name +
-                                    " is set to an empty value, which has no effect");
+      evaluated_.warnings.push_back(
+          fmt::format("{}: {} is set to an empty value, which has no effect", to_string(place), set.name));
       return {};
     }
     if (request_.winner == Winner::Caller && of_caller(set.name)) return {};
@@ -107,7 +110,8 @@ class Evaluation {
     const std::optional<std::string> value = value_of(reference.name);
     if (!value) return wrong(place, reference.name + " is not set");
     if (!reference.is_quoted && value->find_first_of(" \t\n*?[\\") != std::string::npos) {
-      return wrong(place, reference.name + " contains spaces or a pattern; write \"$" + reference.name + "\"");
+      return wrong(place,
+                   fmt::format("{} contains spaces or a pattern; write \"${}\"", reference.name, reference.name));
     }
     return *value;
   }
@@ -145,7 +149,7 @@ class Evaluation {
       std::optional<ProfileFile> file = TRY(library_.read(path));
       if (file) return Source{.path = path, .file = *std::move(file)};
     }
-    const std::string what = "profile " + shown(profile) + " not found; searched " + joined(paths, ", ");
+    const std::string what = fmt::format("profile {} not found; searched {}", shown(profile), joined(paths, ", "));
     if (importer != nullptr) return wrong(*importer, what);
     return tl::unexpected<Stop>(Error{ErrorCode::NotFound, {}, what, {}, {}, {}});
   }

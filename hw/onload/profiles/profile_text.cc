@@ -1,5 +1,7 @@
 #include "hw/onload/profiles/profile_text.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "base/control.h"
@@ -52,7 +54,7 @@ Parsed<Set> parse_assignment(Word word, const Place& place) {
   if (equals == std::string::npos) {
     const std::optional<std::string> name = literal_text(word);
     if (!name) return needs_shell(place, "a computed name");
-    return wrong(place, "onload_set: " + shown(*name) + " has no value");
+    return wrong(place, fmt::format("onload_set: {} has no value", shown(*name)));
   }
   Set set{.name = front->text.substr(0, equals), .value = {}};
   front->text.erase(0, equals + 1);
@@ -79,7 +81,8 @@ Parsed<Import> parse_import(std::vector<Word> words, const Place& place) {
 }
 
 Parsed<void> check(const Set& set, const Place& place) {
-  if (!is_name(set.name)) return wrong(place, "onload_set: " + shown(set.name) + " is not a valid variable name");
+  if (!is_name(set.name))
+    return wrong(place, fmt::format("onload_set: {} is not a valid variable name", shown(set.name)));
   if (is_forbidden(set.name)) return wrong(place, "onload_set: a profile must not set " + set.name);
   return {};
 }
@@ -132,7 +135,8 @@ Result<std::vector<Statement>> parse_api_profile(std::string_view text, const st
   }
   for (const Statement& statement : *parsed) {
     const std::string problem = std::visit([](const auto& act) { return problem_of_data(act); }, statement.act);
-    if (!problem.empty()) return fail(ErrorCode::BadRequest, to_string(statement.place) + ": " + problem);
+    if (!problem.empty())
+      return fail(ErrorCode::BadRequest, fmt::format("{}: {}", to_string(statement.place), problem));
   }
   return *std::move(parsed);
 }

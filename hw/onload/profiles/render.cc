@@ -1,5 +1,7 @@
 #include "hw/onload/profiles/render.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 
@@ -18,7 +20,7 @@ Result<void> check(const Environment& environment) {
   for (const auto& [name, value] : environment) {
     if (!is_name(name)) return fail(ErrorCode::BadRequest, shown(name) + " is not a valid variable name");
     const std::string problem = problem_of_value(value);
-    if (!problem.empty()) return fail(ErrorCode::BadRequest, "the value of " + name + " " + problem);
+    if (!problem.empty()) return fail(ErrorCode::BadRequest, fmt::format("the value of {} {}", name, problem));
   }
   return {};
 }
@@ -41,12 +43,13 @@ std::string escape_specifiers(std::string_view text) {
 }
 
 std::string config_map(const std::string& name, const Environment& environment) {
-  std::string text = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name +
-                     "\n  labels:\n    app.kubernetes.io/part-of: onload\ndata:";
+  std::string text = fmt::format(
+      "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {}\n  labels:\n    app.kubernetes.io/part-of: onload\ndata:",
+      name);
   if (environment.empty()) return text + " {}\n";
   text += '\n';
   // Quote names too: YAML reads NO, ON and Y as booleans.
-  for (const auto& [key, value] : environment) text += "  \"" + key + "\": " + quoted(value, "\"\\") + "\n";
+  for (const auto& [key, value] : environment) text += fmt::format("  \"{}\": {}\n", key, quoted(value, "\"\\"));
   return text;
 }
 
@@ -66,7 +69,7 @@ Result<std::string> render_drop_in(const Environment& environment) {
     text += "Environment=" + quoted(escape_specifiers(name + "=" + value), "\"\\") + "\n";
   }
   for (const char* device : {"/dev/onload", "/dev/onload_epoll", "/dev/sfc_char"}) {
-    text += std::string("DeviceAllow=") + device + " rw\n";
+    text += fmt::format("DeviceAllow={} rw\n", device);
   }
   return text;
 }

@@ -1,5 +1,7 @@
 #include "hw/onload/profiles/variable.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -83,7 +85,7 @@ bool is_setting(std::string_view name) {
 }
 
 std::string problem_of_value(std::string_view value) {
-  if (value.size() > kValueLimit) return "is longer than " + std::to_string(kValueLimit) + " bytes";
+  if (value.size() > kValueLimit) return fmt::format("is longer than {} bytes", kValueLimit);
   for (std::string_view rest = value; !rest.empty();) {
     const CodePoint point = first_code_point(rest);
     if (point.length == 0 || is_noncharacter(point.value)) return "is not UTF-8";
