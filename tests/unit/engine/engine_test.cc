@@ -149,9 +149,9 @@ TEST_CASE("a drift check replaces the next check of tasks, unless it fails") {
       ++checks;
       return is_broken ? Result<NodeFacts>(fail(ErrorCode::Hardware, "broken")) : FakeHardware::discover();
     }
-    Result<Observed> observe(const CpuSet& cpus, const std::set<Task>& tasks, const cpuset::Query& query) override {
+    Result<Observed> observe(const CpuSet& cpus, const std::set<Task>& of, const cpuset::Query& query) override {
       ++seen;
-      return FakeHardware::observe(cpus, tasks, query);
+      return FakeHardware::observe(cpus, of, query);
     }
     std::atomic<unsigned> checks = 0;
     std::atomic<unsigned> seen = 0;
