@@ -32,11 +32,13 @@ void write(Priority priority, std::string_view message_id, std::string_view text
 inline void error(std::string_view id, std::string_view text, std::initializer_list<Field> fields = {}) {
   write(Priority::Error, id, text, std::span(fields.begin(), fields.size()));
 }
-inline void warning(std::string_view id, std::string_view text, std::initializer_list<Field> fields = {}) {
-  write(Priority::Warning, id, text, std::span(fields.begin(), fields.size()));
+inline void warning(std::string_view id, std::string_view text, std::initializer_list<Field> fields = {},
+                    Shown shown = Shown::TextAndFields) {
+  write(Priority::Warning, id, text, std::span(fields.begin(), fields.size()), shown);
 }
-inline void notice(std::string_view id, std::string_view text, std::initializer_list<Field> fields = {}) {
-  write(Priority::Notice, id, text, std::span(fields.begin(), fields.size()));
+inline void notice(std::string_view id, std::string_view text, std::initializer_list<Field> fields = {},
+                   Shown shown = Shown::TextAndFields) {
+  write(Priority::Notice, id, text, std::span(fields.begin(), fields.size()), shown);
 }
 inline void info(std::string_view id, std::string_view text, std::initializer_list<Field> fields = {}) {
   write(Priority::Info, id, text, std::span(fields.begin(), fields.size()));

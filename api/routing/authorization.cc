@@ -40,13 +40,6 @@ std::string name_in_line(const std::string& user, const http::Peer& peer) {
   return peer.transport == http::Peer::Transport::Unix ? user : echoed_in_line(user);
 }
 
-// "Alice from 127.0.0.1:40112: DELETE /v1/workloads/1: 403"
-std::string audit_line(const std::string& user, const http::Peer& peer, const std::string& method,
-                       const std::string& path, int status) {
-  return fmt::format("{} from {}: {} {}: {}", name_in_line(user, peer), peer.address, method, echoed_in_line(path),
-                     status);
-}
-
 // " (WORKLOAD 7, NAME feed)"; empty without an entry.
 std::string detail_of(const std::vector<std::pair<std::string, std::string>>& audit) {
   std::string text;
@@ -56,6 +49,21 @@ std::string detail_of(const std::vector<std::pair<std::string, std::string>>& au
                         is_chosen ? echoed_in_line(value) : echoed(value));
   }
   return text.empty() ? text : text + ")";
+}
+
+// "Alice from 127.0.0.1:40112: DELETE /v1/workloads/1: 403 (reason ...)", and the same as fields.
+void log_audit(const char* id, const std::string& user, const http::Peer& peer, const std::string& method,
+               const std::string& path, int status, const std::vector<std::pair<std::string, std::string>>& audit) {
+  std::vector<log::Field> fields{{"USER", echoed(user)},
+                                 {"FROM", peer.address},
+                                 {"METHOD", method},
+                                 {"PATH", echoed(path)},
+                                 {"STATUS", std::to_string(status)}};
+  for (const auto& [key, value] : audit) fields.emplace_back(key, key == "REASON" ? echoed(value) : value);
+  log::write(log::Priority::Notice, id,
+             fmt::format("{} from {}: {} {}: {}{}", name_in_line(user, peer), peer.address, method,
+                         echoed_in_line(path), status, detail_of(audit)),
+             fields, log::Shown::Text);
 }
 
 // Rate limit for log lines that clients can trigger at will, so that no client can flood the journal: a token bucket
@@ -98,16 +106,8 @@ ErrorStyle style_of(const http::Request& request) { return error_style(request.a
 http::Response refuse(const http::Request& request, const Problem& problem, const std::string& user,
                       RefusalLog& refusals) {
   if (!refusals.admits(request.client.client_key)) return render(problem, style_of(request));
-  const std::vector<log::Field> fields{{"USER", echoed(user)},
-                                       {"FROM", request.peer->address},
-                                       {"METHOD", request.method},
-                                       {"PATH", echoed(request.path)},
-                                       {"STATUS", std::to_string(problem.status)},
-                                       {"REASON", echoed(problem.detail)}};
-  log::write(log::Priority::Notice, "AUDIT_REFUSED",
-             audit_line(user, *request.peer, request.method, request.path, problem.status) +
-                 detail_of({{"REASON", problem.detail}}),
-             fields, log::Shown::Text);
+  log_audit("AUDIT_REFUSED", user, *request.peer, request.method, request.path, problem.status,
+            {{"REASON", problem.detail}});
   return render(problem, style_of(request));
 }
 
@@ -199,18 +199,7 @@ http::Reply audited(const http::Request& request, const auth::Identity& identity
     if (refusals && response.status >= kFirstRefusal && !refusals->admits(client_key)) {
       return reply.send(std::move(response));
     }
-    for (auto& [key, value] : response.audit) {
-      if (key == "REASON") value = echoed(value);
-    }
-    std::vector<log::Field> fields{{"USER", echoed(user)},
-                                   {"FROM", peer->address},
-                                   {"METHOD", method},
-                                   {"PATH", echoed(path)},
-                                   {"STATUS", std::to_string(response.status)}};
-    fields.insert(fields.end(), response.audit.begin(), response.audit.end());
-    log::write(log::Priority::Notice, "AUDIT_CHANGE",
-               audit_line(user, *peer, method, path, response.status) + detail_of(response.audit), fields,
-               log::Shown::Text);
+    log_audit("AUDIT_CHANGE", user, *peer, method, path, response.status, response.audit);
     reply.send(std::move(response));
   });
 }
@@ -308,12 +297,10 @@ class Authorization : public std::enable_shared_from_this<Authorization> {
   http::Response refuse_unchecked(const Login& login, const Error& error) {
     if (refusals_->admits(login.request.client.client_key)) {
       const http::Peer& peer = *login.request.peer;
-      const std::vector<log::Field> fields{
-          {"USER", echoed(login.user)}, {"FROM", peer.address}, {"DETAIL", error.detail}};
-      log::write(log::Priority::Warning, "LOGIN_UNCHECKED",
-                 fmt::format("{} from {}: {}{}", name_in_line(login.user, peer), peer.address, error.message,
-                             error.detail.empty() ? "" : " (" + error.detail + ")"),
-                 fields, log::Shown::Text);
+      log::warning("LOGIN_UNCHECKED",
+                   fmt::format("{} from {}: {}{}", name_in_line(login.user, peer), peer.address, error.message,
+                               error.detail.empty() ? "" : " (" + error.detail + ")"),
+                   {{"USER", echoed(login.user)}, {"FROM", peer.address}, {"DETAIL", error.detail}}, log::Shown::Text);
     }
     return render({.status = 503, .code = "LoginUnchecked", .line = error.message, .detail = error.message},
                   style_of(login.request));
@@ -322,11 +309,9 @@ class Authorization : public std::enable_shared_from_this<Authorization> {
   http::Response refuse_failed(const Login& login, const std::string& pam_message) {
     if (refusals_->admits(login.request.client.client_key)) {
       const http::Peer& peer = *login.request.peer;
-      const std::vector<log::Field> fields{
-          {"USER", echoed(login.user)}, {"FROM", peer.address}, {"REASON", pam_message}};
-      log::write(log::Priority::Notice, "LOGIN_FAILED",
-                 fmt::format("{} from {}: {}", name_in_line(login.user, peer), peer.address, pam_message), fields,
-                 log::Shown::Text);
+      log::notice("LOGIN_FAILED",
+                  fmt::format("{} from {}: {}", name_in_line(login.user, peer), peer.address, pam_message),
+                  {{"USER", echoed(login.user)}, {"FROM", peer.address}, {"REASON", pam_message}}, log::Shown::Text);
     }
     http::Response response = render(
         {.status = 401, .code = "Unauthorized", .line = pam_message, .detail = pam_message}, style_of(login.request));

@@ -149,7 +149,7 @@ def test_every_python_test_is_run():
 def test_every_message_id_is_explained():
     used = set()
     for path in sources():
-        used |= set(re.findall(r'log::\w+\([^;]*?"([A-Z][A-Z_]+)"', read(path)))
+        used |= set(re.findall(r'\blog(?:::\w+|_audit)\([^;{]*?"([A-Z][A-Z_]+)"', read(path)))
     documented = set(re.findall(r"^\| `([A-Z_]+)` \|", read("docs/journal-messages.md"), re.M))
     assert used == documented and len(used) > 15
 
