@@ -21,6 +21,12 @@ inline http::Response refuse(const Failure& failure, routing::ErrorStyle style) 
   return refuse(failure.value(), style);
 }
 
+// The audit marks it: nothing has changed.
+inline http::Response dry_run(http::Response response) {
+  response.audit.emplace_back("DRY_RUN", "true");
+  return response;
+}
+
 inline http::Response not_found(const routing::Call& call, const char* what) {
   return refuse(fail(ErrorCode::NotFound, std::string(what) + " not found"), call.error_style);
 }

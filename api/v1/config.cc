@@ -37,8 +37,7 @@ http::Response report_of(const ReloadReport& report) {
                           {"changed", json::array(report.changed, render_change)},
                           {"restart_required", json::array(report.restart_required, render_change)},
                           {"workloads", json::or_null(report.workloads, render_declared)}}));
-  if (is_dry) response.audit.emplace_back("DRY_RUN", "true");
-  return response;
+  return is_dry ? dry_run(std::move(response)) : response;
 }
 
 Result<ReloadMode> parse_mode(const json::Value& body) {

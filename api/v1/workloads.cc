@@ -161,11 +161,7 @@ Result<bool> is_forced(const http::Request& request) {
                  "no force, or such a Unix socket");
 }
 
-http::Response tried(const Done& dry_run) {
-  http::Response response = routing::json_answer(kOk, render_dry_run(dry_run));
-  response.audit.emplace_back("DRY_RUN", "true");
-  return response;
-}
+http::Response tried(const Done& dry_run) { return v1::dry_run(routing::json_answer(kOk, render_dry_run(dry_run))); }
 
 // "team=trading,rack": both, rack with any value.
 auto labels_in(std::string_view text) {

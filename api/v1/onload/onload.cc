@@ -80,9 +80,7 @@ void dry_run_onload(const routing::Call& call, http::Reply reply, onload::Spec s
   if (!if_match) return;
   const auto show = [style = call.error_style](const DryRun& dry_run) {
     if (const std::optional<Error> refusal = refusal_of(dry_run)) return refuse(*refusal, style);
-    http::Response response = rendered(dry_run);
-    response.audit.emplace_back("DRY_RUN", "true");
-    return response;
+    return v1::dry_run(rendered(dry_run));
   };
   call.launch->controller.dry_run(std::move(spec), *if_match, answer_with<DryRun>(call, std::move(reply), show));
 }
