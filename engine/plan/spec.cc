@@ -126,14 +126,14 @@ Result<void> check_unique(const NodeState& state, const std::string& value, std:
 Result<void> check_id(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self) {
   const std::string& given = spec.given_id;
   if (given.empty() || self) return {};
-  for (const auto& [id, other] : state.workloads) {
-    const char* what = id_text(other) == given    ? "id"
-                       : other.spec.uuid == given ? "uuid"
-                       : other.spec.name == given ? "name"
-                                                  : nullptr;
-    if (!what) continue;
+  const auto refuse = [&given](const char* what) {
     return fail_at(ErrorCode::IdTaken, "/id", std::string("another workload has this ") + what,
                    "an id that no other workload has, or none", given);
+  };
+  if (workload_with_id(state, given)) return refuse("id");
+  for (const auto& [id, other] : state.workloads) {
+    if (other.spec.uuid == given) return refuse("uuid");
+    if (other.spec.name == given) return refuse("name");
   }
   return {};
 }
