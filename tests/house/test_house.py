@@ -3,8 +3,10 @@
 import glob
 import os
 import re
+import subprocess
 import tomllib
 
+import pytest
 import yaml
 
 from prose import files
@@ -135,6 +137,20 @@ def test_the_package_is_built_with_the_packages_of_each_list():
     not_for_a_build = {"g++", "dpkg-dev", "ccache", "fuse3", "curl", "procps", "jq", "util-linux"}
     for release in ("debian-12", "debian-13"):
         assert set(read(f"cmake/packages/{release}.txt").split()) - not_for_a_build == build, release
+
+
+@pytest.mark.parametrize("subject, reason", [
+    ("api: name the JSON pointer in every 400", None),
+    ("Merge the documents of reloads", None),
+    ("name the JSON pointer", "module: imperative"),
+    ("api: " + "x" * 56, "61 characters"),
+    ("api: names the JSON pointer", "imperative"),
+    ("docs: say what a suspend does", "a clause"),
+])
+def test_a_commit_subject_is_an_imperative(subject, reason, tmp_path):
+    (tmp_path / "message").write_text(subject + "\n\nAn error without it sends readers to the documents.\n")
+    done = subprocess.run([f"{ROOT}/tests/house/commit-msg", tmp_path / "message"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "") if reason is None else done.returncode == 1 and reason in done.stderr
 
 
 def test_every_python_test_is_run():
