@@ -10,7 +10,7 @@
 namespace nrd::store {
 
 constexpr int kFirstSchema = 16;  // of the first release; earlier ones are refused
-constexpr int kSchemaVersion = 16;
+constexpr int kSchemaVersion = 17;
 
 // An open connection in WAL mode with synchronous=FULL and the newest schema.
 Result<Connection> open_database(const std::string& path);

@@ -138,13 +138,13 @@ std::string onload_option_of(const std::string& pointer) {
 
 Outcome<> show_onload(const Client& client, Output output, const OnloadArguments& /*a*/) {
   const json::Value onload = TRY(value_to_draw(client.get("/v1/onload"), output));
-  const json::Value& desired = part(onload, "desired");
-  print_format("requested    %s %s (generation %s)\n", text_of(desired, "state").c_str(),
-               text_of(desired, "version").c_str(), text_of(onload, "generation").c_str());
+  const json::Value& spec = part(onload, "spec");
+  print_format("requested    %s %s (generation %s)\n", text_of(spec, "state").c_str(), text_of(spec, "version").c_str(),
+               text_of(onload, "generation").c_str());
   print_format("effective    generation %s\n", text_of(onload, "effective_generation").c_str());
   print_format("loaded       %s: %s\n", text_of(onload, "version").c_str(), texts_of(part(onload, "modules")).c_str());
   print_format("files        %s\n", text_of(onload, "current_files").c_str());
-  print_format("access       %s\n", text_of(onload, "door").c_str());
+  print_format("access       %s\n", text_of(onload, "device_access").c_str());
   if (text_of(onload, "problem") != "-") print_format("problem      %s\n", text_of(onload, "problem").c_str());
   for (const json::Value& condition : part(onload, "conditions").items()) {
     print_format("%-18s %-6s %s\n", text_of(condition, "type").c_str(), text_of(condition, "status").c_str(),
@@ -214,8 +214,8 @@ Outcome<> preflight_onload(const Client& client, Output output, const OnloadArgu
     print_format("%-4s %-14s %s\n", is_true(check, "ok") ? "ok" : "NO", text_of(check, "name").c_str(),
                  text_or_nothing(check, "detail").c_str());
   }
-  for (const json::Value& stage : part(found, "stages").items()) {
-    print_format("  %s %s\n", text_of(stage, "act").c_str(), text_or_nothing(stage, "subject").c_str());
+  for (const json::Value& step : part(found, "steps").items()) {
+    print_format("  %s %s\n", text_of(step, "act").c_str(), text_or_nothing(step, "subject").c_str());
   }
   return result;
 }

@@ -3,7 +3,7 @@
 //   done         switch 9.0.1.86                 0.0 s
 //   failed       insert sfc_resource             0.1 s   syscall_table: sfc_resource cannot be loaded: ...
 //                [sfc efrm] init_sfc_resource: ERROR: failed to find syscall table
-//   running      close_door
+//   running      close_device_access
 #pragma once
 
 #include <cstddef>

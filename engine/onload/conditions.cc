@@ -44,7 +44,7 @@ Condition is_loaded(const Status& status) {
 }
 
 Condition has_version(const Status& status) {
-  if (!wants_loaded(status)) return unknown("NothingWanted");
+  if (!wants_loaded(status)) return unknown("NotRequested");
   for (const TargetModule& wanted : status.target->modules) {
     const Module* module = loaded(status, wanted.name);
     if (module == nullptr) return no("NotLoaded", fmt::format("the module {} is not loaded", wanted.name));
@@ -52,11 +52,11 @@ Condition has_version(const Status& status) {
     return no("OtherModule", fmt::format("the module {} was not loaded from the file of version {}", wanted.name,
                                          status.target->version));
   }
-  return yes("AsWanted", status.target->version);
+  return yes("Matches", status.target->version);
 }
 
 Condition has_library(const Status& status) {
-  if (!status.observed.library_fits) return unknown("NothingToCompare", "no module or no current version to compare");
+  if (!status.observed.library_fits) return unknown("NotComparable", "no module or no current version to compare");
   if (*status.observed.library_fits) return yes("SameInterface");
   return no("OtherInterface",
             fmt::format("libonload.so of version {} does not match the interface of the loaded module",
@@ -77,7 +77,7 @@ Condition has_control_plane(const Status& status) {
 Condition has_devices(const Status& status) {
   if (loaded(status, "onload") == nullptr) return no("NotLoaded");
   const std::string wrong = wrong_device(status);
-  return wrong.empty() ? yes("Ready") : no("WrongNode", wrong);
+  return wrong.empty() ? yes("Ready") : no("WrongDevice", wrong);
 }
 
 Condition has_nic(const Status& status) {
@@ -90,16 +90,16 @@ Condition has_nic(const Status& status) {
     names += (names.empty() ? "" : ", ") + interface.name;
     has_link = has_link || interface.operstate == "up" || interface.operstate == "unknown";
   }
-  if (names.empty() && is_off) return no("SwitchedOff", "acceleration is switched off on all interfaces");
+  if (names.empty() && is_off) return no("Disabled", "acceleration is switched off on all interfaces");
   if (names.empty()) return no("NoInterface", "no interface is supported by Onload or registered through AF_XDP");
   return has_link ? yes("Available", names) : no("NoLink", "no accelerated interface is up: " + names);
 }
 
 Condition is_verified(const Status& status) {
-  if (status.generations.empty()) return unknown("NothingWanted");
+  if (status.generations.empty()) return unknown("NoGeneration");
   const Generation& last = status.generations.back();
   const std::string name = fmt::format("generation {}", last.number);
-  if (running(status) != nullptr) return unknown("UnderWay", name);
+  if (running(status) != nullptr) return unknown("InProgress", name);
   const Operation* change = last_change(status);
   const bool has_failed =
       change != nullptr && change->outcome != Outcome::Succeeded && change->generation == last.number;
@@ -118,12 +118,12 @@ Condition is_frozen(const Status& status) {
 
 Condition is_progressing(const Status& status) {
   const Operation* operation = running(status);
-  return operation == nullptr ? no("NothingToDo") : yes("UnderWay", fmt::format("operation {}", operation->id));
+  return operation == nullptr ? no("Idle") : yes("InProgress", fmt::format("operation {}", operation->id));
 }
 
 Condition is_drifted(const Status& status) {
   if (!status.problem.empty()) return unknown("Unreadable", status.problem);
-  return status.drift.empty() ? no("AsWanted") : yes("ChangedByOthers", status.drift);
+  return status.drift.empty() ? no("NoDrift") : yes("ChangedByOthers", status.drift);
 }
 
 // A module was stuck in the last operation and is still loaded. A reboot removes it.
@@ -137,7 +137,7 @@ Condition needs_boot(const Status& status) {
 }
 
 Condition is_open(const Status& status) {
-  return status.device_access_open ? yes("Open") : no("Shut", "nrd accepts no new Onload users");
+  return status.device_access_open ? yes("Open") : no("Closed", "nrd accepts no new Onload users");
 }
 
 }  // namespace
@@ -168,7 +168,7 @@ std::vector<Condition> conditions_of(const Status& status, const std::vector<Con
                                      {"DevicesReady", has_devices},   {"NicAvailable", has_nic},
                                      {"Verified", is_verified},       {"Frozen", is_frozen},
                                      {"Progressing", is_progressing}, {"Drifted", is_drifted},
-                                     {"RebootRequired", needs_boot},  {"DoorOpen", is_open}};
+                                     {"RebootRequired", needs_boot},  {"DeviceAccessOpen", is_open}};
   std::vector<Condition> conditions;
   for (const auto& [type, answer] : kQuestions) {
     Condition found = answer(status);

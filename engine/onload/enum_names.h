@@ -29,7 +29,7 @@ inline constexpr auto json::kNames<onload::Verdict> =
                std::pair{onload::Verdict::Failed, "failed"}};
 template <>
 inline constexpr auto json::kNames<onload::Act> =
-    std::array{std::pair{onload::Act::CloseDeviceAccess, "close_door"},
+    std::array{std::pair{onload::Act::CloseDeviceAccess, "close_device_access"},
                std::pair{onload::Act::EndUsers, "end_users"},
                std::pair{onload::Act::StopControlPlane, "stop_control_plane"},
                std::pair{onload::Act::Remove, "remove"},
@@ -38,7 +38,7 @@ inline constexpr auto json::kNames<onload::Act> =
                std::pair{onload::Act::SetParameter, "set_parameter"},
                std::pair{onload::Act::Configure, "configure"},
                std::pair{onload::Act::Verify, "verify"},
-               std::pair{onload::Act::OpenDeviceAccess, "open_door"}};
+               std::pair{onload::Act::OpenDeviceAccess, "open_device_access"}};
 template <>
 inline constexpr auto json::kNames<onload::Progress> =
     std::array{std::pair{onload::Progress::Running, "running"}, std::pair{onload::Progress::Done, "done"},

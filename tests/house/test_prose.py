@@ -1,7 +1,7 @@
 """Standard terms and idiomatic English in comments, messages, help, documents and names of tests (CONTRIBUTING.md, Words).
 
 If an RFC, the kernel, the SDM or systemd has a word, that is the word; things, clients and processes are "it" or "they".
-Text in backticks is code and not checked. A text that needs a refused word has an entry in EXCEPTIONS with its reason.
+Text in backticks is code and not checked.
 """
 
 import os
@@ -29,12 +29,6 @@ WORDS = {
 }
 WORD = re.compile("|".join(rf"(?P<w{n}>(?<![\w/.$=-])(?:{words})(?![\w/=-]))" for n, words in enumerate(WORDS)), re.I)
 
-# (path or folder, word or None for all): reason. An entry without a hit fails.
-EXCEPTIONS = {
-    ("docs/openapi.yaml", "door"): "a member of the API",
-    ("docs/openapi.yaml", "errand"): "a member of the API",
-}
-
 
 def read(path):
     with open(os.path.join(ROOT, path), errors="replace") as file:
@@ -49,10 +43,6 @@ def refused():
                 yield path, line, match[0], part.strip(), list(WORDS.values())[int(match.lastgroup[1:])]
 
 
-def exceptions_for(path, word):
-    return [key for key in EXCEPTIONS if path.startswith(key[0]) and key[1] in (None, word)]
-
-
 def test_names_of_tests_have_an_actor():
     """A clause is no subject: `a_restarted_counter_has_no_rate`, not `what_begins_anew_has_no_rate`."""
     named = re.compile(r'(?:def test_|TEST_CASE\w*\(\s*")((?:who|whom|whose|what|whatever|whichever|those who)[ _][^"(]*)')
@@ -61,9 +51,4 @@ def test_names_of_tests_have_an_actor():
 
 
 def test_texts_use_standard_terms():
-    hits = list(refused())
-    used = {key for path, _, word, *_ in hits for key in exceptions_for(path, word)}
-    wrong = [f"{path}:{line}: {word} (instead: {instead}): {text}" for path, line, word, text, instead in hits
-             if not exceptions_for(path, word)]
-    assert wrong == []
-    assert set(EXCEPTIONS) - used == set(), "delete these exceptions, they are no longer needed"
+    assert [f"{path}:{line}: {word} (instead: {instead}): {text}" for path, line, word, text, instead in refused()] == []

@@ -307,7 +307,7 @@ def test_a_node_without_onload_and_without_rdt_has_metrics_too():
     with Node(rdt=False) as node:
         scrape = Scrape(node)
         assert scrape.of("nrd_cache_ways") == {} and scrape("nrd_hardware_ok") == 1
-        assert scrape("nrd_onload_loaded") == 0 and scrape("nrd_onload_door_open") == 0 and scrape("nrd_onload_users") == 0
+        assert scrape("nrd_onload_loaded") == 0 and scrape("nrd_onload_device_access_open") == 0 and scrape("nrd_onload_users") == 0
         assert scrape.of("nrd_onload_info") == {}
         assert set(scrape.of("nrd_onload_operation_running").values()) == {0}
         assert scrape("nrd_onload_stacks", kind="live") == 0 and scrape("nrd_onload_allocations") == 0

@@ -30,10 +30,10 @@ def conditions(node):
 
 def test_absence_of_onload_is_reported(unchanged):
     onload = unchanged.call("GET", "/v1/onload")
-    assert onload["modules"] == [] and onload["version"] is None and onload["desired"] is None
+    assert onload["modules"] == [] and onload["version"] is None and onload["spec"] is None
     assert onload["generation"] == 0 and onload["problem"] is None
     assert conditions(unchanged) == {"Loaded": "False", "DevicesReady": "False", "ControlPlaneReady": "False", "Drifted": "False",
-                                     "Frozen": "False", "Progressing": "False", "DoorOpen": "False", "NicAvailable": "False",
+                                     "Frozen": "False", "Progressing": "False", "DeviceAccessOpen": "False", "NicAvailable": "False",
                                      "RebootRequired": "False", "VersionMatch": "Unknown", "UserspaceMatch": "Unknown",
                                      "Verified": "Unknown"}
     assert unchanged.call("GET", "/v1/onload/versions") == []

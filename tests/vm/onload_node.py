@@ -98,14 +98,14 @@ class OnloadNode(DaemonNode):
         assert self.vm.run(["stat", "-c", "%Hr:%Lr %a", *(f"/dev/{device}" for device in devices)]).stdout.splitlines() == [
             f"{number} 666" for number in numbers]
         assert self.stub.parameter("cplane_spawn_server") == "Y"
-        self.vm.wait_until(lambda: self.condition("DoorOpen"), what="device access")
+        self.vm.wait_until(lambda: self.condition("DeviceAccessOpen"), what="device access")
         assert not self.condition("Drifted")
         assert self.onload()["version"] == release.split("-")[0]
 
     def assert_unloaded(self):
         assert not any(self.stub.is_loaded(module) for module in OURS)
         assert not any(self.vm.run(["test", "-e", f"/dev/{d}"], check=False).returncode == 0 for d in ("onload", "sfc_char"))
-        assert not self.condition("DoorOpen")
+        assert not self.condition("DeviceAccessOpen")
 
     def acts(self, operation):
         return [(step["act"], step["subject"]) for step in operation["steps"]]

@@ -13,7 +13,7 @@ NRDCTL = os.environ["NRDCTL"]
 def test_load_twice_is_once(node):
     operation = node.load(OLD)
     assert node.acts(operation) == [("switch", OLD), ("insert", "sfc_resource"), ("insert", "sfc_char"), ("insert", "onload"),
-                                    ("verify", ""), ("open_door", "")]
+                                    ("verify", ""), ("open_device_access", "")]
     node.assert_loaded(OLD)
     before = node.stub.servers()
     answer = node.want({"state": "loaded", "version": OLD}, status=200)
@@ -25,8 +25,8 @@ def test_upgrade_and_downgrade(node):
     node.load(OLD)
     operation = node.load(NEW)
     assert [act for act, _ in node.acts(operation)] == [
-        "close_door", "end_users", "stop_control_plane", "remove", "remove", "remove", "switch", "insert", "insert", "insert",
-        "verify", "open_door"]
+        "close_device_access", "end_users", "stop_control_plane", "remove", "remove", "remove", "switch", "insert", "insert", "insert",
+        "verify", "open_device_access"]
     node.assert_loaded(NEW)
     status, answer = node.request("POST", "/v1/onload/rollback", {})
     assert status == 202
@@ -170,7 +170,7 @@ def test_foreign_changes_are_reported_and_not_reverted(node):
     node.vm.wait_until(lambda: node.condition("Drifted"), what="the drift")
     node.stub.load(NEWEST)
     node.vm.wait_until(lambda: node.onload()["version"] == NEWEST, what="the other release")
-    assert node.condition("Drifted") and not node.condition("DoorOpen")
+    assert node.condition("Drifted") and not node.condition("DeviceAccessOpen")
     node.load(OLD)
     node.assert_loaded(OLD)
 
@@ -234,7 +234,7 @@ def test_after_a_power_cut_during_an_operation_it_is_completed(node):
     node.vm.reboot()
     node.restore()
     node.start()
-    node.vm.wait_until(lambda: node.condition("DoorOpen"), timeout=60, what="Onload after the boot")
+    node.vm.wait_until(lambda: node.condition("DeviceAccessOpen"), timeout=60, what="Onload after the boot")
     node.assert_loaded(NEW)
 
 
@@ -246,7 +246,7 @@ def test_nrdctl_shows_each_step_and_ends_as_the_operation_did(node):
     done = nrdctl(node, "load", OLD)
     assert done.returncode == 0, done.stderr
     assert [line.split()[:2] for line in done.stdout.splitlines()] == [
-        ["done", "switch"], ["done", "insert"], ["done", "insert"], ["done", "insert"], ["done", "verify"], ["done", "open_door"],
+        ["done", "switch"], ["done", "insert"], ["done", "insert"], ["done", "insert"], ["done", "verify"], ["done", "open_device_access"],
         ["operation", "1"]]
     assert nrdctl(node, "load", OLD).stdout == "no change needed: generation 1\n"
     node.stub.arm("sfc_resource", NEW, "fail_init=2")
@@ -254,7 +254,7 @@ def test_nrdctl_shows_each_step_and_ends_as_the_operation_did(node):
     assert failed.returncode == 1 and "syscall_table" in failed.stderr
     assert "failed to find syscall table" in failed.stdout
     assert "9.0.1.86" in nrdctl(node, "versions").stdout
-    assert "DoorOpen           True" in nrdctl(node).stdout
+    assert "DeviceAccessOpen           True" in nrdctl(node).stdout
     assert nrdctl(node, "freeze", "--reason", "trading").returncode == 0
     frozen = nrdctl(node, "unload")
     assert frozen.returncode == 1 and "trading" in frozen.stderr
@@ -271,16 +271,16 @@ def test_a_drained_node_admits_no_new_users_until_it_is_undrained(node):
     done = nrdctl(node, "drain", "--users", "term", "--drain", "0")
     assert done.returncode == 0, done.stderr
     holder.wait()
-    assert node.onload()["door"] == "drained" and not node.condition("Drifted")
+    assert node.onload()["device_access"] == "drained" and not node.condition("Drifted")
     assert node.vm.run(["stat", "-c", "%a", "/dev/onload"]).stdout.strip() == "0"
     assert node.stub.parameter("cplane_spawn_server") == "Y"
     status, answer = node.request("POST", "/v1/onload/allocations", {"owner": {"pid": 1}})
     assert status == 503 and "drained" in answer["detail"]
     node.kill9()
     node.start()
-    assert node.onload()["door"] == "drained"
+    assert node.onload()["device_access"] == "drained"
     operation = node.run({"state": "loaded", "version": NEW})
-    assert operation["outcome"] == "succeeded" and "open_door" not in [act for act, _ in node.acts(operation)]
+    assert operation["outcome"] == "succeeded" and "open_device_access" not in [act for act, _ in node.acts(operation)]
     assert node.vm.run(["stat", "-c", "%a", "/dev/onload"]).stdout.strip() == "0"
     assert nrdctl(node, "undrain").returncode == 0
     node.assert_loaded(NEW)
@@ -294,9 +294,9 @@ def test_an_operation_that_waits_for_users_can_be_planned_watched_and_cancelled(
     spec = {"state": "loaded", "version": NEW, "users_policy": "wait", "drain_seconds": 600}
     status, planned = node.request("PUT", "/v1/onload?dryRun=true", spec)
     assert status == 200 and planned["ok"]
-    assert [stage["act"] for stage in planned["stages"]] == [
-        "close_door", "end_users", "stop_control_plane", "remove", "remove", "remove", "switch", "insert", "insert", "insert",
-        "verify", "open_door"]
+    assert [step["act"] for step in planned["steps"]] == [
+        "close_device_access", "end_users", "stop_control_plane", "remove", "remove", "remove", "switch", "insert", "insert", "insert",
+        "verify", "open_device_access"]
     assert node.onload()["generation"] == 1
     assert node.request("PUT", "/v1/onload?dryRun=true", {**spec, "users_policy": "fail"})[0] == 409
     id = node.want(spec)["operation"]

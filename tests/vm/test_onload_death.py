@@ -53,7 +53,7 @@ def die_at(node, sync):
 
 def assert_consistent(node, promised):
     """After the next start: an accepted change is complete; an unanswered one is complete or has had no effect."""
-    node.vm.wait_until(lambda: node.onload()["effective_generation"] == node.onload()["generation"] and node.condition("DoorOpen"),
+    node.vm.wait_until(lambda: node.onload()["effective_generation"] == node.onload()["generation"] and node.condition("DeviceAccessOpen"),
                        timeout=120, what="the end of the operation")
     operations = node.get("/v1/onload/operations")
     assert {operation["outcome"] for operation in operations} == {"succeeded"}, operations

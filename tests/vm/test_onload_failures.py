@@ -59,7 +59,7 @@ def test_a_kernel_that_requires_signatures_leaves_device_access_closed(node):
     node.vm.power_cut()
     node.restore()
     node.start()
-    node.vm.wait_until(lambda: node.condition("DoorOpen"), timeout=60, what="the generation in force")
+    node.vm.wait_until(lambda: node.condition("DeviceAccessOpen"), timeout=60, what="the generation in force")
     node.assert_loaded(OLD)
 
 
@@ -74,7 +74,7 @@ def test_a_kernel_that_is_locked_down_says_so(node):
     node.vm.power_cut()
     node.restore()
     node.start()
-    node.vm.wait_until(lambda: node.condition("DoorOpen"), timeout=60, what="the generation in force")
+    node.vm.wait_until(lambda: node.condition("DeviceAccessOpen"), timeout=60, what="the generation in force")
     node.assert_loaded(OLD)
 
 
@@ -143,7 +143,7 @@ def test_a_module_that_can_never_be_removed_is_left_until_the_next_boot(node, mo
     node.vm.power_cut()
     node.restore()
     node.start()
-    node.vm.wait_until(lambda: node.condition("DoorOpen"), timeout=60, what="Onload after the boot")
+    node.vm.wait_until(lambda: node.condition("DeviceAccessOpen"), timeout=60, what="Onload after the boot")
     assert node.run({"state": "loaded", "version": NEW})["outcome"] == "succeeded"
     node.assert_loaded(NEW)
 
@@ -188,17 +188,17 @@ def test_a_failed_rollback_reports_what_is_loaded_and_can_be_continued_by_hand(n
     assert (operation["outcome"], operation["cause"], operation["fallback"]) == ("failed", "out_of_memory", 1)
     failures = [(step["subject"], step["cause"]) for step in operation["steps"] if step["progress"] == "failed"]
     assert failures == [("onload", "out_of_memory"), ("onload", "init_failed")]
-    assert node.acts(operation)[-1] == ("close_door", "")
+    assert node.acts(operation)[-1] == ("close_device_access", "")
     assert node.vm.run(["stat", "-c", "%a", "/dev/sfc_char"]).stdout.strip() == "0"
     onload = node.onload()
-    assert onload["door"] == "shut" and not node.condition("Loaded") and not node.condition("DoorOpen")
+    assert onload["device_access"] == "closed" and not node.condition("Loaded") and not node.condition("DeviceAccessOpen")
     assert node.request("POST", "/v1/onload/allocations", {"owner": {"pid": 1}})[0] in (409, 503)
     # It does not heal by itself, not by a restart either: what would be tried has just failed.
     node.kill9()
     node.start()
-    assert node.onload()["door"] == "shut" and not node.stub.is_loaded("onload")
+    assert node.onload()["device_access"] == "closed" and not node.stub.is_loaded("onload")
     shown = node.vm.run([NRDCTL, "--socket", "/run/nrd.sock", "onload"]).stdout
-    assert "access       shut" in shown, shown
+    assert "access       closed" in shown, shown
     node.stub.disarm()
     assert node.run({"state": "loaded", "version": NEW})["outcome"] == "succeeded"
     node.assert_loaded(NEW)
@@ -228,7 +228,7 @@ def test_a_freeze_during_the_wait_removes_nothing_and_reopens_device_access(node
     assert node.request("PUT", "/v1/onload/freeze", {"frozen": True, "reason": "trading"})[0] == 200
     operation = node.finished(id)
     assert (operation["outcome"], operation["cause"]) == ("rolled_back", "frozen"), operation
-    assert [act for act, _ in node.acts(operation)] == ["close_door", "end_users", "open_door"]
+    assert [act for act, _ in node.acts(operation)] == ["close_device_access", "end_users", "open_device_access"]
     assert holder.poll() is None
     node.assert_loaded(OLD)
     assert node.request("PUT", "/v1/onload", {"state": "unloaded"})[0] == 423

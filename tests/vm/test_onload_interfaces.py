@@ -106,7 +106,7 @@ def test_an_interface_that_comes_back_is_registered_again(node):
     assert turn(node, "veth-c", "afxdp", {"registered": True})[0] == 200
     node.vm.run(f"ip link del veth-c; {create}")
     node.vm.wait_until(lambda: interfaces(node)["veth-c"]["af_xdp"], what="the registration")
-    node.vm.wait_until(lambda: node.condition("DoorOpen") and not node.condition("Drifted"), what="a node as wanted")
+    node.vm.wait_until(lambda: node.condition("DeviceAccessOpen") and not node.condition("Drifted"), what="a node as wanted")
     node.vm.run("ip link del veth-c")
 
 

@@ -47,7 +47,7 @@ void add_operation(Families& families, const onload::Status& status) {
   const onload::Operation* operation = onload::running(status);
   for (const OperationKind kind :
        {OperationKind::Change, OperationKind::Drain, OperationKind::Undrain, OperationKind::RestartControlPlane}) {
-    running.add(operation != nullptr && operation->kind == kind, {{"errand", std::string(json::name_of(kind))}});
+    running.add(operation != nullptr && operation->kind == kind, {{"kind", std::string(json::name_of(kind))}});
   }
   families.push_back(std::move(running));
   const auto& all = status.operations;
@@ -70,8 +70,8 @@ void add_launch_metrics(std::vector<metrics::Family>& families, const routing::C
   Family info{.name = "nrd_onload_info", .help = "Version of the loaded onload module; the value is always 1"};
   if (module != nullptr) info.add(1, {{"version", as_label(module->version)}});
   families.push_back(std::move(info));
-  families.push_back(
-      one(Kind::Gauge, "nrd_onload_door_open", "1 while new processes may use Onload", status->device_access_open));
+  families.push_back(one(Kind::Gauge, "nrd_onload_device_access_open", "1 while new processes may use Onload",
+                         status->device_access_open));
   add_users(families, call, module != nullptr);
   size_t allocations = call.launch->allocations.allocations()->size();
   for (const auto& [origin, count] : onload::workloads_with_onload(*call.engine.state())) allocations += count;

@@ -63,7 +63,7 @@ void render_condition(Writer& w, const Condition& condition) {
 
 std::string_view device_access_of(const Status& view) {
   if (view.drained) return is_draining(view) ? "draining" : "drained";
-  return view.device_access_open ? "open" : "shut";
+  return view.device_access_open ? "open" : "closed";
 }
 
 void render_user(Writer& w, const User& user) {
@@ -110,7 +110,7 @@ void render(Writer& w, const onload::Spec& spec) { json::render_whole(w, spec); 
 
 void render(Writer& w, const Generation& generation) {
   json::write_object(w, {{"generation", generation.number},
-                         {"desired", [&](Writer& of) { render(of, generation.spec); }},
+                         {"spec", [&](Writer& of) { render(of, generation.spec); }},
                          {"created", render(generation.created)},
                          {"verdict", generation.verdict},
                          {"verified", time_or_null(generation.verified)}});
@@ -122,7 +122,7 @@ void render(Writer& w, const DryRun& dry_run) {
   };
   json::write_object(w, {{"ok", !refusal_of(dry_run)},
                          {"checks", array(dry_run.checks, render_check)},
-                         {"stages", array(dry_run.steps, render_next)}});
+                         {"steps", array(dry_run.steps, render_next)}});
 }
 
 void render_control_plane(Writer& w, const Status& view) {
@@ -140,7 +140,7 @@ void render_control_plane(Writer& w, const Status& view) {
 void render(Writer& w, const Operation& operation, std::optional<uint64_t> revision) {
   json::write_object(w, {{"revision", json::given(revision)},
                          {"id", operation.id},
-                         {"errand", operation.kind},
+                         {"kind", operation.kind},
                          {"generation", operation.generation},
                          {"fallback", operation.fallback},
                          {"outcome", operation.outcome},
@@ -171,20 +171,20 @@ void render(Writer& w, const Status& view) {
   const Generation* kept = effective(view);
   const Operation* under_way = running(view);
   const Module* onload = find_in(view.observed.modules, "onload");
-  const auto render_desired = [&](Writer& of) {
+  const auto render_spec = [&](Writer& of) {
     view.generations.empty() ? void(of.null()) : render(of, view.generations.back().spec);
   };
   const auto render_name = [](Writer& of, const auto& module) { of.string(module.first); };
   json::write_object(w, {{"revision", view.revision},
                          {"generation", last_generation(view)},
-                         {"desired", render_desired},
+                         {"spec", render_spec},
                          {"effective_generation", kept == nullptr ? std::nullopt : std::optional(kept->number)},
                          {"operation", under_way == nullptr ? std::nullopt : std::optional(under_way->id)},
                          {"modules", array(view.observed.modules, render_name)},
                          {"version", onload ? or_null(onload->version) : std::nullopt},
                          {"current_files", or_null(view.observed.current)},
                          {"problem", or_null(view.problem)},
-                         {"door", device_access_of(view)},
+                         {"device_access", device_access_of(view)},
                          {"conditions", array(view.conditions, render_condition)}});
 }
 

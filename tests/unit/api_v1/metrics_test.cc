@@ -46,7 +46,7 @@ TEST_CASE("a scrape returns the last user count and triggers a new one") {
   const std::string first = service.scrape();
   CHECK(has_line(first, "nrd_onload_loaded 1"));
   CHECK(has_line(first, "nrd_onload_info{version=\"9.0.1.86\"} 1"));
-  CHECK(has_line(first, "nrd_onload_door_open 1"));
+  CHECK(has_line(first, "nrd_onload_device_access_open 1"));
   CHECK(first.find("nrd_onload_users ") == first.find("nrd_onload_users Processes"));  // in HELP only
   const std::string second = service.scrape();
   CHECK(has_line(second, "nrd_onload_users 3"));
@@ -73,8 +73,8 @@ TEST_CASE("the running operation is labelled with its kind") {
   Service service;
   service.onload.known.operations.push_back({.id = 1, .kind = onload::OperationKind::Drain});
   const std::string text = service.scrape();
-  CHECK(has_line(text, "nrd_onload_operation_running{errand=\"drain\"} 1"));
-  CHECK(has_line(text, "nrd_onload_operation_running{errand=\"change\"} 0"));
+  CHECK(has_line(text, "nrd_onload_operation_running{kind=\"drain\"} 1"));
+  CHECK(has_line(text, "nrd_onload_operation_running{kind=\"change\"} 0"));
 }
 
 TEST_CASE("a response is counted once by route and status") {

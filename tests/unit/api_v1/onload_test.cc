@@ -100,7 +100,7 @@ TEST_CASE("a node without Onload says so") {
   CHECK(response.status == 200);
   CHECK(header(response, "ETag") == "\"0\"");
   const auto body = json::parse(response.body);
-  CHECK(body->find("desired")->kind() == json::Value::Kind::Null);
+  CHECK(body->find("spec")->kind() == json::Value::Kind::Null);
   CHECK(body->find("version")->kind() == json::Value::Kind::Null);
   CHECK(body->find("modules")->items().empty());
 }
@@ -173,7 +173,7 @@ TEST_CASE("a dry run reports the steps, is refused like the change, and starts n
   const auto shown = service.ask("PUT", "/v1/onload", kWish, "\"2\"");
   CHECK(shown.status == 200);
   const auto body = json::parse(shown.body);
-  CHECK(*body->find("stages")->items().front().find("act")->as_string() == "insert");
+  CHECK(*body->find("steps")->items().front().find("act")->as_string() == "insert");
   CHECK(service.controller.dry_runs.back().second == std::optional<uint64_t>(2));
   service.controller.planned.checks.front().refusal = fail(ErrorCode::Locked, "frozen").value();
   CHECK(service.ask("PUT", "/v1/onload", kWish).status == 423);

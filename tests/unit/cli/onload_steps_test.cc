@@ -35,7 +35,7 @@ TEST_CASE("an unreadable time is omitted") {
 }
 
 TEST_CASE("only steps that have ended are printed permanently") {
-  const auto operation = json::parse(R"({"steps": [{"act": "close_door", "progress": "done"},
+  const auto operation = json::parse(R"({"steps": [{"act": "close_device_access", "progress": "done"},
                                                    {"act": "end_users", "subject": "", "progress": "running"}]})");
   CHECK(ended_steps(*operation) == 1);
   CHECK(draw_running(*operation) == "  running      end_users");

@@ -51,17 +51,17 @@ struct Row {
 TEST_CASE("all conditions are good on a healthy node") {
   const Status status = well();
   for (const auto& [type, expected] : {std::pair{"Loaded", "True Loaded"},
-                                       {"VersionMatch", "True AsWanted"},
+                                       {"VersionMatch", "True Matches"},
                                        {"UserspaceMatch", "True SameInterface"},
                                        {"ControlPlaneReady", "True Running"},
                                        {"DevicesReady", "True Ready"},
                                        {"NicAvailable", "True Available"},
                                        {"Verified", "True Verified"},
                                        {"Frozen", "False NotFrozen"},
-                                       {"Progressing", "False NothingToDo"},
-                                       {"Drifted", "False AsWanted"},
+                                       {"Progressing", "False Idle"},
+                                       {"Drifted", "False NoDrift"},
                                        {"RebootRequired", "False NotNeeded"},
-                                       {"DoorOpen", "True Open"}}) {
+                                       {"DeviceAccessOpen", "True Open"}}) {
     CHECK(listed(status, type) == expected);
   }
   CHECK(conditions_of(status, {}, kNow).size() == 12);
@@ -78,9 +78,9 @@ TEST_CASE("each condition reports its fault") {
       {"Loaded", [](Status& v) { v.observed.modules["onload"].state = ModuleState::Going; }, "False NotLive"},
       {"VersionMatch", [](Status& v) { v.observed.modules["sfc_char"].build_id = "x"; }, "False OtherModule"},
       {"VersionMatch", [](Status& v) { v.observed.modules.erase("sfc_char"); }, "False NotLoaded"},
-      {"VersionMatch", [](Status& v) { v.target.reset(); }, "Unknown NothingWanted"},
+      {"VersionMatch", [](Status& v) { v.target.reset(); }, "Unknown NotRequested"},
       {"UserspaceMatch", [](Status& v) { v.observed.library_fits = false; }, "False OtherInterface"},
-      {"UserspaceMatch", [](Status& v) { v.observed.library_fits.reset(); }, "Unknown NothingToCompare"},
+      {"UserspaceMatch", [](Status& v) { v.observed.library_fits.reset(); }, "Unknown NotComparable"},
       {"ControlPlaneReady", [](Status& v) { v.observed.servers.clear(); }, "False NoServer"},
       {"ControlPlaneReady", [](Status& v) { v.target->modules.back().parameters["cplane_server_path"] = "/b"; },
        "False OtherServer"},
@@ -88,12 +88,12 @@ TEST_CASE("each condition reports its fault") {
        [](Status& v) {
          v.observed.devices.front().node->number = DeviceNumber{1, 1};
        },
-       "False WrongNode"},
-      {"DevicesReady", [](Status& v) { v.observed.devices.front().node->access.mode = 0600; }, "False WrongNode"},
-      {"DevicesReady", [](Status& v) { v.observed.devices.front().node->access.gid = 7; }, "False WrongNode"},
-      {"DevicesReady", [](Status& v) { v.observed.devices.front().node.reset(); }, "False WrongNode"},
+       "False WrongDevice"},
+      {"DevicesReady", [](Status& v) { v.observed.devices.front().node->access.mode = 0600; }, "False WrongDevice"},
+      {"DevicesReady", [](Status& v) { v.observed.devices.front().node->access.gid = 7; }, "False WrongDevice"},
+      {"DevicesReady", [](Status& v) { v.observed.devices.front().node.reset(); }, "False WrongDevice"},
       {"NicAvailable", [](Status& v) { v.observed.interfaces.clear(); }, "False NoInterface"},
-      {"NicAvailable", [](Status& v) { v.observed.interfaces.front().accelerated = false; }, "False SwitchedOff"},
+      {"NicAvailable", [](Status& v) { v.observed.interfaces.front().accelerated = false; }, "False Disabled"},
       {"NicAvailable", [](Status& v) { v.observed.interfaces.front().operstate = "down"; }, "False NoLink"},
       {"NicAvailable", [](Status& v) { v.observed.interfaces = {{.name = "a", .operstate = "up", .afxdp = true}}; },
        "True Available"},
@@ -104,13 +104,15 @@ TEST_CASE("each condition reports its fault") {
          v.operations.back().kind = OperationKind::Drain;
        },
        "True Verified"},
-      {"Verified", [](Status& v) { v.operations.back().outcome = nrd::onload::Outcome::Running; }, "Unknown UnderWay"},
+      {"Verified", [](Status& v) { v.operations.back().outcome = nrd::onload::Outcome::Running; },
+       "Unknown InProgress"},
       {"Frozen",
        [](Status& v) {
          v.freeze = {true, "trading"};
        },
        "True Frozen"},
-      {"Progressing", [](Status& v) { v.operations.back().outcome = nrd::onload::Outcome::Running; }, "True UnderWay"},
+      {"Progressing", [](Status& v) { v.operations.back().outcome = nrd::onload::Outcome::Running; },
+       "True InProgress"},
       {"Drifted", [](Status& v) { v.drift = "onload was loaded from an unexpected file"; }, "True ChangedByOthers"},
       {"Drifted", [](Status& v) { v.problem = "no /sys"; }, "Unknown Unreadable"},
       {"RebootRequired", [&](Status& v) { fails(v, "in_transition"); }, "True ModuleStuck"},
@@ -121,7 +123,7 @@ TEST_CASE("each condition reports its fault") {
          v.observed.modules.clear();  // after the boot
        },
        "False NotNeeded"},
-      {"DoorOpen", [](Status& v) { v.device_access_open = false; }, "False Shut"}};
+      {"DeviceAccessOpen", [](Status& v) { v.device_access_open = false; }, "False Closed"}};
   for (const Row& row : rows) {
     Status status = well();
     row.change(status);

@@ -353,6 +353,20 @@ TEST_CASE("a database of each released schema is opened and has the newest schem
   CHECK(std::size(kMigrations) == kSchemaVersion - kFirstSchema);
 }
 
+TEST_CASE("migration 17 renames the steps of device access") {
+  const Folder folder;
+  std::filesystem::create_directory(folder.state());
+  edit(folder.database(), bytes_of(NRD_RELEASED "0016.sql").c_str());
+  edit(folder.database(), R"(INSERT INTO onload VALUES ('operation', '9', '{"steps":[{"act":"close_door"},)"
+                          R"({"act":"open_door","message":"\"act\":\"open_door\""}]}'))");
+  const Records records = loaded(*value_of(Store::open(folder.state())));
+  const auto is_it = [](const Document& document) { return document.id == DocumentId{"operation", "9"}; };
+  const auto migrated = std::ranges::find_if(records.operations, is_it);
+  REQUIRE(migrated != records.operations.end());
+  CHECK(migrated->json == R"({"steps":[{"act":"close_device_access"},)"
+                          R"({"act":"open_device_access","message":"\"act\":\"open_door\""}]})");
+}
+
 // How the disk fails from the n-th operation on.
 struct Fault {
   int error;      // SQLITE_IOERR_WRITE, SQLITE_FULL

@@ -236,9 +236,9 @@ func (p Pool) IsExclusive() bool { return p.Kind == "exclusive" }
 
 // Onload is the state of Onload on the node.
 type Onload struct {
-	Door       string      `json:"door"`
-	Version    string      `json:"version"`
-	Conditions []Condition `json:"conditions"`
+	DeviceAccess string      `json:"device_access"`
+	Version      string      `json:"version"`
+	Conditions   []Condition `json:"conditions"`
 }
 
 // Condition as in Kubernetes.
@@ -256,8 +256,8 @@ func (o Onload) Admits() (bool, string) {
 			return false, "Onload is not " + wanted + ": " + message
 		}
 	}
-	if o.Door != "open" {
-		return false, "Onload admits no new users (" + o.Door + ")"
+	if o.DeviceAccess != "open" {
+		return false, "Onload admits no new users (" + o.DeviceAccess + ")"
 	}
 	return true, ""
 }
