@@ -28,7 +28,7 @@ MANUAL_CODE = re.compile(r"^\.(?:B|BR|TP|SH|nf|EX) .*|\\f[BI].*?\\f[RP]", re.M)
 CODE = re.compile(r"`[^`]*`|\w+://\S+")
 
 MANUALS = (".1", ".5", ".7", ".8")
-CPP_FILES = (".cc", ".h", ".c", ".in")
+CPP_FILES = (".cc", ".h", ".c", ".in", ".go")
 HASH_FILES = (".cmake", "CMakeLists.txt", ".toml", ".conf", ".service", ".socket", ".mount", ".sysusers", ".tmpfiles", ".sh",
               "postinst", "postrm", "prerm")
 

@@ -14,7 +14,7 @@ type Signal chan struct{}
 // NewSignal is not raised.
 func NewSignal() Signal { return make(Signal, 1) }
 
-// Raise asks for a turn. Never blocks.
+// Raise schedules a turn. Never blocks.
 func (s Signal) Raise() {
 	select {
 	case s <- struct{}{}:

@@ -14,7 +14,7 @@ import (
 	"nrd.internal/kubernetes/internal/nrd"
 )
 
-// asking until both have told the machine's id.
+// asking: pauses between requests for the machine's id, until both have answered.
 var asking = kube.Pauses{Usual: time.Minute, AfterFailure: 2 * time.Second}
 
 // firstDeadline of the first question, for which everything else waits.
@@ -44,7 +44,7 @@ func (m *machine) Mismatch() error {
 	return nil
 }
 
-// IsConfirmed tells whether both are known to be one machine.
+// IsConfirmed reports whether both are known to be one machine.
 func (m *machine) IsConfirmed() bool {
 	select {
 	case <-m.confirmed:

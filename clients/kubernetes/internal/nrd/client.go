@@ -32,7 +32,7 @@ const (
 // ErrUnreachable means that nrd gave no answer; a change may have happened or not.
 var ErrUnreachable = errors.New("nrd does not answer on this node")
 
-// temporary are the statuses after which the same request may succeed: nrd has not looked at what it asks for.
+// temporary are the statuses after which the same request may succeed: nrd has not looked at what it requests.
 var temporary = []int{http.StatusRequestTimeout, http.StatusLocked, http.StatusTooManyRequests, http.StatusServiceUnavailable}
 
 // Refusal is nrd's answer to a request that it did not carry out.
@@ -55,13 +55,13 @@ func (r *Refusal) Error() string {
 	return "nrd refuses: " + text
 }
 
-// IsRefusal tells whether nrd decided against a request, as opposed to not answering, or to having no place for it now.
+// IsRefusal reports whether nrd decided against a request, as opposed to not answering, or to having no place for it now.
 func IsRefusal(err error) bool {
 	var refusal *Refusal
 	return errors.As(err, &refusal) && !slices.Contains(temporary, refusal.Status)
 }
 
-// IsNotFound tells whether nrd knows no such object.
+// IsNotFound reports whether nrd knows no such object.
 func IsNotFound(err error) bool {
 	var refusal *Refusal
 	return errors.As(err, &refusal) && refusal.Status == http.StatusNotFound

@@ -35,7 +35,7 @@ type CPURequest struct {
 	Enforce      string `json:"enforce,omitempty"`
 }
 
-// RDT asks for cache ways and memory bandwidth.
+// RDT requests cache ways and memory bandwidth.
 type RDT struct {
 	Cache *Cache `json:"cache,omitempty"`
 	MBA   *MBA   `json:"mba,omitempty"`
@@ -53,7 +53,7 @@ type MBA struct {
 	Mbps       int64 `json:"mbps,omitempty"`
 }
 
-// Plugins has frequencies as RMD 0.3 asks for them.
+// Plugins has frequencies as RMD 0.3 requests them.
 type Plugins struct {
 	PState *PState `json:"pstate,omitempty"`
 }
@@ -64,7 +64,7 @@ type PState struct {
 	Monitoring string  `json:"monitoring,omitempty"`
 }
 
-// OnloadRequest asks for an allocation with the default profile.
+// OnloadRequest requests an allocation with the default profile.
 type OnloadRequest struct {
 	Env map[string]string `json:"env,omitempty"`
 }
@@ -161,7 +161,7 @@ type Node struct {
 // Capacity is what the node can grant at all.
 type Capacity struct {
 	Revision int64 `json:"revision"`
-	// DefaultPool of what asks for no CPUs; empty: none.
+	// DefaultPool of what requests no CPUs; empty: none.
 	DefaultPool string             `json:"default_pool"`
 	Reserves    map[string]Reserve `json:"reserves"`
 }
@@ -231,7 +231,7 @@ type Pool struct {
 	Threads string `json:"threads"`
 }
 
-// IsExclusive tells whether a CPU of the pool has one workload at most.
+// IsExclusive reports whether a CPU of the pool has one workload at most.
 func (p Pool) IsExclusive() bool { return p.Kind == "exclusive" }
 
 // Onload is the state of Onload on the node.
@@ -249,7 +249,7 @@ type Condition struct {
 	Message string `json:"message"`
 }
 
-// Admits tells whether new users of Onload can start, and if not, why.
+// Admits reports whether new users of Onload can start, and if not, why.
 func (o Onload) Admits() (bool, string) {
 	for _, wanted := range []string{"Loaded", "Verified"} {
 		if held, message := o.holds(wanted); !held {

@@ -24,7 +24,7 @@ func TestAChangeIsToldAtFirstOnceAndAfterEachFailure(t *testing.T) {
 			return next, nil
 		})
 		if want := []string{"", "7", "7", "8", "", "8"}; !slices.Equal(asked, want) || told != 3 {
-			t.Errorf("asked for changes since %q, want %q; told %d times, want 3", asked, want, told)
+			t.Errorf("asked for changes since %q, want %q; reported %d times, want 3", asked, want, told)
 		}
 	})
 }

@@ -88,7 +88,7 @@ func Create(t *testing.T, objects dynamic.ResourceInterface, object map[string]a
 	return created
 }
 
-// Delete tells whether it was there.
+// Delete reports whether it was there.
 func Delete(t *testing.T, objects dynamic.ResourceInterface, name string) bool {
 	t.Helper()
 	err := objects.Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{})

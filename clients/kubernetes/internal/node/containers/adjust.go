@@ -13,7 +13,7 @@ import (
 )
 
 // adjustment writes nrd's answer into the container that is created. Variables tell about CPUs only a container that
-// asked for some.
+// requested some.
 func adjustment(container *api.Container, granted nrd.Workload, asksForPools bool) (*api.ContainerAdjustment, error) {
 	change := &api.ContainerAdjustment{}
 	if err := adjustCPUs(change, container, granted.CPU); err != nil {

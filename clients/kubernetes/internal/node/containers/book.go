@@ -11,7 +11,7 @@ import (
 	"nrd.internal/kubernetes/internal/nrd"
 )
 
-// entry is one container that asked for something and has not ended.
+// entry is one container that requested something and has not ended.
 type entry struct {
 	identity
 	container string // the runtime's id, another one after each restart
@@ -20,7 +20,7 @@ type entry struct {
 	devices   map[string][]string
 	cpus      string // of its cpuset, as last set; empty: never
 	created   int64  // nanoseconds since 1970; 0: a pause container of before the connection, whose age the runtime does not tell
-	// unread: what it asks for could not be read, and is tried again. Its workload stays as it is meanwhile.
+	// unread: what it requests could not be read, and is tried again. Its workload stays as it is meanwhile.
 	unread *unread
 	// repairs are how often nrd soon did not have its workload any more, repaired is when it got the last one.
 	repairs  int
@@ -33,14 +33,14 @@ type unread struct {
 	container *api.Container
 }
 
-// isKept tells whether its workload stays as it is.
+// isKept reports whether its workload stays as it is.
 func (e entry) isKept() bool { return e.unread != nil }
 
-// book has the containers of the runtime that asked for something. It is filled by Synchronize at each connection and
+// book has the containers of the runtime that requested something. It is filled by Synchronize at each connection and
 // by events in between, and never stored: the runtime, kubelet and nrd have it all. Not safe for concurrent use.
 type book struct {
 	entries map[string]entry // by the runtime's id
-	// confined has the CPUs of containers that asked for nothing, as they were last set; empty: never.
+	// confined has the CPUs of containers that requested nothing, as they were last set; empty: never.
 	confined map[string]string
 	// pauses has the pods' own containers, by the runtime's id of the pod. They are wanted while there is a default pool.
 	pauses      map[string]entry
@@ -48,7 +48,7 @@ type book struct {
 	isTold      bool // by the runtime: otherwise it may have containers that are not here
 }
 
-// isAt tells whether a workload is of this container, not of the one before a restart.
+// isAt reports whether a workload is of this container, not of the one before a restart.
 func (e entry) isAt(workload nrd.Workload) bool {
 	return e.request.Cgroup == workload.Cgroup && e.request.Unit == workload.Unit
 }
@@ -57,7 +57,7 @@ func newBook() *book {
 	return &book{entries: map[string]entry{}, confined: map[string]string{}, pauses: map[string]entry{}}
 }
 
-// in gives it the default pool, if there is one and it asks for no CPUs. nrd would do that as well, and write the cpuset
+// in gives it the default pool, if there is one and it requests no CPUs. nrd would do that as well, and write the cpuset
 // itself; of all but pause containers the runtime writes it before the process is there.
 func (e entry) in(defaultPool string) entry {
 	if defaultPool == "" || len(e.request.CPU) > 0 {

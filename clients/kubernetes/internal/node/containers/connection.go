@@ -69,7 +69,7 @@ func (p *Plugin) runOnce(ctx context.Context, socket string) error {
 	trunk := &noticed{Conn: dialed, ended: make(chan struct{})}
 	defer trunk.Close()
 	var connection stub.Stub
-	// The end of a former connection is told late, and is not that of the present one.
+	// The end of an earlier connection is reported late: it does not close the present one.
 	closed := func() {
 		if p.connection.Load() == &connection {
 			p.connected.Store(false)
@@ -147,7 +147,7 @@ func (p *Plugin) Synchronize(ctx context.Context, pods []*api.PodSandbox, contai
 	return nil, nil
 }
 
-// bookOf keeps those that asked for something and have not ended.
+// bookOf keeps those that requested something and have not ended.
 func (p *Plugin) bookOf(ctx context.Context, pods []*api.PodSandbox, containers []*api.Container) *book {
 	byID := map[string]*api.PodSandbox{}
 	for _, pod := range pods {
@@ -218,7 +218,7 @@ func hasEnded(container *api.Container) bool {
 	return container.State == api.ContainerState_CONTAINER_STOPPED
 }
 
-// Compare asks for a comparison soon. Never blocks.
+// Compare schedules a comparison. Never blocks.
 func (p *Plugin) Compare() { p.compare.Raise() }
 
 func (p *Plugin) compareAlways(ctx context.Context) {
@@ -226,7 +226,7 @@ func (p *Plugin) compareAlways(ctx context.Context) {
 	_ = kube.Repeat(ctx, p.compare, pauses, "cannot compare the containers with nrd's workloads", p.compareOnce)
 }
 
-// compareOnce makes nrd have what the runtime's containers asked for, and nothing else of this package. Without a
+// compareOnce makes nrd have what the runtime's containers requested, and nothing else of this package. Without a
 // connection to the runtime nothing is known of its containers, so nothing is changed; nor at another node's nrd, whose
 // workloads would all be without a container.
 func (p *Plugin) compareOnce(ctx context.Context) error {

@@ -10,7 +10,7 @@ import (
 	"nrd.internal/kubernetes/internal/nrd"
 )
 
-// isListed tells whether CPU Pooler's annotation of the pod may be about this container.
+// isListed reports whether CPU Pooler's annotation of the pod may be about this container.
 func (p *Plugin) isListed(pod *api.PodSandbox) bool {
 	_, isThere := pod.GetAnnotations()[p.base+"/cpus"]
 	return isThere && p.hasPools

@@ -30,7 +30,7 @@ func cpusGranted(grants []nrd.CPUGrant) (string, error) {
 	return cpulist.Union(lists...)
 }
 
-// hasSameCPUs tells whether nrd has the request for CPUs. One without CPUs is not compared: nrd adds its default pool.
+// hasSameCPUs reports whether nrd has the request for CPUs. One without CPUs is not compared: nrd adds its default pool.
 func hasSameCPUs(wanted []nrd.CPURequest, found []nrd.CPURequest) bool {
 	if len(wanted) == 0 {
 		return true
@@ -74,7 +74,7 @@ func (p *Plugin) UpdateContainer(ctx context.Context, _ *api.PodSandbox, contain
 	return []*api.ContainerUpdate{kept}, nil
 }
 
-// followGrants changes the cpusets of running containers that asked for CPUs, after nrd has changed what their grants have:
+// followGrants changes the cpusets of running containers that requested CPUs, after nrd has changed what their grants have:
 // CPUs of shared pools come and go with the configuration and with CPUs that go offline. The memory stays where it is,
 // because the kernel would move it inside the write.
 func (p *Plugin) followGrants(ctx context.Context, granted []nrd.Workload) error {

@@ -15,7 +15,7 @@ import (
 	"nrd.internal/kubernetes/internal/testservers"
 )
 
-// fakeRuntime notes the cpusets that it is asked for.
+// fakeRuntime records the cpusets requested of it.
 type fakeRuntime struct {
 	stub.Stub
 	cpus map[string]string
@@ -128,7 +128,7 @@ func withCPUs(container *api.Container, cpus string) *api.Container {
 	return container
 }
 
-// plainContainer of pod "pod" asks for nothing.
+// plainContainer of pod "pod" requests nothing.
 func plainContainer(id string) *api.Container {
 	return &api.Container{Id: id, PodSandboxId: "sandbox", Name: "plain", State: api.ContainerState_CONTAINER_RUNNING, Linux: &api.LinuxContainer{}}
 }

@@ -13,11 +13,11 @@ import (
 	"nrd.internal/kubernetes/internal/nrd"
 )
 
-// defaultPoolDeadline of the question for it. Containers that ask for nothing start without an answer: the node's own
+// defaultPoolDeadline of the question for it. Containers that request nothing start without an answer: the node's own
 // pods must, while nrd is away.
 const defaultPoolDeadline = 300 * time.Millisecond
 
-// defaultPool is what containers get that ask for no CPUs: nrd's cpu.default_pool.
+// defaultPool is what containers get that request no CPUs: nrd's cpu.default_pool.
 type defaultPool struct {
 	name string // empty: there is none
 	cpus string // those that are online
@@ -44,7 +44,7 @@ func (p *Plugin) defaultPool(ctx context.Context) (defaultPool, error) {
 	return found, err
 }
 
-// confine keeps a container that asks for nothing on the CPUs of the default pool. If they are not known now, the
+// confine keeps a container that requests nothing on the CPUs of the default pool. If they are not known now, the
 // comparison does it later.
 func (p *Plugin) confine(ctx context.Context, container *api.Container) *api.ContainerAdjustment {
 	if !p.hasPools || isPlaced(container) {
@@ -66,7 +66,7 @@ func (p *Plugin) confine(ctx context.Context, container *api.Container) *api.Con
 	return change
 }
 
-// isPlaced tells whether kubelet's CPU manager has chosen the CPUs of a container that is about to be created.
+// isPlaced reports whether kubelet's CPU manager has chosen the CPUs of a container that is about to be created.
 func isPlaced(container *api.Container) bool { return cpusOf(container) != "" }
 
 // confineAll follows changes of the pool and of the CPUs that are online. Containers keep what they have if there is no
@@ -95,7 +95,7 @@ func (p *Plugin) confineAll(ctx context.Context, pool defaultPool, granted []nrd
 	return p.move(ctx, outside)
 }
 
-// pauseOf asks for the default pool for the pod's own container. NRI has no way to change it, so nrd writes its cpuset,
+// pauseOf requests the default pool for the pod's own container. NRI has no way to change it, so nrd writes its cpuset,
 // or has systemd do so for a scope.
 func pauseOf(pod *api.PodSandbox) (entry, error) {
 	cgroup, err := cgroupPath(pod.GetLinux().GetCgroupsPath())

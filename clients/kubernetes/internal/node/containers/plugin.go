@@ -1,4 +1,4 @@
-// Package containers gives each container what it asked for before its first instruction, through NRI.
+// Package containers gives each container what it requested before its first instruction, through NRI.
 //
 //	CreateContainer   nrd grants all or refuses; the answer is written into the container
 //	StartContainer    nrd gets the process, which has not been executed yet
@@ -34,7 +34,7 @@ const (
 	repairDeadline = 500 * time.Millisecond
 )
 
-// Machine tells whether nrd is that of this node, and not another one's behind a wrong socket.
+// Machine reports whether nrd is that of this node, and not another one's behind a wrong socket.
 type Machine interface {
 	// Mismatch is an error once both machines are known and differ.
 	Mismatch() error
@@ -72,11 +72,11 @@ func NewPlugin(client *nrd.Client, kubelet *Kubelet, machine Machine, events *ku
 // OnChange sets what is called when grants have changed. Call it before Run.
 func (p *Plugin) OnChange(changed func()) { p.changed = changed }
 
-// Connected tells whether the runtime has this plugin now.
+// Connected reports whether the runtime has this plugin now.
 func (p *Plugin) Connected() bool { return p.connected.Load() }
 
 // Present has the devices of one resource that containers have, and the workloads of containers that have not ended; nil
-// before the runtime has told them.
+// before the runtime has listed them.
 func (p *Plugin) Present(resource string) (map[string]bool, devices.Live) {
 	p.await()
 	defer p.leave()
@@ -91,20 +91,20 @@ func (p *Plugin) Present(resource string) (map[string]bool, devices.Live) {
 	return inUse, live
 }
 
-// Container that asked for something and has not ended.
+// Container that requested something and has not ended.
 type Container struct {
 	Namespace, Pod, PodUID, Name string
 	Workload                     string // its id at nrd
 	IsStatic                     bool   // from a file of the node
 }
 
-// Containers of the node; an error before the runtime has told them. Of two pods of one name they are those of the newer one:
+// Containers of the node; an error before the runtime has listed them. Of two pods of one name they are those of the newer one:
 // the former was deleted with force, and its containers have not ended.
 func (p *Plugin) Containers() ([]Container, error) {
 	p.await()
 	defer p.leave()
 	if !p.book.isTold {
-		return nil, errors.New("the container runtime has not told its containers yet")
+		return nil, errors.New("the container runtime has not listed its containers yet")
 	}
 	var list []Container
 	newest := p.book.newestPods()

@@ -13,7 +13,7 @@ import (
 	"nrd.internal/kubernetes/internal/nrd"
 )
 
-// entryOf reads what a container asks for; ask tells its devices.
+// entryOf reads what a container requests; ask returns its devices.
 func (p *Plugin) entryOf(ctx context.Context, pod *api.PodSandbox, container *api.Container,
 	ask func(context.Context, identity) (map[string][]string, error)) (entry, error) {
 	who := identityOf(pod, container)
@@ -104,7 +104,7 @@ type pool struct {
 	cores map[string]string // all CPUs of the core, by the number of one; only where a container gets whole cores
 }
 
-// asksForPools tells whether one of the devices is of a pool.
+// asksForPools reports whether one of the devices is of a pool.
 func (p *Plugin) asksForPools(found map[string][]string) bool {
 	for resource := range found {
 		if strings.HasPrefix(resource, p.base+"/") {
@@ -152,7 +152,7 @@ func notesOf(pod *api.PodSandbox, container *api.Container) map[string]string {
 	return notes
 }
 
-// hasDevices tells whether kubelet gave the container devices of ours.
+// hasDevices reports whether kubelet gave the container devices of ours.
 func hasDevices(pod *api.PodSandbox, container *api.Container) bool {
 	return len(notesOf(pod, container)) > 0
 }

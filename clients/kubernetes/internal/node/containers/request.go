@@ -30,7 +30,7 @@ func (i identity) workloadID() string {
 	return nrd.ContainerPrefix + i.podUID + "." + i.container
 }
 
-// isPause tells whether it is the pod's own container, which has no name.
+// isPause reports whether it is the pod's own container, which has no name.
 func (i identity) isPause() bool { return i.container == "" }
 
 // asked is what a container was given by kubelet and what its pod's annotations want in addition.

@@ -13,6 +13,6 @@ func TestOfThousandsOfAnnotationsOfAPodAFewAreTold(t *testing.T) {
 	}
 	told := Ignored(pod)
 	if len(told) != mostIgnored || !strings.HasPrefix(told[0], "annotation "+AnnotationPrefix+"10000 ") {
-		t.Errorf("%d told, first %q", len(told), told[0])
+		t.Errorf("%d reported, first %q", len(told), told[0])
 	}
 }

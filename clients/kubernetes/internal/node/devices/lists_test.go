@@ -87,7 +87,7 @@ func TestWhatAContainerHadThatEndedIsHealthyAtOnce(t *testing.T) {
 		live       Live
 		ways, cpus string
 	}{
-		{"before the runtime has told", nil, "(0) 1", "(0) 1 (2)"},
+		{"before the runtime has listed them", nil, "(0) 1", "(0) 1 (2)"},
 		{"both run", Live{"k8s.uid.a": true, "k8s.uid.b": true}, "(0) 1", "(0) 1 (2)"},
 		{"a has ended, and nrd is yet to hear of it", Live{"k8s.uid.b": true}, "0 1", "0 1 (2)"},
 	} {

@@ -2,7 +2,7 @@
 //
 // Kubelet counts devices and chooses their ids; nrd grants when the container is created (package containers). So a
 // plugin here decides nothing: Allocate never refuses, because a refusal there fails the pod for good. It notes the ids
-// for the container, and PreStartContainer refuses while a grant would not be asked for, because kubelet tries again
+// for the container, and PreStartContainer refuses while a grant would not be requested, because kubelet tries again
 // after that.
 package devices
 
@@ -24,10 +24,10 @@ import (
 // resource, because kubelet keeps one value of a key that two plugins set.
 const AnnotationPrefix = "nrd.internal/devices."
 
-// mostIgnored of one pod are told: its annotations may be thousands.
+// mostIgnored of one pod are reported: it may have thousands of annotations.
 const mostIgnored = 10
 
-// Ignored tells, in order, which annotations of a pod look like those of containers.
+// Ignored lists, in order, the annotations of a pod that look like those of containers.
 func Ignored(ofPod map[string]string) []string {
 	var found []string
 	for key := range ofPod {
@@ -54,7 +54,7 @@ type Resource struct {
 	Preferred func(ctx context.Context, available, required []string, count int) []string
 }
 
-// Gate is nil if a container that is created now is granted what it asked for.
+// Gate is nil if a container that is created now is granted what it requested.
 type Gate func(context.Context) error
 
 // Plugin serves one resource to kubelet. Its methods are called by gRPC on any goroutine.

@@ -48,7 +48,7 @@ func preferred(ctx context.Context, client *nrd.Client, pool nrd.Pool, available
 	return devicesOf(planned.CPU[0].CPUs, available, required)
 }
 
-// choiceOf asks for CPUs of this many devices among those that are available, each of which stands for its core unless the
+// choiceOf requests CPUs of this many devices among those that are available, each of which stands for its core unless the
 // pool has single threads: nrd gives no CPU of a core of which it may not have the others.
 func choiceOf(pool nrd.Pool, available []string, count int, cores map[string]string) (nrd.CPURequest, error) {
 	asked := nrd.CPURequest{Pool: pool.Name, Count: count}

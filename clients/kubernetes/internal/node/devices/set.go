@@ -25,10 +25,10 @@ type Containers interface {
 	Present(resource string) (inUse map[string]bool, live Live)
 }
 
-// Live has the ids of workloads; nil before the runtime has told its containers.
+// Live has the ids of workloads; nil before the runtime has listed its containers.
 type Live map[string]bool
 
-// HasEnded tells whether a workload is of a container that has ended. Kubelet gives its devices to the next one at once,
+// HasEnded reports whether a workload is of a container that has ended. Kubelet gives its devices to the next one at once,
 // and refuses a pod for good if they are unhealthy; nrd frees what it holds before the next one is granted.
 func (l Live) HasEnded(workload string) bool {
 	return l != nil && strings.HasPrefix(workload, nrd.ContainerPrefix) && !l[workload]

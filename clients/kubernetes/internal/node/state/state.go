@@ -45,7 +45,7 @@ func New(client *nrd.Client, api dynamic.Interface, node string) *Mirror {
 	return &Mirror{client: client, api: api, node: node, wake: kube.NewSignal()}
 }
 
-// Wake asks for a comparison soon, such as when workloads or pools have changed. Never blocks.
+// Wake schedules a comparison, such as when workloads or pools have changed. Never blocks.
 func (m *Mirror) Wake() { m.wake.Raise() }
 
 // Run writes each change until the context ends.

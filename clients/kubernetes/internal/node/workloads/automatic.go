@@ -47,7 +47,7 @@ type Automatic struct {
 	shown      cache.SharedIndexInformer
 }
 
-// NewAutomatic watches from Run on; list tells the containers of the node that asked for something, and pods the pods that
+// NewAutomatic watches from Run on; list tells the containers of the node that requested something, and pods the pods that
 // kubelet has, by namespace and name.
 func NewAutomatic(client *nrd.Client, api dynamic.Interface, node string, list func() ([]containers.Container, error),
 	pods func(context.Context) (map[string]bool, error)) *Automatic {
@@ -56,7 +56,7 @@ func NewAutomatic(client *nrd.Client, api dynamic.Interface, node string, list f
 	return a
 }
 
-// Wake asks for a comparison soon. Never blocks.
+// Wake schedules a comparison. Never blocks.
 func (a *Automatic) Wake() { a.wake.Raise() }
 
 // Run compares until the context ends.
@@ -112,7 +112,7 @@ func keyOf(object *unstructured.Unstructured) string {
 	return object.GetNamespace() + "/" + object.GetName()
 }
 
-// hasContent tells whether a shown object is of the same container and says the same. The status is written separately.
+// hasContent reports whether a shown object is of the same container and says the same. The status is written separately.
 func hasContent(shown, next *unstructured.Unstructured) bool {
 	return reflect.DeepEqual(shown.Object["spec"], next.Object["spec"]) &&
 		reflect.DeepEqual(shown.GetOwnerReferences(), next.GetOwnerReferences())

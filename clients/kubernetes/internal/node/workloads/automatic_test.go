@@ -103,7 +103,7 @@ func automaticOf(t *testing.T, pods map[string]bool, failure error) (*Automatic,
 	return a, wanted
 }
 
-// collect deletes the object of automaticOf, and tells whether it was there.
+// collect deletes the object of automaticOf, and reports whether it was there.
 func collect(t *testing.T, a *Automatic) bool {
 	t.Helper()
 	return testservers.Delete(t, a.api.Resource(intel.Workloads).Namespace("default"), "shown-rmd-workload-main")

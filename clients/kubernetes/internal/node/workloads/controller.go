@@ -63,7 +63,7 @@ func New(client *nrd.Client, api dynamic.Interface, events *kube.Events, node st
 	return c
 }
 
-// Wake asks for a comparison soon, such as when nrd's capacity has changed. Never blocks.
+// Wake schedules a comparison, such as when nrd's capacity has changed. Never blocks.
 func (c *Controller) Wake() { c.wake.Raise() }
 
 // Run compares until the context ends.
@@ -188,7 +188,7 @@ func cpusOf(node nrd.Node) string {
 	return strings.Join(lists, ",")
 }
 
-// apply makes nrd have what one CR asks for, and writes the status if that changes. found is what nrd has of it, with no id if
+// apply makes nrd have what one CR requests, and writes the status if that changes. found is what nrd has of it, with no id if
 // that is nothing.
 func (c *Controller) apply(ctx context.Context, each wanted, node nrd.Node, found nrd.Workload) error {
 	request, err := requestOf(each.spec, cpusOf(node))
@@ -208,7 +208,7 @@ func (c *Controller) apply(ctx context.Context, each wanted, node nrd.Node, foun
 	return c.writeState(ctx, each, stateOf(granted, err))
 }
 
-// put asks for a workload unless nrd has answered this before: each request is a line of nrd's audit, also one that changes
+// put requests a workload unless nrd has answered this before: each request is a line of nrd's audit, also one that changes
 // nothing. What a policy gives may have changed since.
 func (c *Controller) put(ctx context.Context, id string, expected answer) (nrd.Workload, error) {
 	if expected.request.Policy == "" && reflect.DeepEqual(c.answers[id], expected) {

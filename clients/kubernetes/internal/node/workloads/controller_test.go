@@ -18,7 +18,7 @@ import (
 	"nrd.internal/kubernetes/internal/nrd"
 )
 
-// answering is a client of an nrd that has this answer to all, and the methods that it was asked for.
+// answering is a client of an nrd that has this answer to all, and records the methods of its requests.
 func answering(t *testing.T, status int, body string) (*nrd.Client, *[]string) {
 	t.Helper()
 	var asked []string

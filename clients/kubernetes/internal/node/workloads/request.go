@@ -12,7 +12,7 @@ import (
 	"nrd.internal/kubernetes/internal/nrd"
 )
 
-// selects tells whether the CR is for the node. A nodeSelector has precedence over names.
+// selects reports whether the CR is for the node. A nodeSelector has precedence over names.
 func selects(spec intel.WorkloadSpec, node string, labels map[string]string) bool {
 	if len(spec.NodeSelector) > 0 {
 		for key, value := range spec.NodeSelector {

@@ -124,7 +124,7 @@ func (o *Own) serve(hosts []string, now time.Time) {
 	slog.Info("serving with a new certificate", "hosts", hosts, "until", now.Add(lifetime).UTC().Format(time.RFC3339))
 }
 
-// haveAll tells whether API servers trust these certificates, whichever webhook they call.
+// haveAll reports whether API servers trust these certificates, whichever webhook they call.
 func haveAll(webhooks []admissionregistration.MutatingWebhook, pairs []*pair) bool {
 	for _, each := range webhooks {
 		for _, wanted := range pairs {

@@ -37,7 +37,7 @@ func (p *pair) isFor(hosts []string, now time.Time) bool {
 	return p != nil && slices.Equal(p.hosts, hosts) && now.Sub(p.made) < renewal && !now.Before(p.made.Add(-clockError))
 }
 
-// canServe tells whether clients accept it that trust its authority.
+// canServe reports whether clients accept it that trust its authority.
 func (p *pair) canServe(hosts []string, now time.Time) bool {
 	return p != nil && slices.Equal(p.hosts, hosts) && now.Before(p.made.Add(lifetime))
 }
@@ -112,7 +112,7 @@ func bundle(found []byte, name string, now time.Time, ours ...*pair) []byte {
 	return text
 }
 
-// has tells whether the API server trusts this pair.
+// has reports whether the API server trusts this pair.
 func has(found []byte, wanted *pair) bool {
 	for block, rest := pem.Decode(found); block != nil; block, rest = pem.Decode(rest) {
 		if slices.Equal(block.Bytes, wanted.authority) {

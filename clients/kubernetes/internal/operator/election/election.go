@@ -110,7 +110,7 @@ func (c *Candidate) create(ctx context.Context) (*unstructured.Unstructured, err
 	return c.leases.Create(ctx, lease, metav1.CreateOptions{FieldManager: c.name})
 }
 
-// mayHold tells whether the Lease is free, is ours, or has not been renewed by its holder for too long, of which it notes
+// mayHold reports whether the Lease is free, is ours, or has not been renewed by its holder for too long, of which it notes
 // each renewal.
 func (c *Candidate) mayHold(spec coordination.LeaseSpec, now time.Time) bool {
 	if spec.HolderIdentity == nil || *spec.HolderIdentity == "" || *spec.HolderIdentity == c.identity {

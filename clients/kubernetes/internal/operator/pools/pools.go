@@ -75,7 +75,7 @@ func havePoolsChanged(before, after any) bool {
 	return !reflect.DeepEqual(was.Object["status"], is.Object["status"])
 }
 
-// IsReady tells whether the pools are known.
+// IsReady reports whether the pools are known.
 func (w *Watcher) IsReady() bool { return w.pools.Load() != nil }
 
 // Pools of all nodes; none before the first list.

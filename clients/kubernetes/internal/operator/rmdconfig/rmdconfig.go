@@ -29,8 +29,8 @@ import (
 const (
 	configName = "rmdconfig" // the CRD allows no other
 	daemonSet  = "nrd-node"
-	// noted is the annotation of the DaemonSet with the labels that come from the RmdConfig, so that they can go again.
-	// Whoever deployed it owns the others.
+	// noted is the annotation of the DaemonSet with the labels that come from the RmdConfig, so that they can be
+	// removed. The others belong to the client that deployed it.
 	noted = "nrd.internal/rmd-node-selector"
 
 	mostNodes = 5000 // the CRD's limit

@@ -20,7 +20,7 @@ type Rules struct {
 }
 
 // resourceAnnotations get the resource requirements of all containers, as the webhook of CRI Resource Manager wrote
-// them. A pod asks for one by having it, with any value.
+// them. A pod requests one by having it, with any value.
 var resourceAnnotations = []string{"intel.com/resources", "noderesource.dev/resources"}
 
 // target is one container of the pod and what the patch makes of its resources.
@@ -99,7 +99,7 @@ func (r Rules) listed(pod *corev1.Pod, targets []target) ([]annotations.Containe
 	return listed, annotations.CheckContainers(listed, names)
 }
 
-// has tells whether the container requests the resource.
+// has reports whether the container requests the resource.
 func (t *target) has(name corev1.ResourceName) bool {
 	limit := t.Resources.Limits[name]
 	return !limit.IsZero()

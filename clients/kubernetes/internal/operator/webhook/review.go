@@ -1,5 +1,5 @@
-// Package webhook changes pods that ask for CPUs of pools with CPU Pooler's annotation or resources, and refuses those
-// that ask for what cannot be, before anything of them is stored.
+// Package webhook changes pods that request CPUs of pools with CPU Pooler's annotation or resources, and refuses those
+// that request what cannot be, before anything of them is stored.
 package webhook
 
 import (
