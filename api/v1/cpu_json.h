@@ -12,7 +12,7 @@
 
 namespace nrd::v1 {
 
-// Accepts an edited object of a response as well, of which it takes pool and cpus. An empty object says nothing.
+// Accepts an edited object of a response as well, of which it takes pool and cpus. An empty object counts as absent.
 Result<Change<json::Partial<CpuRequest>>> parse_cpu(const json::Value& object, const std::string& at);
 
 // True for the `cpu` of a response about a workload whose core_ids are in a pool: not a request.

@@ -236,8 +236,8 @@ bool is_as_before(const std::optional<T>& part, Change<T> SpecPatch::*member, co
   return before && patched(*before, patch) == *before;
 }
 
-// Each place must say the same; one without a value says nothing. A response that is sent back has a part in both
-// shapes, of which clients of RMD edit the one they know: the other one, still as before, says nothing either.
+// All places must have the same value; one without a value is ignored. A response that is sent back has a part in both
+// shapes, of which clients of RMD edit the one they know: the other one, unchanged, is ignored as well.
 template <typename T, typename Parse>
 Result<void> parse_part(const std::vector<rmd::Place>& places, const Mode& mode, SpecPatch& patch,
                         Change<T> SpecPatch::*member, Parse parse) {

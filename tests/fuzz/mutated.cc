@@ -121,7 +121,7 @@ void read_and_echo(const Request& request, Reply reply) {
   reply.send({.status = status, .content_type = "text/plain", .body = request.method + "\n", .headers = {}});
 }
 
-// The status of the first answer; 0 if there is none, -1 if what comes is no answer of ours.
+// The status of the first answer; 0 if there is none, -1 if it is no answer of nrd.
 int first_status(const std::string& heard) {
   if (heard.empty()) return 0;
   int status = -1;

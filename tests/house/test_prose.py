@@ -22,6 +22,8 @@ WORDS = {
     "wish|wishes|wished": "spec, request",
     "mend|mends|mended|mending": "fix, repair",
     "farewell|hush|bell": "linger, notify",
+    "of ours|without a word|for want of|came of it|poorest": "of nrd, without an error, for lack of, the result, the fewest",
+    "speaks?|patience|owe[sd]?": "uses, mentions; timeout; pending",
     "doors?": "device access, endpoint, listening socket, interface",
     "desks?|clerks?|errands?|journeys?|keepers?": "allocations, controller, operation, operation runner",
     "crowds?|guests?|strangers?|parties|manners": "connections, foreign processes, untrusted clients, fixtures, HTTP semantics",

@@ -151,7 +151,7 @@ def test_functions_are_short():
 
 
 def included_by(header, includes):
-    """All headers of ours that `header` brings with it."""
+    """All headers of the project that `header` brings with it."""
     found, waiting = set(), [header]
     while waiting:
         waiting += [path for path in includes[waiting.pop()] if path not in found and not found.add(path)]

@@ -1,4 +1,4 @@
-"""Memory bandwidth: MB lines of a kernel that speaks percent, MB/s, or AMD's eighths of GB/s."""
+"""Memory bandwidth: MB lines of a kernel that uses percent, MB/s, or AMD's eighths of GB/s."""
 
 import contextlib
 

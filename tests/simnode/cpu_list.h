@@ -1,4 +1,4 @@
-// Sets of CPUs in the two forms the kernel speaks: lists ("0-3,8") and masks ("1,0000000f", 32 bits between commas).
+// Sets of CPUs in the two forms of the kernel: lists ("0-3,8") and masks ("1,0000000f", 32 bits between commas).
 // The parsers take what the kernel's cpulist_parse and cpumask_parse take (lib/bitmap.c), including stray commas and
 // blanks, "all", "N" for the last CPU and "0-7:2/4" for two of each four.
 #pragma once

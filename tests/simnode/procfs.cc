@@ -78,7 +78,7 @@ std::string value_for(const Machine& machine, int cpu, const std::string& key, c
   return host_value;
 }
 
-// As arch/arm64/kernel/cpuinfo.c writes it: a Neoverse V2. Nothing in it speaks of MPAM.
+// As arch/arm64/kernel/cpuinfo.c writes it: a Neoverse V2. Nothing in it mentions MPAM.
 std::string arm_processor(int cpu) {
   return "processor\t: " + std::to_string(cpu) +
          "\nBogoMIPS\t: 2000.00\nFeatures\t: fp asimd evtstrm aes pmull sha1 sha2 crc32 atomics\n"

@@ -1,4 +1,4 @@
-// The tasks (threads) of the real host: the simulated node runs real processes, so `tasks` files speak of real ids.
+// The tasks (threads) of the real host: the simulated node runs real processes, so `tasks` files have real ids.
 // The start time distinguishes a task from a later one with the same id.
 #pragma once
 

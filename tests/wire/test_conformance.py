@@ -1,4 +1,4 @@
-"""HTTP as clients in the wild speak it: curl, wrk, Python's http.client, and the habits of Go's net/http."""
+"""HTTP of real clients: curl, wrk, Python's http.client, and the habits of Go's net/http."""
 
 import contextlib
 import http.client
@@ -65,7 +65,7 @@ def test_curl_sends_chunks(service):
     service.delete(json.loads(asked.stdout[:-3])["id"])
 
 
-def test_curl_speaks_http_1_0_and_asks_for_heads(service):
+def test_curl_uses_http_1_0_and_requests_heads(service):
     assert curl(service, "--http1.0", "/v1/health", "-w", "%{http_code}").stdout.endswith("200")
     head = curl(service, "-I", "/v1/nothing").stdout
     assert head.startswith("HTTP/1.1 404 Not Found\n") and "Content-Length: 20" in head, head

@@ -146,7 +146,7 @@ def test_new_files_are_used_when_they_change_and_on_sighup_and_broken_ones_are_n
     service.sighup("TLS_NOT_RELOADED")
     assert shown_subject(service) == "CN = second"
 
-    # Without a word: it is seen within some seconds.
+    # Without SIGHUP: detected within some seconds.
     replace(service.server, first)
     wait_for(lambda: shown_subject(service) == "CN = server", "the first certificate")
 

@@ -251,7 +251,7 @@ TEST_CASE("a group beyond the last class is refused with the kernel's words") {
   CHECK(node.rdt.converge(one_workload()).has_value());
 }
 
-TEST_CASE("a group that others made under a name of ours is not taken over unseen") {
+TEST_CASE("a foreign group with a name of nrd is not adopted") {
   Started node;
   REQUIRE(node.rdt.observe().has_value());
   REQUIRE(::mkdir((kTree + "COS3").c_str(), 0755) == 0);

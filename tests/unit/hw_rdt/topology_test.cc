@@ -87,7 +87,7 @@ TEST_CASE("a cache with a truncated id is ignored") {
     tree.put(TwoCpus::cache(1, 3, "id"), text);
     CHECK(read_topology(tree.root())->main().caches.empty());
   }
-  // CPU 0 went offline while it was read, CPU 1 speaks for both.
+  // CPU 0 went offline while it was read, CPU 1 decides for both.
   tree.remove(TwoCpus::cpu(0, "cache"));
   tree.put(TwoCpus::cache(1, 3, "id"), "4\n");
   CHECK(read_topology(tree.root())->main().caches == std::map<CacheId, CpuSet>{{kL3, CpuSet{0, 1}}});

@@ -8,7 +8,7 @@
 namespace nrd::testing {
 namespace {
 
-FailingVfs* active = nullptr;  // SQLite hands callbacks no context of ours
+FailingVfs* active = nullptr;  // SQLite passes no context of the test to callbacks
 sqlite3_vfs* real = nullptr;
 
 struct File {

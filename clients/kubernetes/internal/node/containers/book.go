@@ -173,7 +173,7 @@ func (b *book) setCPUs(container, cpus string) {
 
 func (e entry) wasRepairedLately() bool { return time.Since(e.repaired) < lastingGrant }
 
-// endsEachTime its grant, for want of a process in its cgroup.
+// endsEachTime its grant, for lack of a process in its cgroup.
 func (e entry) endsEachTime() bool { return e.repairs == mostRepairs && e.wasRepairedLately() }
 
 // countRepair of the grant of a container, or of the pause container of a sandbox.

@@ -152,7 +152,7 @@ func notesOf(pod *api.PodSandbox, container *api.Container) map[string]string {
 	return notes
 }
 
-// hasDevices reports whether kubelet gave the container devices of ours.
+// hasDevices reports whether kubelet gave the container devices of this client.
 func hasDevices(pod *api.PodSandbox, container *api.Container) bool {
 	return len(notesOf(pod, container)) > 0
 }

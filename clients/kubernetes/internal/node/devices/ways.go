@@ -14,7 +14,7 @@ import (
 const WaysName = "intel.com/l3_cache_ways"
 
 // Ways advertises cache ways. A device is one way on every L3 cache of the node, because the scheduler counts devices
-// of a node and not of a cache; so there are as many as the poorest cache has.
+// of a node and not of a cache; so there are as many as the cache with the fewest ways has.
 var Ways = Resource{Name: WaysName, Slug: "l3_cache_ways", Environment: waysVariable}
 
 // waysVariable as the RMD operator's plugin set it: "{id, NUMA node}" for each device. Ways of all caches have no node.
@@ -71,7 +71,7 @@ func isGuaranteeOf(prefix string) func(nrd.WayOwner) bool {
 	return func(owner nrd.WayOwner) bool { return strings.HasPrefix(owner.ID, prefix) && owner.Pool == "guarantee" }
 }
 
-// waysGrantable is what the poorest cache could give one more workload.
+// waysGrantable is what the cache with the fewest free ways could give one more workload.
 func waysGrantable(node nrd.Node) int {
 	if node.Classes.Used >= node.Classes.Total {
 		return 0

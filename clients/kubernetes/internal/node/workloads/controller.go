@@ -1,4 +1,4 @@
-// Package workloads makes nrd have what RmdWorkloads want of this node, and tells in their status what came of it.
+// Package workloads requests from nrd what RmdWorkloads specify for this node, and reports the result in their status.
 //
 // All CRs are compared with nrd's list at each change and once a minute. A CR that went while this client was down is
 // found by that: its workload has no CR any more. There are no finalizers, so that a node that is away keeps no CR.
