@@ -77,7 +77,7 @@ class Hardware {
                                                 const std::set<uid_t>& users) = 0;
   // Checks that the locks that converge() needs are free; waits briefly. Busy names the holder.
   virtual Result<void> await_locks() = 0;
-  // One resource that fails does not keep the others from what they need; the first error is returned. Otherwise the
+  // If one resource fails, the others are converged all the same; returns the first error. Otherwise the
   // CPUs whose frequency could not be restored or that are offline; the engine retries them.
   virtual Result<CpuSet> converge(const Setting& wanted) = 0;
   virtual ChangeMemory memory_changer() = 0;

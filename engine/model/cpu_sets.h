@@ -47,7 +47,7 @@ std::string name_of_scope(const Workload& workload);
 std::set<cpuset::Target> known_targets(const NodeState& state);
 // What to observe of CPUs and targets.
 cpuset::Query query_of(const NodeState& state);
-// True if a target has no observation yet of what the query is about, so no value to restore, or is a unit that may be
+// True if a target lacks an observation that the query requires, so has no value to restore, or is a unit that may be
 // back.
 bool has_unobserved(const NodeState& state);
 // Targets whose CPUs are all offline. They stay as they are, with their baselines, until one of these is back.
@@ -58,8 +58,8 @@ std::set<cpuset::Target> absent_units(const NodeState& state);
 cpuset::Setting cpu_setting_of(const NodeState& state);
 // What the pools and workloads use, for a search of conflicts.
 cpuset::PoolUse pool_use_of(const NodeState& state);
-// Why tasks of a workload do not run where they may: its pool is gone or has its CPUs no more, a CPU does not exist any
-// more, or all its CPUs of a pool are offline; empty: they do.
+// Why tasks of a workload do not run on their CPUs: the pool is not configured any more or lost its CPUs, a CPU does
+// not exist any more, or all its CPUs of a pool are offline; empty: they do.
 std::string cpu_problem(const NodeState& state);
 // True if each thread of `workload`, as last observed, runs where it may.
 bool has_its_cpus(const NodeState& state, const Workload& workload);

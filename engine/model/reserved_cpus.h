@@ -5,7 +5,7 @@
 //           CPUs, on all caches if it has processes, which run anywhere
 //
 // No workload may request ways on such a CPU. A workload granted before the configuration changed keeps its ways until
-// it is deleted; until then the group goes without.
+// it is deleted; until then the group does not get them.
 #pragma once
 
 #include <sys/types.h>

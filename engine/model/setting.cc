@@ -184,7 +184,7 @@ pstate::Setting frequency_setting_of(const NodeState& state) {
     if (!leader) continue;
     const pstate::FrequencySetting before = original_setting(state, cpu).value_or(pstate::FrequencySetting{});
     auto knobs = wanted_knobs(state, owners.owner_of(*leader), *leader, before);
-    // What a driver took that is gone keeps no others from theirs.
+    // Values of a replaced driver that the present one cannot take do not block other CPUs.
     if (!check_for_registers(cpu, facts.way, knobs)) continue;
     wanted.cpus.emplace_hint(wanted.cpus.end(), cpu, std::move(knobs));
   }

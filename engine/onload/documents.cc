@@ -57,7 +57,7 @@ namespace nrd::onload {
 namespace {
 
 constexpr const char* kFreeze = "freeze";
-constexpr const char* kDrained = "drained";  // its presence says it all
+constexpr const char* kDrained = "drained";  // without content: it exists while new users are blocked
 constexpr const char* kGeneration = "generation";
 constexpr const char* kOperation = "operation";
 constexpr const char* kAllocation = "allocation";

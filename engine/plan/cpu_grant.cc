@@ -39,7 +39,7 @@ Result<const CpuPool*> requested_pool(const NodeState& state, const CpuRequest& 
   return fail_at(ErrorCode::BadRequest, "/cpu/pool", "there is no pool " + request.pool, names_of(pools));
 }
 
-// Workloads that asked to be apart from `self`.
+// Workloads that request to be apart from `self`.
 std::vector<Apart> kept_apart(const NodeState& state, WorkloadId self) {
   std::vector<Apart> apart;
   for (const auto& [id, other] : state.workloads) {
@@ -54,7 +54,7 @@ std::vector<Apart> kept_apart(const NodeState& state, WorkloadId self) {
   return apart;
 }
 
-// Whether `self`, as it is stored, asks for it: the other one may have been deleted since.
+// Whether the stored `self` requests it: the other one may have been deleted since.
 bool asks_to_be_apart(const NodeState& state, WorkloadId self, const std::string& other) {
   const Workload* found = find_in(state.workloads, self);
   if (!found || !found->spec.cpu) return false;

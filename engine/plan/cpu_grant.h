@@ -10,8 +10,8 @@
 
 namespace nrd::plan {
 
-// `spec` with a request for cpu.default_pool, if it requests no CPUs and `origin` is that of a socket: what asks for
-// nothing must not run on CPUs of others.
+// `spec` with a request for cpu.default_pool, if it requests no CPUs and `origin` is that of a socket: such
+// processes must not run on CPUs of others.
 Spec with_default_pool(const NodeState& state, Spec spec, const std::string& origin);
 
 // The CPUs that `workload` is granted for its requests, or for core_ids inside an exclusive pool, beside all others of

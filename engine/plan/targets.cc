@@ -28,7 +28,7 @@ bool overlap(const Task& a, const Task& b) {
   return a.id == b.id && a.start == b.start;
 }
 
-// Also of its unit or cgroup, unless the task asks for itself: then it leaves that for a scope.
+// Also a task of its unit or cgroup, unless the task itself is the client: then it moves to a scope.
 bool has_task(const NodeState& state, const Spec& spec, const Task& task, bool runs_caller) {
   const auto is_it = [&](const Task& its) { return overlap(its, task) && !has_ended(state, its); };
   return std::ranges::any_of(spec.tasks, is_it) ||
@@ -169,7 +169,7 @@ Result<void> check_free(const NodeState& state, const Target& target, std::optio
   return {};
 }
 
-// What one name asks for must not be asked for again by another.
+// A unit must not be requested again by an alias.
 Result<void> check_name(const NodeState& state, const Target& target) {
   const Group* group = find_in(state.observed.cpuset.groups, target);
   if (!is_unit(target) || !group) return {};
@@ -200,7 +200,7 @@ Result<void> check_processes(const NodeState& state, const Group& group, const T
   return {};
 }
 
-// What is below it may have chosen some of the CPUs, but not others beside them.
+// Cgroups below it may be limited to some of the CPUs, but not to these and others.
 Result<void> check_inner(const NodeState& state, const Target& target, const CpuSet& wanted) {
   const auto* part = cpuset::overlapping_part(state.observed.cpuset.targets.at(target).inner, wanted);
   if (!part) return {};

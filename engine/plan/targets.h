@@ -14,8 +14,8 @@ namespace nrd::plan {
 Result<void> check_tasks(const NodeState& state, const Spec& spec, std::optional<WorkloadId> self);
 
 // The unit or cgroup exists, nothing else has it or its processes, and it can have the CPUs that `workload` was
-// granted. `self`: the workload that is changed; its unit may have gone since. As far as it was observed: a dry run
-// knows of no new one.
+// granted. `self`: the workload that is changed; its unit may have ended since. Uses the last observation: a dry run
+// does not see a new unit.
 Result<void> check_group(const NodeState& state, const Workload& workload, std::optional<WorkloadId> self);
 
 // The CPU time that its unit or cgroup has used, as last observed.

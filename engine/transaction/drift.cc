@@ -68,7 +68,7 @@ void Drift::repair(const CpuSet& changed) {
   if (const Result<void> found = observe(); !found) return sync_.note_problem(found.error());
   sync_.note_absent_cpus();
   const CpuSet came = changed | (state_.facts.rdt.online - online);
-  // What is limited below is there: the tasks scan would find out too late that it had ended before.
+  // Before anything is limited: a limited target counts as present, so the tasks scan would see its end too late.
   reaper_.remove_ended(came);
   if (commits_.is_unknown()) return;
   claims_.release_taken_groups();

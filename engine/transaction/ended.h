@@ -39,7 +39,7 @@ class ArrivalDeadlines {
 };
 
 struct EndedGroups {
-  Workloads workloads;         // without those that have ended, and with what has come noted
+  Workloads workloads;         // without those that have ended; `has_come` is set of those in `come`
   std::set<WorkloadId> ended;  // no process any more, or none in time
   std::set<WorkloadId> come;   // the first process since the creation
 };

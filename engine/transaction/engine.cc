@@ -238,11 +238,11 @@ class ThreadedEngine final : public Engine {
 
   bool has_partition() const { return writer_.state().config->confinement == Confinement::Partition; }
 
-  // What others do can invalidate it at any time, without a word.
+  // Other software can invalidate it at any time, without a notification.
   void check_partition() {
     const bool has_changed = writer_.note_partition();
     if (has_changed) publish();  // before the repair, which takes a while
-    // The cause may have gone without a change of the file.
+    // The cause may have ended without a change of the file.
     if (has_changed || (writer_.has_invalid_partition() && clock_.steady() >= next_retry_)) {
       writer_.repair();
       publish();

@@ -50,7 +50,7 @@ void HardwareSync::adapt_to_node() {
   forget_replaced_drivers();
 }
 
-// What was observed under another driver says nothing about the next one.
+// Observations under another driver do not apply to the next one.
 void HardwareSync::forget_other_drivers(const pstate::Node& next) {
   for (const auto& [cpu, facts] : next.cpus) {
     const pstate::Cpu* known = find_in(state_.facts.pstate.cpus, cpu);

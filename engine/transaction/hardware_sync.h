@@ -58,7 +58,7 @@ class HardwareSync {
   bool is_in_sync() const { return is_in_sync_; }
   void note_in_sync();
   void note_problem(const Error& error);
-  // Logs begin and end of what the node takes from workloads although no write fails, such as a frequency limit.
+  // Logs begin and end of a problem without a failed write, such as a frequency limit of the host.
   void report_problem();
   void note_repaired(const std::vector<std::string>& drifted);
   // Claimed CPUs that are offline wait for their frequency.

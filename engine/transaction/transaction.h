@@ -45,8 +45,8 @@ class Transaction {
   // Start after stop, crash or reboot: converges the hardware to the stored state.
   Result<void> recover();
   // One outcome for each command, in order; all share one commit. The publisher fills in `Done::state`, here and below.
-  // `may_begin` is asked before each; from the first on for which it is false, but for the first of all, there are no
-  // outcomes.
+  // Calls `may_begin` before each command but the first. Once it returns false, the remaining commands are not begun
+  // and have no outcomes.
   std::vector<Outcome> apply(
       std::span<const Command> commands, const std::function<bool()>& may_begin = [] { return true; });
   // What `command` would do now. Observes, and writes nothing.
@@ -63,7 +63,7 @@ class Transaction {
   bool has_ended_memory_change() const { return memory_.has_ended(); }
   // Ends operations whose memory has moved, and begins the next.
   void finish_memory_changes();
-  // Returns by `until`, whatever the kernel still moves.
+  // Returns by `until`, even if the kernel still moves memory.
   void stop_memory_changes(std::chrono::steady_clock::time_point until) { memory_.stop(until); }
   // Notes that the partition of the configuration has become invalid, or valid again, and with which cause. False: it
   // has not since the last observation.
@@ -79,7 +79,7 @@ class Transaction {
   const NodeState& state() const { return state_; }
 
  private:
-  // The workload of a command, and what is left of it until memory has moved.
+  // The workload of a command, and the part that waits until memory has moved.
   struct Tried {
     WorkloadId id;
     std::optional<Deferred> deferred{};

@@ -1,5 +1,5 @@
 // Finds other software that also decides about CPUs of pools: programs that manage the CPUs of the host, and cgroups.
-// Reads only: what others set is theirs.
+// Reads only.
 //
 //   irqbalance moves interrupts to CPU 4-7 (not in IRQBALANCE_BANNED_CPULIST of /etc/default/irqbalance)
 //   /docker/4f1a may run on CPU 4 of workload 7 (cpuset.cpus 0-7)

@@ -184,8 +184,8 @@ Result<void> Cpuset::converge(const Setting& wanted) {
   return done;
 }
 
-// A target that refuses does not keep the others from what they need. What confines the rest of the host comes last,
-// and goes first: a partition and slices with its CPUs exclude each other.
+// If a target fails, the others are converged all the same. Confinement of the rest of the host is set last and removed
+// first: a partition and slices with its CPUs exclude each other.
 Result<void> Cpuset::converge_targets(const Setting& wanted) {
   const Deadline soon = patience_end(timeout_);
   const Deadline late = patience_end(patience());

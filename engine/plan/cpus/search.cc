@@ -116,7 +116,7 @@ class Search {
     return largest;
   }
 
-  // True if what it keeps crosses what the pool never crosses: the configuration has changed since.
+  // True if the CPUs that it keeps cross a level that the pool never crosses: the configuration has changed since.
   bool is_scattered(const Supply& all) const {
     if (!situation_.pool.never_crosses || all.kept().total() == 0) return false;
     uint32_t first = 0;
