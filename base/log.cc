@@ -37,7 +37,7 @@ std::string escaped(std::string_view text) {
   return safe;
 }
 
-// "FREQUENCY_OWED: cannot restore CPU frequency; will retry CPU=5"
+// "FREQUENCY_NOT_RESTORED: cannot restore CPU frequency; will retry CPU=5"
 std::string line_of(std::string_view id, std::string_view text, std::span<const Field> fields) {
   std::string line = fmt::format("{}: {}", id, escaped(text));
   for (const auto& [name, value] : fields) {

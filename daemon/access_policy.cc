@@ -21,7 +21,7 @@ std::optional<auth::Listed> read_listed(const Config::Access& access) {
 void log_listed(const auth::Listed& listed) {
   for (const auth::CertificateList* list : {&listed.admin, &listed.user}) {
     for (const std::string& problem : list->problems) {
-      log::error("CERTIFICATE_NOT_LISTED", "ignored certificates in the allowlist: " + problem);
+      log::error("CERTIFICATE_IGNORED", "ignored certificates in the allowlist: " + problem);
     }
   }
   log::notice("CERTIFICATES_LISTED", "certificate allowlist reloaded",

@@ -69,7 +69,7 @@ void add(std::map<Id, CpuQuota>& quotas, Id id, const CpuQuota& quota) {
 Result<void> resolve(const std::string& name, const CpuQuota& quota, CpuQuotas& resolved) {
   const std::optional<id_t> found = TRY(find_account(name, kKey));
   if (!found) {
-    log::notice("NO_ACCOUNT", "unknown user or group in cpu.quotas; ignored", {{"NAME", name}});
+    log::notice("ACCOUNT_NOT_FOUND", "unknown user or group in cpu.quotas; ignored", {{"NAME", name}});
   } else if (name.starts_with('@')) {
     add(resolved.groups, gid_t{*found}, quota);
   } else {

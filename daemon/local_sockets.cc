@@ -14,11 +14,11 @@ namespace {
 void add_account(const std::string& name, auth::Locals& locals, std::optional<Error>& failure) {
   const Result<std::optional<id_t>> found = find_account(name, "server.sockets");
   if (!found) {
-    log::error("ACCOUNT_UNKNOWN", "cannot look up a user or group of a local socket; access denied",
+    log::error("ACCOUNT_LOOKUP_FAILED", "cannot look up a user or group of a local socket; access denied",
                {{"NAME", name}, {"DETAIL", found.error().detail}});
     failure = found.error();
   } else if (!*found) {
-    log::notice("NO_ACCOUNT", "unknown user or group configured for a local socket; ignored", {{"NAME", name}});
+    log::notice("ACCOUNT_NOT_FOUND", "unknown user or group configured for a local socket; ignored", {{"NAME", name}});
   } else {
     (name.starts_with('@') ? locals.groups : locals.users).push_back(**found);
   }

@@ -66,7 +66,7 @@ void log_report(const v1::ReloadReport& report) {
   log::notice("CONFIG_RELOADED",
               fmt::format("configuration reloaded: {} changed, {} require a restart", report.changed.size(),
                           report.restart_required.size()),
-              {{"CHANGED", keys_of(report.changed)}, {"RESTART", keys_of(report.restart_required)}});
+              {{"CHANGED", keys_of(report.changed)}, {"RESTART_REQUIRED", keys_of(report.restart_required)}});
 }
 
 void log_failure(const Error& error) {

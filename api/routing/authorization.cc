@@ -77,7 +77,7 @@ class RefusalLog {
     const std::lock_guard hold(lock_);
     const auto now = std::chrono::steady_clock::now();
     if (suppressed_ > 0 && now - last_report_ >= kReportInterval) {
-      log::warning("AUDIT_LEFT_OUT", fmt::format("{} refusals suppressed by the log rate limit", suppressed_),
+      log::warning("AUDIT_SUPPRESSED", fmt::format("{} refusals suppressed by the log rate limit", suppressed_),
                    {{"COUNT", std::to_string(suppressed_)}});
       last_report_ = now;
       suppressed_ = 0;

@@ -317,7 +317,7 @@ class OnloadHost final : public Host {
 
 std::unique_ptr<Host> open_onload_host(const LaunchConfig& config, const Access& devices, const Clock& clock) {
   if (const Result<void> swept = Versions({}, config.versions).sweep(); !swept) {
-    log::warning("ONLOAD_NOT_SWEPT", swept.error().message, {{"DETAIL", swept.error().detail}});
+    log::warning("ONLOAD_LEFTOVERS", swept.error().message, {{"DETAIL", swept.error().detail}});
   }
   return std::make_unique<OnloadHost>(config, devices, clock);
 }

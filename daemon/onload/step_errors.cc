@@ -15,7 +15,7 @@ using namespace onload;
 namespace {
 
 Acted logged(StepError step_error) {
-  log::warning("ONLOAD_STAGE_FAILED", step_error.message, {{"CAUSE", step_error.cause}, {"DETAIL", step_error.detail}});
+  log::warning("ONLOAD_STEP_FAILED", step_error.message, {{"CAUSE", step_error.cause}, {"DETAIL", step_error.detail}});
   return tl::unexpected(std::move(step_error));
 }
 

@@ -218,7 +218,7 @@ class ControllerThread final : public Controller {
     }
     if (*result == RunResult::Interrupted) return Run::Other;
     log::notice("ONLOAD_OPERATION", fmt::format("operation {} {}", operation.id, json::name_of(operation.outcome)),
-                {{"CAUSE", operation.cause}, {"WHY", operation.message}});
+                {{"CAUSE", operation.cause}, {"REASON", operation.message}});
     return operation.outcome == Outcome::Failed ? Run::Failed : Run::Other;
   }
 

@@ -79,7 +79,7 @@ void OperationPlanner::refresh() {
   }
   status_.target = target && *target ? std::optional(**std::move(target)) : std::nullopt;
   if (!status_.drift.empty() && status_.drift != before) {
-    log::warning("ONLOAD_DRIFTED", "Onload differs from the last verified generation", {{"WHAT", status_.drift}});
+    log::warning("ONLOAD_DRIFTED", "Onload differs from the last verified generation", {{"DIFFERENCE", status_.drift}});
   }
   publish();
 }

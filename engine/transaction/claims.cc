@@ -58,7 +58,7 @@ void Claims::release_changed(const rdt::Setting& before, const Setting& wanted) 
   Baselines kept = owned_baselines(state_, before);
   if (kept == state_.baselines) return;
   log::notice("CLAIM_DROPPED", "other software changed classes or CPUs that no workload uses; no longer managing them",
-              {{"WHAT", differences(wanted, state_.observed).front()}});
+              {{"DIFFERENCE", differences(wanted, state_.observed).front()}});
   state_.baselines = std::move(kept);
   // If this commit fails the claim stays, and the next run tries again.
   [[maybe_unused]] const Result<void> committed = commits_.commit_baselines({});

@@ -110,9 +110,9 @@ void log_ended(const Workloads& before, const EndedTasks& ended) {
 void log_ended(const Workloads& before, const EndedGroups& groups) {
   for (const WorkloadId id : groups.ended) {
     const Workload& workload = before.at(id);
-    log::notice("GROUP_ENDED", "the unit or cgroup of a workload has no process; the workload was deleted",
+    log::notice("CGROUP_ENDED", "the unit or cgroup of a workload has no process; the workload was deleted",
                 {{"WORKLOAD", id_text(workload)},
-                 {"GROUP", workload.spec.unit.empty() ? workload.spec.cgroup : workload.spec.unit}});
+                 {"CGROUP", workload.spec.unit.empty() ? workload.spec.cgroup : workload.spec.unit}});
   }
 }
 

@@ -232,7 +232,7 @@ void HardwareSync::report_problem() {
 void HardwareSync::note_repaired(const std::vector<std::string>& drifted) {
   state_.health.drift_repairs += drifted.size();
   log::warning("DRIFT_REPAIRED", "other software changed granted settings; they have been restored",
-               {{"WHAT", drifted.front()}, {"COUNT", std::to_string(drifted.size())}});
+               {{"DIFFERENCE", drifted.front()}, {"COUNT", std::to_string(drifted.size())}});
 }
 
 // The CPU has gone offline since the last refresh; the next one handles the rest.
@@ -251,7 +251,8 @@ void HardwareSync::note_pending_restore(CpuId cpu) {
   if (pending_restore_.contains(cpu)) return;
   pending_restore_.add(cpu);
   if (!state_.facts.rdt.online.contains(cpu)) return;
-  log::warning("FREQUENCY_OWED", "cannot restore CPU frequency; will retry", {{"CPU", std::to_string(cpu.value)}});
+  log::warning("FREQUENCY_NOT_RESTORED", "cannot restore CPU frequency; will retry",
+               {{"CPU", std::to_string(cpu.value)}});
 }
 
 }  // namespace nrd

@@ -149,7 +149,7 @@ void MemoryChanges::end(uint64_t operation, State state, const std::string& mess
   move.message = message;
   log::notice("MEMORY_MOVE",
               fmt::format("operation {}, memory of {}: {}", operation, move.target.name, to_string(state)),
-              {{"WHY", message}});
+              {{"REASON", message}});
 }
 
 void MemoryChanges::cancel_deleted() {

@@ -177,7 +177,7 @@ def test_a_key_that_needs_a_restart_is_named_and_taken_by_it(node):
         assert keys(told["restart_required"]) == ["server.tls_port", "onload.at_start"]
     assert told["changed"] == []
     assert node.settings()["server.tls_port"]["value"] == 8443
-    assert "RESTART=server.tls_port, onload.at_start" in node.said()
+    assert "RESTART_REQUIRED=server.tls_port, onload.at_start" in node.said()
     node.terminate()
     node.start()
     assert node.settings()["server.tls_port"]["value"] == 1234

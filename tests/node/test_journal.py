@@ -57,7 +57,7 @@ def test_a_line_has_its_id_and_what_its_fields_say():
         node.sim.run_inside(["sh", "-c", "echo 'L3:0=7ff' > /sys/fs/resctrl/COS2/schemata"])
         [(priority, text)] = journal.wait("DRIFT_REPAIRED")
         assert priority == 4 and text.startswith("DRIFT_REPAIRED: other software changed")
-        assert text.endswith(" WHAT=COS2 ways on cache 0: 7ff, not 6 COUNT=1")
+        assert text.endswith(" DIFFERENCE=COS2 ways on cache 0: 7ff, not 6 COUNT=1")
         assert node.journal() == ""
 
 

@@ -190,7 +190,7 @@ def test_turbo_that_is_off_at_the_first_write_is_no_maximum_to_restore(request_o
             assert window(node, 4) == DEFAULT and node.health()["drift_repairs"] == 0
         node.delete(id)
         node.sim.write(NO_TURBO, "0\n")
-        assert window(node, 4) == DEFAULT and "FREQUENCY_OWED" not in node.journal()
+        assert window(node, 4) == DEFAULT and "FREQUENCY_NOT_RESTORED" not in node.journal()
 
 
 def test_a_maximum_that_others_write_while_turbo_is_off_is_restored_above_base():
@@ -217,7 +217,7 @@ def test_a_cpu_that_cannot_be_restored_blocks_no_other_request():
         node.sim.control("reset")
         node.sim.control("fault write 1 errno EIO")
         node.delete(id)
-        assert "FREQUENCY_OWED" in node.journal() and node.list()[0]["status"] == "Successful"
+        assert "FREQUENCY_NOT_RESTORED" in node.journal() and node.list()[0]["status"] == "Successful"
         node.sim.write(NO_TURBO, "0\n")
         wait_for(lambda: window(node, 4) == DEFAULT, "what is owed")
         after_a_look(node)

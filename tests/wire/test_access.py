@@ -464,7 +464,7 @@ def test_the_socket_is_for_root_and_the_group():
     with Service(group="no-such-group") as service:
         assert os.stat(service.socket).st_mode & 0o777 == 0o600
         assert as_process_of(ANYBODY, SOMEGROUP, [], service)("GET", "/v1/node") == "no connection"
-        assert "NO_ACCOUNT" in service.journal()
+        assert "ACCOUNT_NOT_FOUND" in service.journal()
 
 
 def test_refusals_have_a_reason_in_both_styles(service):

@@ -151,7 +151,7 @@ def test_a_list_folder_that_root_does_not_own_is_ignored(service, lists, spoil):
     spoil(lists.admin)
     reload(service)
     assert code(service, service.admin) == 401
-    assert "CERTIFICATE_NOT_LISTED" in service.journal()[before:]
+    assert "CERTIFICATE_IGNORED" in service.journal()[before:]
 
 
 @pytest.fixture
