@@ -218,7 +218,7 @@ Outcome<> back_up(const Client& client, Output output, const std::string& file) 
   const std::filesystem::path path = std::filesystem::absolute(file, ignored);
   if (!tree::is_document(path.filename())) return stop(kUsage, file + ": expected a file name ending in .yaml");
   if (std::filesystem::status(path.parent_path(), ignored).type() == std::filesystem::file_type::not_found)
-    return stop(kRefused, path.parent_path().string() + ": folder not found");
+    return stop(kRefused, path.parent_path().string() + ": directory not found");
   TRY(or_stop(write_new_files(path.parent_path(), {{.name = path.filename(), .content = document_with(workloads)}})));
   if (output.json) {
     print_json(json::text_of({{"file", file}, {"workloads", workloads.size()}}));

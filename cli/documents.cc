@@ -72,9 +72,10 @@ Outcome<std::vector<tree::Document>> read_documents_at(const std::string& path) 
     const std::string name = entry.path().filename();
     if (!name.starts_with('.') && tree::is_document(name)) files.push_back(entry.path());
   }
-  if (error) return stop(kUsage, fmt::format("{}: cannot read folder: {}", path, error.message()));
+  if (error) return stop(kUsage, fmt::format("{}: cannot read directory: {}", path, error.message()));
   if (files.empty()) {
-    return stop(kUsage, path + ": no documents in this folder; expected files ending in .toml, .yaml, .yml or .json");
+    return stop(kUsage,
+                path + ": no documents in this directory; expected files ending in .toml, .yaml, .yml or .json");
   }
   std::ranges::sort(files);
   std::vector<tree::Document> all;

@@ -152,7 +152,7 @@ ImportedPools imported_pools(const Value& config) {
 
 Outcome<> import_cpu_pooler(const ImportCpuPooler& wanted) {
   if (wanted.files.size() > 1 && wanted.output.empty())
-    return stop(kUsage, "each file is for other nodes: with several, --output names a folder");
+    return stop(kUsage, "each file is for other nodes: with several, --output names a directory");
   std::vector<NewFile> files;
   for (const std::string& file : wanted.files) {
     const std::optional<std::string> text = TRY(or_stop(read_user_file(file, kLongestPoolerFile)));

@@ -35,7 +35,7 @@ void declare_documents(CLI::App& app, Arguments& a) {
       app, a, "diff", "show what apply would change; exit code 1 if anything",
       [&a](const Client& client, Output output) { return show_differences(client.naming(nullptr), output, a.apply); });
   for (CLI::App* command : {applied, diff}) {
-    command->add_option("-f,--file", a.apply.path, "file or folder of documents; - is standard input")->required();
+    command->add_option("-f,--file", a.apply.path, "file or directory of documents; - is standard input")->required();
     command->add_option("--set", a.apply.set, "label the workloads as members of this set");
     command->add_flag("--prune", a.apply.prune, "delete workloads of the set that no document names");
   }

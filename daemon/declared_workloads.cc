@@ -39,7 +39,7 @@ std::string line_of(const Error& error) {
 // Clients see problems, but not where files are.
 std::string why_unread(std::string message, const std::string& directory) {
   if (message.starts_with(directory + "/")) message.erase(0, directory.size() + 1);
-  if (message.starts_with(directory + ":")) message.replace(0, directory.size(), "the folder of declared workloads");
+  if (message.starts_with(directory + ":")) message.replace(0, directory.size(), "the directory of declared workloads");
   return message + "; until it can be read, no declared workload is deleted";
 }
 

@@ -24,7 +24,7 @@ Result<void> check_owner(int fd, mode_t kind, const std::string& path) {
   struct stat found {};
   if (::fstat(fd, &found) != 0) return wrong(path, errno);
   if ((found.st_mode & S_IFMT) != kind) {
-    return wrong(path, kind == S_IFDIR ? "not a folder" : "not a regular file");
+    return wrong(path, kind == S_IFDIR ? "not a directory" : "not a regular file");
   }
   if (found.st_uid != 0) return wrong(path, "must be owned by root");
   if ((found.st_mode & (S_IWGRP | S_IWOTH)) != 0) return wrong(path, "must not be writable by group or others");
@@ -35,7 +35,7 @@ Result<std::string> read_at(int folder, const std::string& name, const std::stri
   // Non-blocking, so that open() does not hang on a FIFO.
   const UniqueFd file(::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!file.valid())
-    return errno == ELOOP ? wrong(path, "is a symbolic link; a regular file or folder is required")
+    return errno == ELOOP ? wrong(path, "is a symbolic link; a regular file or directory is required")
                           : wrong(path, errno);
   TRY(check_owner(file.get(), S_IFREG, path));
   std::string text;

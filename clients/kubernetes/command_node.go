@@ -47,7 +47,7 @@ const (
 func nodeSockets(flags *flag.FlagSet, nrd, nri, kubelet *string) {
 	flags.StringVar(nrd, "nrd-socket", defaultSocket, "`SOCKET` of nrd for this client")
 	flags.StringVar(nri, "nri-socket", "/var/run/nri/nri.sock", "`SOCKET` of the container runtime's NRI")
-	flags.StringVar(kubelet, "kubelet-dir", "/var/lib/kubelet", "`FOLDER` of kubelet")
+	flags.StringVar(kubelet, "kubelet-dir", "/var/lib/kubelet", "`DIR` of kubelet")
 }
 
 // kindsOf reads --resources.

@@ -16,7 +16,7 @@ func runOperator(ctx context.Context, arguments []string) error {
 	var options operator.Options
 	flags.StringVar(&options.Kubeconfig, "kubeconfig", "", "`FILE` (default: the service account in the cluster)")
 	flags.StringVar(&options.Webhook, "webhook", ":9443", "`ADDRESS` of the webhook")
-	flags.StringVar(&options.CertDir, "cert-dir", "", "`FOLDER` with tls.crt and tls.key (default: makes its own, and writes the authority into the webhook's configuration)")
+	flags.StringVar(&options.CertDir, "cert-dir", "", "`DIR` with tls.crt and tls.key (default: makes its own, and writes the authority into the webhook's configuration)")
 	flags.StringVar(&options.Health, "health", ":9809", "`ADDRESS` of health and metrics; empty: none")
 	flags.StringVar(&options.Rules.Base, "resource-base", defaultBase, "`DOMAIN` of the names of CPU pools and of the annotation of CPUs")
 	flags.StringVar(&options.Rules.Starter, "process-starter-path", "", "`PATH` on each host of what starts processes in containers (default: /opt/bin/nrdctl)")

@@ -221,7 +221,7 @@ def test_prune_deletes_nothing_for_documents_that_name_nothing(node, tmp_path, n
         assert nrdctl(node, "apply", "-f", str(place), "--set", "s", "--prune", exit=2) == f"nrdctl: {file}: {said}\n"
     file.rename(tmp_path / "all.conf")
     said = nrdctl(node, "apply", "-f", str(tmp_path), "--set", "s", "--prune", exit=2)
-    assert said == f"nrdctl: {tmp_path}: no documents in this folder; expected files ending in .toml, .yaml, .yml or .json\n"
+    assert said == f"nrdctl: {tmp_path}: no documents in this directory; expected files ending in .toml, .yaml, .yml or .json\n"
     assert [workload["id"] for workload in node.list()] == ["a"]
     assert nrdctl(node, "apply", "-f", "-", "--set", "s", "--prune", text="workloads: []") == "workload a deleted\n"
 
@@ -237,7 +237,7 @@ def test_a_folder_and_a_backup_are_documents(node, tmp_path):
     assert os.stat(folder / "all.yaml").st_mode & 0o777 == 0o600
     nrdctl(node, "backup", str(folder / "all.yaml"), exit=1)
     said = nrdctl(node, "backup", str(tmp_path / "absent" / "all.yaml"), exit=1)
-    assert said == f"nrdctl: {tmp_path}/absent: folder not found\n" and not (tmp_path / "absent").exists()
+    assert said == f"nrdctl: {tmp_path}/absent: directory not found\n" and not (tmp_path / "absent").exists()
     nrdctl(node, "workload", "delete", "a", "b")
     nrdctl(node, "restore", str(folder / "all.yaml"))
     assert nrdctl(node, "export") == before

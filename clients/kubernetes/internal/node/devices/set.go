@@ -60,7 +60,7 @@ func (s *Set) Refresh() { s.refresh.Raise() }
 func (s *Set) Run(ctx context.Context, kubeletDir string) error {
 	folder := filepath.Join(kubeletDir, "device-plugins")
 	if err := removeLeftovers(folder); err != nil {
-		slog.Warn("sockets of before stay in kubelet's folder", "reason", err)
+		slog.Warn("sockets of before stay in kubelet's directory", "reason", err)
 	}
 	if s.has("ways") {
 		s.plugin(ctx, folder, Ways)

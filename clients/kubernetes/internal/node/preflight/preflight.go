@@ -93,7 +93,7 @@ func kubelet(ctx context.Context, options Options) []item {
 		cpus, err = client.PlacedCPUs(ctx)
 	}
 	if err != nil {
-		return []item{{"kubelet", err.Error(), "start kubelet; --kubelet-dir is its root folder"}}
+		return []item{{"kubelet", err.Error(), "start kubelet; --kubelet-dir is its root directory"}}
 	}
 	found := []item{{"kubelet", "answers on " + socket, ""}, plugin(options)}
 	// Only the policies other than none give CPUs to containers, and list those that they may give.
