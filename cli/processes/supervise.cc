@@ -113,9 +113,9 @@ class Children {
       const auto left = kill_at_ ? std::chrono::ceil<std::chrono::milliseconds>(*kill_at_ - Clock::now())
                                  : std::chrono::milliseconds(std::chrono::hours(1));
       const auto ms = std::max<int64_t>(left.count(), 0);
-      const timespec patience{.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1'000'000};
+      const timespec remaining{.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1'000'000};
       siginfo_t info{};
-      const int signal = ::sigtimedwait(&signals, &info, &patience);
+      const int signal = ::sigtimedwait(&signals, &info, &remaining);
       if (kill_at_ && Clock::now() >= *kill_at_) end_by(SIGKILL);
       // Of the terminal (SI_KERNEL), which sends them to the whole group.
       if (signal > 0 && signal != SIGCHLD && info.si_code <= 0) send(signal);

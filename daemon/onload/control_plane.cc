@@ -65,10 +65,10 @@ bool is_kept(const Servers& before, const Servers& now) {
 Acted await_server(const std::string& root, const Servers& before, const Clock& clock) {
   const std::optional<Module> module = TRY(step("unreadable", read_module(root, kModule)));
   const std::vector<Stack> stacks = TRY(step("unreadable", read_stacks(root)));
-  const std::optional<seconds> patience = module ? patience_for_server(*module) : std::nullopt;
+  const std::optional<seconds> timeout = module ? server_timeout(*module) : std::nullopt;
   // While stacks exist, the module applies the change to the next server only.
-  if (!patience || !stacks.empty()) return {};
-  const auto until = clock.steady() + *patience;
+  if (!timeout || !stacks.empty()) return {};
+  const auto until = clock.steady() + *timeout;
   for (;;) {
     const Servers now = TRY(step("control_plane", read_servers(root)));
     if (is_replaced(before, now)) return {};
@@ -77,7 +77,7 @@ Acted await_server(const std::string& root, const Servers& before, const Clock& 
       continue;
     }
     if (is_kept(before, now)) return {};
-    const std::string time = fmt::format("{} s", patience->count());
+    const std::string time = fmt::format("{} s", timeout->count());
     return failed("control_plane", "no control plane server came up within " + time);
   }
 }
@@ -99,7 +99,7 @@ Acted start_server(const std::string& root, const std::string& yes, const Clock&
 
 }  // namespace
 
-std::optional<seconds> patience_for_server(const Module& module) {
+std::optional<seconds> server_timeout(const Module& module) {
   const std::string spawns = parameter_of(module, kSpawns);
   if (spawns.empty() || !says_same("Y", spawns)) return std::nullopt;
   if (parameter_of(module, "cplane_server_grace_timeout") == "0") return std::nullopt;

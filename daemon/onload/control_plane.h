@@ -17,7 +17,7 @@
 namespace nrd::daemon {
 
 // How long the module waits for the first server; nullopt: it starts none by itself.
-std::optional<std::chrono::seconds> patience_for_server(const onload::Module& module);
+std::optional<std::chrono::seconds> server_timeout(const onload::Module& module);
 
 // Stops the module from starting servers. No effect without the module.
 onload::Acted stop_spawning(const std::string& root);

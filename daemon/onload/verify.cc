@@ -59,13 +59,13 @@ Acted check_devices() {
 Acted check_control_plane(const Target& target, const Clock& clock) {
   const std::optional<Module> module = TRY(step("unreadable", read_module(kRoot, "onload")));
   if (!module) return failed("not_loaded", "the module onload is not loaded");
-  const std::optional<seconds> patience = patience_for_server(*module);
-  if (!patience) return {};
+  const std::optional<seconds> timeout = server_timeout(*module);
+  if (!timeout) return {};
 
   const auto wanted = std::ranges::find(target.modules, "onload", &TargetModule::name);
   const auto path = wanted->parameters.find("cplane_server_path");
-  const auto until = clock.steady() + *patience;
-  std::string found = fmt::format("no control plane server came up within {} s", patience->count());
+  const auto until = clock.steady() + *timeout;
+  std::string found = fmt::format("no control plane server came up within {} s", timeout->count());
   for (;;) {
     const std::vector<ControlPlaneServer> servers = TRY(step("unreadable", read_servers(kRoot)));
     for (const ControlPlaneServer& server : servers) {

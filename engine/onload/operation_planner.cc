@@ -132,7 +132,7 @@ Result<Accepted> OperationPlanner::drain(const Drain& how) {
   const Generation kept = TRY(loaded_generation(status_));
   if (status_.drained) return Accepted{kept.number, std::nullopt};
   return start_operation(
-      {.generation = kept.number, .kind = OperationKind::Drain, .users = how.users, .drain = how.patience},
+      {.generation = kept.number, .kind = OperationKind::Drain, .users = how.users, .drain = how.drain},
       {.drained = true});
 }
 

@@ -32,7 +32,7 @@ struct Accepted {
 // How to end Onload users.
 struct Drain {
   UsersPolicy users = UsersPolicy::Wait;
-  std::chrono::seconds patience{30};
+  std::chrono::seconds drain{30};
   friend bool operator==(const Drain&, const Drain&) = default;
 };
 

@@ -36,7 +36,7 @@ inline constexpr auto json::kFields<onload::Spec> = std::tuple(
 template <>
 inline constexpr auto json::kFields<onload::Drain> =
     std::tuple(Field("users_policy", &onload::Drain::users, onload::kNotRequired),
-               Field("drain_seconds", &onload::Drain::patience, onload::kDrainSeconds));
+               Field("drain_seconds", &onload::Drain::drain, onload::kDrainSeconds));
 
 template <>
 inline constexpr const char* json::kExample<onload::Freeze> = "an object such as {\"frozen\": true}";

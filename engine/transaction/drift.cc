@@ -88,9 +88,9 @@ void Drift::repair(const CpuSet& changed) {
   }
   const bool is_different = !differences(wanted, state_.observed).empty();
   const bool is_cold = unclaimed(state_, wanted) != Baselines{};
-  // After a failed write no difference proves nothing: a unit may have all CPUs, and still a property that says so.
-  const bool owes_nothing = sync_.pending_restore().empty() && wanted.cpuset.restored_noise.empty();
-  if (was_in_sync && !is_different && !is_cold && owes_nothing) {
+  // After a failed write an empty difference proves nothing: a unit with all CPUs may still have AllowedCPUs= set.
+  const bool has_nothing_to_restore = sync_.pending_restore().empty() && wanted.cpuset.restored_noise.empty();
+  if (was_in_sync && !is_different && !is_cold && has_nothing_to_restore) {
     sync_.note_in_sync();
     return commits_.release_restored();
   }

@@ -19,7 +19,7 @@
 namespace nrd {
 namespace {
 
-void log_recovered() { log::notice("HARDWARE_RECOVERED", "the hardware gives workloads again what they were granted"); }
+void log_recovered() { log::notice("HARDWARE_RECOVERED", "workloads have their grants again"); }
 
 }  // namespace
 

@@ -17,11 +17,11 @@
 namespace nrd::cpuset {
 namespace {
 
-// To undo what was begun before it did not answer in time: that request has had its time.
-constexpr std::chrono::milliseconds kPatienceToUndo{50};
+// For an undo after systemd did not answer in time: the request has used its time already.
+constexpr std::chrono::milliseconds kUndoTimeout{50};
 
 // Of systemd, where no request waits.
-constexpr std::chrono::milliseconds kLongPatience{5000};
+constexpr std::chrono::milliseconds kBackgroundTimeout{5000};
 
 // For a search of conflicts: some 10 ms with a thousand processes, which a request must not wait for.
 constexpr std::chrono::milliseconds kSearchPatience{20};
@@ -66,26 +66,28 @@ Result<Node> Cpuset::discover() {
             .no_latency_limits = why_no_latency_limits(kHost)};
   node.memory_nodes = TRY(MemoryBinding::nodes());
   node.overwrites_affinity = overwrites_affinity();
-  node.no_slices = node.no_cgroups.empty() ? units_.why_not(patience_end(timeout_)) : node.no_cgroups;
+  node.no_slices = node.no_cgroups.empty() ? units_.why_not(deadline_after(timeout_)) : node.no_cgroups;
   node.no_scopes = node.no_slices.empty() ? why_not_enabled() : node.no_slices;
   return node;
 }
 
-Deadline Cpuset::patience_end(std::chrono::milliseconds patience) const {
+Deadline Cpuset::deadline_after(std::chrono::milliseconds timeout) const {
   const auto now = std::chrono::steady_clock::now();
-  if (is_undoing_) return now + kPatienceToUndo;
-  return now + (left_ ? *left_ : Deadline::duration(patience));
+  if (is_undoing_) return now + kUndoTimeout;
+  return now + (left_ ? *left_ : Deadline::duration(timeout));
 }
 
 void Cpuset::spend_since(Deadline begun) {
   if (left_) *left_ = std::max(Deadline::duration(0), *left_ - (std::chrono::steady_clock::now() - begun));
 }
 
-std::chrono::milliseconds Cpuset::patience() const { return is_silent_ ? timeout_ : std::max(timeout_, kLongPatience); }
+std::chrono::milliseconds Cpuset::background_timeout() const {
+  return is_silent_ ? timeout_ : std::max(timeout_, kBackgroundTimeout);
+}
 
 Result<Observed> Cpuset::observe(const Query& query) {
   const Deadline begun = std::chrono::steady_clock::now();
-  const Deadline end = patience_end(patience());
+  const Deadline end = deadline_after(background_timeout());
   Result<Observed> observed = observe_until(query, end);
   is_silent_ = is_silent_ || std::chrono::steady_clock::now() >= end;
   spend_since(begun);
@@ -170,7 +172,8 @@ std::vector<Conflict> Cpuset::conflicts(const PoolUse& use) {
 
 Result<std::map<std::string, CpuSet>> Cpuset::pinned_services() {
   if (!Units::is_booted()) return std::map<std::string, CpuSet>();
-  std::map<std::string, CpuSet> found = TRY(units_.pinned_services(std::chrono::steady_clock::now() + kLongPatience));
+  std::map<std::string, CpuSet> found =
+      TRY(units_.pinned_services(std::chrono::steady_clock::now() + kBackgroundTimeout));
   is_silent_ = false;  // it has just answered
   return found;
 }
@@ -187,8 +190,8 @@ Result<void> Cpuset::converge(const Setting& wanted) {
 // If a target fails, the others are converged all the same. Confinement of the rest of the host is set last and removed
 // first: a partition and slices with its CPUs exclude each other.
 Result<void> Cpuset::converge_targets(const Setting& wanted) {
-  const Deadline soon = patience_end(timeout_);
-  const Deadline late = patience_end(patience());
+  const Deadline soon = deadline_after(timeout_);
+  const Deadline late = deadline_after(background_timeout());
   const auto deadline_of = [soon, late](const Target& target) { return confines(target) ? late : soon; };
   Result<void> first;
   const auto note = [&first](Result<void> done) { note_failure(first, std::move(done)); };

@@ -49,8 +49,8 @@ class Cpuset {
 
  private:
   // Outside requests, and for what confines the rest of the host.
-  std::chrono::milliseconds patience() const;
-  Deadline patience_end(std::chrono::milliseconds patience) const;
+  std::chrono::milliseconds background_timeout() const;
+  Deadline deadline_after(std::chrono::milliseconds timeout) const;
   void spend_since(Deadline begun);
   Result<Observed> observe_until(const Query& query, Deadline deadline);
   Result<void> converge_targets(const Setting& wanted);

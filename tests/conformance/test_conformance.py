@@ -85,9 +85,9 @@ def different(kernel, simulated):
 
 @pytest.mark.parametrize("vendor,kernel", [("Intel", "6.1"), *LONG])
 def test_the_simulated_node_does_as_the_kernel_does(vendor, kernel, tmp_path):
-    told = on_the_kernel(vendor, kernel, str(tmp_path))
-    assert sum(len(lines) for lines in told.values()) > 400
-    pairs = [pair for kind, lines in told.items() for pair in different(lines, on_the_simulated_node(vendor, kernel, kind))]
+    found = on_the_kernel(vendor, kernel, str(tmp_path))
+    assert sum(len(lines) for lines in found.values()) > 400
+    pairs = [pair for kind, lines in found.items() for pair in different(lines, on_the_simulated_node(vendor, kernel, kind))]
     may = allowed(vendor, kernel)
     wrong = [pair for pair in pairs if operation_of(pair[0]) not in may]
     assert not wrong, "\n".join(f"kernel:    {real}\nsimulated: {simulated}" for real, simulated in wrong)

@@ -134,7 +134,7 @@ def test_it_goes_on_after_kill_9_and_ends_with_monitoring_off(node):
 def test_a_cpu_that_goes_offline_and_returns_is_monitored_again(node):
     node.call("POST", "/v1/workloads", SAMPLE)
     node.sim.control("offline 5")
-    wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 404, "a look")
+    wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 404, "a check")
     node.branches.percent[5] = 1.0
     node.sim.control("online 5")
     wait_for(lambda: pinned(node, 5) == SLOWEST, "CPU 5 to go slow")
@@ -202,7 +202,7 @@ def test_cpus_of_one_domain_share_the_highest_requested_frequency():
         assert shown["decision"] == "maximum" and pinned(node, 4) == pinned(node, 5) == FASTEST
         branches.percent[5] = 0.5
         wait_for(lambda: pinned(node, 4) == pinned(node, 5) == SLOWEST, "both to go slow")
-        wait_for(lambda: node.health()["status"] == "ok" and node.list()[0]["status"] == "Successful", "a look")
+        wait_for(lambda: node.health()["status"] == "ok" and node.list()[0]["status"] == "Successful", "a check")
         assert node.health()["drift_repairs"] == 0
         node.delete(made["id"])
         assert node.sim.freq() == before
@@ -226,7 +226,7 @@ def test_where_turbo_is_off_fast_is_the_base_frequency():
     with monitored(DRIFT) as (node, branches):
         monitor(node, "5")
         node.sim.write(NO_TURBO, "1\n")
-        wait_for(lambda: node.call("GET", "/v1/pstate")["turbo"] is False, "a look")
+        wait_for(lambda: node.call("GET", "/v1/pstate")["turbo"] is False, "a check")
         assert monitor(node, "4")["status"] == "Successful" and pinned(node, 4) == 2_200_000
         wait_for(lambda: node.health()["status"] == "ok" and pinned(node, 5) == 2_200_000, "the other to follow")
 
@@ -237,7 +237,7 @@ def test_a_cpu_that_goes_while_it_moves_does_not_count():
         node.sim.control("offline 5")
         branches.percent[5] = branches.percent[4] = 0.5
         wait_for(lambda: pinned(node, 4) == SLOWEST, "a move")
-        wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 404, "a look")
+        wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 404, "a check")
         assert node.list()[0]["status"] == "Successful"
 
 
@@ -294,7 +294,7 @@ def test_a_failed_frequency_change_is_retried_and_not_counted_as_drift(node, fau
     node.sim.control(f"fault write 2 {fault}")
     node.branches.percent[4] = node.branches.percent[5] = 0.5
     wait_for(lambda: pinned(node, 4) == pinned(node, 5) == SLOWEST, "both to go slow")
-    wait_for(lambda: node.health()["status"] == "ok", "a look")
+    wait_for(lambda: node.health()["status"] == "ok", "a check")
     assert node.health()["drift_repairs"] == 0
     node.delete(id)
     assert node.sim.freq() == before
@@ -312,6 +312,6 @@ def test_it_moves_in_whatever_way_the_cpu_is_set(shape):
         wait_for(lambda: node.call("GET", "/v1/pstate/4")["monitoring"]["decision"] == "minimum", "a move")
         branches.percent[4] = 9
         wait_for(lambda: node.call("GET", "/v1/pstate/4")["monitoring"]["transitions"] == 2, "the move back")
-        wait_for(lambda: node.health()["status"] == "ok", "a look")
+        wait_for(lambda: node.health()["status"] == "ok", "a check")
         node.delete(id)
         assert node.sim.freq() == before

@@ -150,16 +150,16 @@ def test_unknown_users_are_refused_by_the_check_as_by_a_start(tmp_path, text, sa
         assert (done.returncode, done.stderr) == (78, f"nrd: {config}{says}\n")
 
 
-def test_a_dry_run_tells_and_changes_nothing(node):
+def test_a_dry_run_reports_and_changes_nothing(node):
     node.write("[log]\nlevel = \"debug\"\n[cache_pools]\nguarantee = 2\n[server]\ntls_port = 1\n")
     before = node.call("GET", "/v1/config")
-    told = node.reload(dry_run=True)
-    assert told == {"dry_run": True, "changed": [{"key": "cache_pools.guarantee", "from": None, "to": 2},
+    answer = node.reload(dry_run=True)
+    assert answer == {"dry_run": True, "changed": [{"key": "cache_pools.guarantee", "from": None, "to": 2},
                                                  {"key": "log.level", "from": "info", "to": "debug"}],
                     "restart_required": [{"key": "server.tls_port", "from": 8443, "to": 1}], "workloads": None}
     assert node.call("GET", "/v1/config") == before
     assert "CONFIG_RELOADED" not in node.said()
-    assert node.reload() == {**told, "dry_run": False, "workloads": NONE_DECLARED}
+    assert node.reload() == {**answer, "dry_run": False, "workloads": NONE_DECLARED}
 
 
 def test_an_empty_body_reloads_and_an_unknown_member_is_refused(node):
@@ -173,9 +173,9 @@ def test_an_empty_body_reloads_and_an_unknown_member_is_refused(node):
 def test_a_key_that_needs_a_restart_is_named_and_taken_by_it(node):
     node.write("[server]\ntls_port = 1234\n[log]\nlevel = \"debug\"\n[onload]\nat_start = \"observe\"\n")
     for _ in range(2):
-        told = node.reload()
-        assert keys(told["restart_required"]) == ["server.tls_port", "onload.at_start"]
-    assert told["changed"] == []
+        answer = node.reload()
+        assert keys(answer["restart_required"]) == ["server.tls_port", "onload.at_start"]
+    assert answer["changed"] == []
     assert node.settings()["server.tls_port"]["value"] == 8443
     assert "RESTART_REQUIRED=server.tls_port, onload.at_start" in node.said()
     node.terminate()

@@ -92,16 +92,16 @@ def test_a_refused_document_blocks_no_other_and_is_tried_again():
         wait_for(lambda: "typo" in node.ids(), "the freed CPU to be used without a reload")
 
 
-def test_a_reload_tells_what_became_of_the_files():
+def test_a_reload_reports_the_declared_files():
     with Declared({"feed.toml": FEED, "old.toml": 'core_ids = ["6"]\n[cache]\nmax = 1\nmin = 1\n'}) as node:
         node.declare("feed.toml", FEED.replace("max = 2\nmin = 2", "max = 1\nmin = 1"))
         node.declare("new.toml", 'core_ids = ["7"]\n[cache]\nmax = 1\nmin = 1\n')
         node.declare("taken.toml", 'core_ids = ["5"]\n[cache]\nmax = 1\nmin = 1\n')
         os.remove(os.path.join(node.directory, "old.toml"))
         assert node.call("POST", "/v1/config/reload", {"dry_run": True})["workloads"] is None
-        told = node.call("POST", "/v1/config/reload", {})["workloads"]
-        assert (told["created"], told["changed"], told["deleted"]) == (1, 1, 1)
-        assert [line.startswith("taken.toml: workload taken: ") for line in told["problems"]] == [True], told
+        applied = node.call("POST", "/v1/config/reload", {})["workloads"]
+        assert (applied["created"], applied["changed"], applied["deleted"]) == (1, 1, 1)
+        assert [line.startswith("taken.toml: workload taken: ") for line in applied["problems"]] == [True], applied
         assert set(node.ids()) == {"feed", "new"}
         assert re.findall(r"DECLARED_CHANGED: .* WORKLOAD=(\w+) FILE=([\w.]+)", node.journal()) == [("feed", "feed.toml")]
         os.remove(os.path.join(node.directory, "new.toml"))

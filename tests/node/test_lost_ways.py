@@ -85,7 +85,7 @@ def test_mounts_with_and_without_cdp_are_followed():
         node.assert_consistent(ids)
 
 
-def test_masks_that_became_too_short_keep_no_others_from_their_ways():
+def test_masks_that_became_too_short_do_not_block_other_workloads():
     with Node(DRIFT) as node:
         short, other = node.create("4", 1, 1)["id"], node.create("5", 2, 2)["id"]
         move(node, min_cbm_bits=2)

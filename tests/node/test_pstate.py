@@ -286,7 +286,7 @@ def test_turbo_and_hwp_are_reported():
     with Node(DRIFT, cpufreq="intel_pstate") as node:
         assert node.call("GET", "/v1/pstate")["turbo"] is True and node.call("GET", "/v1/pstate/4")["hwp"] is True
         node.sim.write(NO_TURBO, "1\n")
-        wait_for(lambda: node.call("GET", "/v1/pstate")["turbo"] is False, "a look")
+        wait_for(lambda: node.call("GET", "/v1/pstate")["turbo"] is False, "a check")
     with Node(msr="perf") as node:
         assert node.call("GET", "/v1/pstate")["turbo"] is None and node.call("GET", "/v1/pstate/4")["hwp"] is False
     with Node(cpufreq="amd-pstate") as node:
@@ -298,7 +298,7 @@ def test_turbo_and_hwp_are_reported():
 def test_above_base_is_refused_while_turbo_is_off():
     with Node(DRIFT, cpufreq="intel_pstate") as node:
         node.sim.write(NO_TURBO, "1\n")
-        wait_for(lambda: node.call("GET", "/v1/pstate")["turbo"] is False, "a look")
+        wait_for(lambda: node.call("GET", "/v1/pstate")["turbo"] is False, "a check")
         refused = refused_window(node, {"max_ratio": 30})
         assert "/pstate/max_ratio: CPU 4 does not support this frequency while turbo is off (allowed: 8 to 22)" in refused.text
 
@@ -310,7 +310,7 @@ def test_the_limit_of_intel_pstate_for_all_cpus_counts():
         limited = post(node, {"min_ratio": 12, "max_ratio": 30})
         any_window = post(node, {"governor": "performance"}, ["8"])
         node.sim.write(MAX_PERCENT, "60\n")
-        wait_for(lambda: node.call("GET", "/v1/pstate")["max_perf_pct"] == 60, "a look")
+        wait_for(lambda: node.call("GET", "/v1/pstate")["max_perf_pct"] == 60, "a check")
         assert [each["id"] for each in node.list() if each["status"] == "Failed"] == [limited["id"]]
         assert "CPU 4 of workload 2 cannot reach its maximum" in node.health()["hardware_problem"]
         refused = refusal(post, node, {"max_ratio": 22}, ["10"])

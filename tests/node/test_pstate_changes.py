@@ -16,7 +16,7 @@ def test_foreign_changes_are_reverted():
         assert window(node, 4)["max"] == 3_000_000
         # CPUs without a workload may be changed by other programs.
         node.sim.write("/sys/devices/system/cpu/cpu9/cpufreq/scaling_max_freq", "2000000\n")
-        wait_for(lambda: node.call("GET", "/v1/pstate/9")["set"]["max_khz"] == 2_000_000, "a look")
+        wait_for(lambda: node.call("GET", "/v1/pstate/9")["set"]["max_khz"] == 2_000_000, "a check")
         assert window(node, 9)["max"] == 2_000_000 and node.health()["drift_repairs"] == 1
 
 
@@ -76,7 +76,7 @@ def test_foreign_limits_are_known_after_a_kill_during_the_repair(moment):
         assert window(node, 4) == {"min": 800_000, "max": 2_000_000}
 
 
-def test_a_write_of_ours_that_failed_is_not_remembered():
+def test_a_failed_write_of_nrd_is_not_remembered():
     with Node(DRIFT, cpufreq="intel_pstate") as node:
         id = post(node, WINDOW)["id"]
         node.sim.control("reset")
@@ -136,7 +136,7 @@ def test_cpus_that_go_and_come_back(offline):
     with Node(DRIFT, cpufreq="intel_pstate", cpufreq_offline=offline, min_over_max="clamp") as node:
         id = post(node, WINDOW)["id"]
         node.sim.control("offline 5")
-        wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 404, "a look")
+        wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 404, "a check")
         assert node.list()[0]["status"] == "Successful"
         node.delete(id)
         assert window(node, 4) == DEFAULT
@@ -146,11 +146,11 @@ def test_cpus_that_go_and_come_back(offline):
 
 # The world changes around it
 
-def after_a_look(node):
+def after_a_check(node):
     """Writes to CPU 15, which has no workload, and waits for the next observation."""
     wanted = 2_000_000 if node.call("GET", "/v1/pstate/15")["set"]["max_khz"] != 2_000_000 else 2_100_000
     node.sim.write("/sys/devices/system/cpu/cpu15/cpufreq/scaling_max_freq", f"{wanted}\n")
-    wait_for(lambda: node.call("GET", "/v1/pstate/15")["set"]["max_khz"] == wanted, "a look")
+    wait_for(lambda: node.call("GET", "/v1/pstate/15")["set"]["max_khz"] == wanted, "a check")
 
 
 def test_a_governor_alone_does_not_depend_on_turbo():
@@ -160,10 +160,10 @@ def test_a_governor_alone_does_not_depend_on_turbo():
         for governor in "powersave", "performance":
             patched = node.call("PATCH", f"/v1/workloads/{id}", {"pstate": {"governor": governor}})
             assert patched["status"] == "Successful" and node.sim.freq()["4"]["governor"] == governor
-        after_a_look(node)
+        after_a_check(node)
         assert node.list()[0]["status"] == "Successful" and node.health()["status"] == "ok"
         node.sim.write(NO_TURBO, "0\n")
-        after_a_look(node)
+        after_a_check(node)
         assert window(node, 4) == DEFAULT and node.list()[0]["status"] == "Successful"
         assert node.health()["drift_repairs"] == 0
         node.delete(id)
@@ -184,7 +184,7 @@ def test_turbo_that_is_off_at_the_first_write_is_no_maximum_to_restore(request_o
         if end == "killed":
             node.start()
         if end != "while":
-            after_a_look(node)
+            after_a_check(node)
             assert node.list()[0]["status"] == "Successful" and node.health()["status"] == "ok"
         if "governor" in request_of and end != "while":
             assert window(node, 4) == DEFAULT and node.health()["drift_repairs"] == 0
@@ -210,7 +210,7 @@ def test_a_cpu_that_cannot_be_restored_blocks_no_other_request():
         id = post(node, WINDOW)["id"]
         other = node.create("8", 2, 2)["id"]
         node.sim.write(NO_TURBO, "1\n")
-        after_a_look(node)
+        after_a_check(node)
         assert node.list()[0]["status"] == "Failed" and node.health()["status"] == "degraded"
         node.delete(other)
         assert node.create("10", 2, 2)["status"] == "Successful"
@@ -220,7 +220,7 @@ def test_a_cpu_that_cannot_be_restored_blocks_no_other_request():
         assert "FREQUENCY_NOT_RESTORED" in node.journal() and node.list()[0]["status"] == "Successful"
         node.sim.write(NO_TURBO, "0\n")
         wait_for(lambda: window(node, 4) == DEFAULT, "what is owed")
-        after_a_look(node)
+        after_a_check(node)
         assert node.health()["status"] == "ok"
 
 
@@ -231,11 +231,11 @@ def test_a_restored_cpu_is_unmanaged_again():
         post(node, WINDOW, ["9"])
         node.terminate()
         node.start()
-        after_a_look(node)
+        after_a_check(node)
         assert window(node, 4)["max"] == 2_000_000 and node.health()["drift_repairs"] == 0
 
 
-def test_a_cpu_offline_between_two_looks_is_put_back_when_it_returns():
+def test_a_cpu_offline_between_two_checks_is_put_back_when_it_returns():
     with Node("[drift]\ninterval_seconds = 3\n", cpufreq="intel_pstate") as node:
         id = post(node, WINDOW)["id"]
         node.sim.control("offline 5")
@@ -249,11 +249,11 @@ def test_a_neighbour_that_is_offline_still_belongs_to_the_domain():
     with Node(DRIFT, cpufreq="acpi-cpufreq", freq_domain="core") as node:
         before = node.sim.freq()
         node.sim.control("offline 5")
-        wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 404, "a look")
+        wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 404, "a check")
         assert "shares its frequency with CPU 5" in refusal(post, node, WINDOW, ["4"]).text
         id = post(node, {**WINDOW, "shared_domain": "allow"}, ["4"])["id"]
         node.sim.control("online 5")
-        wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 200, "a look")
+        wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 200, "a check")
         node.delete(id)
         assert node.sim.freq() == before
 
@@ -264,16 +264,16 @@ def test_an_offline_owner_still_sets_the_limits_of_its_domain():
         allowed = {**WINDOW, "shared_domain": "allow"}
         first, second = post(node, allowed, ["4"])["id"], post(node, allowed, ["5"])["id"]
         node.sim.control("offline 5")
-        wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 404, "a look")
+        wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 404, "a check")
         status, text, _ = node.request("PATCH", f"/v1/workloads/{first}", {"pstate": {"max_ratio": 20, "shared_domain": "allow"}})
         assert status == 400 and "for which workload 2 requests a different frequency" in text
         node.delete(first)
-        after_a_look(node)
+        after_a_check(node)
         assert window(node, 4) == {"min": 1_200_000, "max": 3_000_000}
         node.delete(second)
         assert window(node, 4) == {"min": before["4"]["min"], "max": before["4"]["max"]}
         node.sim.control("online 5")
-        after_a_look(node)
+        after_a_check(node)
         assert window(node, 5) == {"min": before["5"]["min"], "max": before["5"]["max"]}
 
 
@@ -292,8 +292,8 @@ def test_a_workload_without_cache_leaves_classes_alone():
         post(node, WINDOW, ["4"])
         node.sim.run_inside(["mkdir", "/sys/fs/resctrl/COS7"])
         node.sim.write("/sys/fs/resctrl/COS7/cpus_list", "4\n")
-        after_a_look(node)
-        after_a_look(node)
+        after_a_check(node)
+        after_a_check(node)
         assert node.plain()["COS7"][1] == "4" and node.health()["drift_repairs"] == 0
 
 
@@ -317,7 +317,7 @@ def test_a_cpu_that_is_offline_when_it_is_patched_does_not_count():
         id = post(node, WINDOW)["id"]
         node.sim.control("offline 5")
         assert node.call("PATCH", f"/v1/workloads/{id}", {"pstate": {"max_ratio": 20}})["status"] == "Successful"
-        wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 404, "a look")
+        wait_for(lambda: node.request("GET", "/v1/pstate/5")[0] == 404, "a check")
         assert node.list()[0]["status"] == "Successful" and node.health()["status"] == "ok"
 
 
@@ -335,7 +335,7 @@ def test_an_unreadable_cpu_does_not_block_the_others(shape, path):
         assert made["status"] == "Successful"
 
 
-def test_windows_of_a_driver_that_is_gone_keep_no_others_from_their_ratio():
+def test_windows_of_a_replaced_driver_do_not_block_other_ratios():
     with Node(DRIFT, cpufreq="intel_pstate") as node:
         ids = [post(node, pstate, [cpu])["id"] for cpu, pstate in
                [("2", WINDOW), ("4", {"min_ratio": 20, "max_ratio": 20}), ("6", {"min_ratio": 20, "max_ratio": 20, "governor": "performance"})]]
@@ -376,7 +376,7 @@ def test_a_cpu_without_a_workload_is_not_interrupted(shape, places):
         made = node.call("POST", "/v1/workloads", {"core_ids": ["4"], "cache": {"max": 2, "min": 2}, "pstate": {"max_ratio": 15}})
         for repaired in (1, 2):
             node.sim.write("/sys/fs/resctrl/COS2/schemata", "L3:0=7ff\n")
-            wait_for(lambda: node.health()["drift_repairs"] == repaired, "a look")
+            wait_for(lambda: node.health()["drift_repairs"] == repaired, "a check")
         for path in ("node", "pstate", "pstate/9", "workloads", "cache", "health"):
             node.call("GET", f"/v1/{path}")
         node.request("GET", "/metrics")

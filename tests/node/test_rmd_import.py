@@ -114,12 +114,12 @@ def test_a_group_left_by_rmd_is_reported_with_the_command_that_removes_it():
 
 
 def test_rmds_own_configuration_starts_nrd_without_its_keys(node):
-    told, config = imported(node, Layout(node.folder))
+    output, config = imported(node, Layout(node.folder))
     assert files_below(node.output) == ["cpu_map.toml", "nrd.toml", "policy.toml"]
     assert config["cache_pools"] == {"os": 1, "guarantee": 6, "besteffort": 3, "shared": 1, "shrink": False}
     assert "os" not in config and "tls" not in config
     for path in ("cert/server/rmd-cert.pem", "cert/client/ca.pem"):
-        assert re.search(rf"^left out  \S+{path}: is RMD's sample", told, re.M), told
+        assert re.search(rf"^left out  \S+{path}: is RMD's sample", output, re.M), output
     node.start()
     assert node.call("GET", "/v1/policy")["gold"] == {"cache": {"max": 4, "min": 4}}
     assert node.create("0-3", 1, 1)["core_ids"] == ["0-3"]  # CPUs of RMD's OSGroup, as in the operator's samples
@@ -130,18 +130,18 @@ def test_rmds_own_configuration_starts_nrd_without_its_keys(node):
 def test_every_key_is_accounted_for(node):
     layout = Layout(node.folder)
     layout.append("[openstack]\nkeystonePassword = \"hunter2\"\n[pstate]\npath = \"/p.so\"\n[mine]\ncolour = 3\n")
-    told, _ = imported(node, layout)
-    assert "default.openstackEnable: was false; nrd has no OpenStack integration\n" in told
-    told = told.lower()
+    output, _ = imported(node, layout)
+    assert "default.openstackEnable: was false; nrd has no OpenStack integration\n" in output
+    output = output.lower()
     for section, keys in tomllib.loads(layout.config).items():
         for key in keys if isinstance(keys, dict) else ():
             where = {"certpath": "cert/server", "clientcapath": "cert/client", "policypath": "policy.toml"}.get(key)
-            assert (where or f"{section}.{key}:".lower()) in told, key
-    assert "hunter2" not in told
+            assert (where or f"{section}.{key}:".lower()) in output, key
+    assert "hunter2" not in output
     with open(node.config) as file:
         text = file.read()
     assert "hunter2" not in text
-    for line in told.splitlines():
+    for line in output.splitlines():
         if line.startswith("left out"):
             assert "# " + line.removeprefix("left out  ") in text.lower()
 
@@ -153,16 +153,16 @@ def test_every_key_is_accounted_for(node):
 def test_impossible_pools_are_reported_with_numbers_and_left_out(pools, ways, least, numbers):
     with Node(start=False, ways=ways, min_cbm_bits=least) as node:
         node.output = os.path.join(node.folder, "nrd")
-        told, config = imported(node, Layout(node.folder, pools))
+        output, config = imported(node, Layout(node.folder, pools))
         assert config["cache_pools"] == {"shrink": False}
         for key in ("OSGroup.cacheways", "CachePool.guarantee", "CachePool.besteffort", "CachePool.shared"):
-            assert f"left out  {key}: {numbers}" in told, told
+            assert f"left out  {key}: {numbers}" in output, output
         node.start()
 
 
 def test_certificates_of_ones_own_serve_https_as_rmd_did(node):
     layout = Layout(node.folder, authority="Mine", server="mine")
-    told, config = imported(node, layout)
+    output, config = imported(node, layout)
     tls = os.path.join(node.output, "tls")
     assert {name: mode_of(os.path.join(tls, name)) for name in os.listdir(tls)} == {
         "ca.crt": 0o644, "server.crt": 0o644, "server.key": 0o600}
@@ -191,8 +191,8 @@ def test_certificates_of_ones_own_serve_https_as_rmd_did(node):
 def test_https_is_carried_over_whole_or_not_at_all(node, spoil, complaint):
     layout = Layout(node.folder, authority="Mine", server="mine")
     spoil(layout)
-    told, config = imported(node, layout)
-    assert complaint in told and "tls" not in config and not os.path.exists(os.path.join(node.output, "tls"))
+    output, config = imported(node, layout)
+    assert complaint in output and "tls" not in config and not os.path.exists(os.path.join(node.output, "tls"))
     node.start()
 
 
@@ -215,10 +215,10 @@ default:
   "two words": {mba: {percentage: 50}}
 """)
     layout.write("cpu_map.toml", "[[Odd]]\nfamily = \"six\"\nmodel = 1\n")
-    told, config = imported(node, layout)
+    output, config = imported(node, layout)
     for name, reason in (("default.gold.colour", "is unknown to nrd"), ("default.odd.cache", "max 1 and min 2 are not"),
                          ("default.half.cache", "whole numbers max and min"), (": odd", "whole numbers family and model")):
-        assert re.search(rf"^left out  .*{name}: .*{reason}", told, re.M), told
+        assert re.search(rf"^left out  .*{name}: .*{reason}", output, re.M), output
     node.start()
     assert node.call("GET", "/v1/policy") == {"gold": {"cache": {"max": 2, "min": 2}, "pstate": {"ratio": 1.5, "monitoring": "on"}},
                                               "two words": {"mba": {"percentage": 50}}}

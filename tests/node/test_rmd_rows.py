@@ -163,8 +163,8 @@ def test_the_package_has_unit_and_manual_pages(tmp_path):
     build = pathlib.Path(os.environ["NRD"]).parent.parent
     subprocess.run(["cmake/make-package", build, tmp_path], cwd=ROOT, check=True, timeout=300, capture_output=True)
     [package] = tmp_path.glob("nrd_*.deb")
-    told = subprocess.run(["dpkg-deb", "--field", package], check=True, capture_output=True, text=True).stdout
-    assert re.search(r"^Depends: .*intel-cmt-cat \(>= .*libpistache0", told, re.M), told
+    output = subprocess.run(["dpkg-deb", "--field", package], check=True, capture_output=True, text=True).stdout
+    assert re.search(r"^Depends: .*intel-cmt-cat \(>= .*libpistache0", output, re.M), output
     inside = subprocess.run(["dpkg-deb", "--contents", package], check=True, capture_output=True, text=True).stdout
     for path in ("usr/sbin/nrd", "usr/bin/nrdctl", "usr/libexec/nrd/nrd-pam", "etc/nrd/nrd.toml",
                  "usr/lib/systemd/system/nrd.service", "usr/lib/sysusers.d/nrd.conf", "usr/share/man/man8/nrd.8.gz",

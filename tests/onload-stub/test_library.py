@@ -57,13 +57,13 @@ def test_files_of_stacks_have_their_name_and_hold_the_module(stub, program):
     holder = program(ONLOAD_STUB_STACK="3")
     assert sorted(links(stub, holder)) == ["/dev/onload", "onload:[stack:3]"]
     # Their device is the one that the module tells, and no other file's.
-    told = stub.vm.run(["python3", "-I", "-S", "-c", f"""
+    output = stub.vm.run(["python3", "-I", "-S", "-c", f"""
 import fcntl, os, struct, sys
 with open("/dev/onload") as device:
     number, = struct.unpack("Q", fcntl.ioctl(device, 2 << 30 | 8 << 16 | ord("o") << 8 | 2, bytes(8)))
 for fd in os.scandir("/proc/{holder.pid}/fd"):
     print(os.readlink(fd.path) if os.stat(fd.path).st_dev == number else "")"""]).stdout
-    assert told.split() == ["onload:[stack:3]"]
+    assert output.split() == ["onload:[stack:3]"]
     with pytest.raises(BlockingIOError):
         stub.vm.remove("onload")
     before = stub.references("onload")[0]

@@ -256,8 +256,8 @@ def test_intel_has_a_folder_of_its_own(start, driver, has):
     assert os.path.isdir(folder) == has
     assert os.path.exists(node.path(f"{CPU}/cpufreq/boost")) != has
     if has:
-        told = {name: node.read(f"{CPU}/intel_pstate/{name}").rstrip("\n") for name in os.listdir(folder)}
-        assert told == {
+        found = {name: node.read(f"{CPU}/intel_pstate/{name}").rstrip("\n") for name in os.listdir(folder)}
+        assert found == {
             "status": "active" if driver == "intel_pstate" else "passive", "no_turbo": "0", "min_perf_pct": "22",
             "max_perf_pct": "100", "turbo_pct": "47", "num_pstates": "28",
         }

@@ -31,8 +31,8 @@ def test_check_names_what_is_missing_with_the_remedy(worker):
 
 def test_the_program_tells_its_commit():
     """Which "go build" notes where it finds git."""
-    told = subprocess.run([NRD_KUBE, "--version"], capture_output=True, text=True, check=True).stdout
-    assert re.fullmatch("nrd-kube ([0-9a-f]{12}|of an unknown commit)\n", told), told
+    output = subprocess.run([NRD_KUBE, "--version"], capture_output=True, text=True, check=True).stdout
+    assert re.fullmatch("nrd-kube ([0-9a-f]{12}|of an unknown commit)\n", output), output
 
 
 def test_the_image_has_the_program_alone_and_is_the_same_each_time(worker, tmp_path):

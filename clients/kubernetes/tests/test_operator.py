@@ -157,8 +157,8 @@ def test_an_author_is_warned_of_what_has_no_effect(cluster, operator):
     body = pod(limits={FAST: 1}, **{"nrd.internal/devices.pool-fast": "7"})
     main_of(body)["env"] = [{"name": "LANG", "value": "C"}, {"name": "EXCLUSIVE_CPUS", "value": "7"}]
     write(f"{cluster.folder}/pod.json", json.dumps(body))
-    told = cluster.kubectl("create", "--dry-run=server", "-f", f"{cluster.folder}/pod.json").stderr
-    assert told.splitlines() == [
+    output = cluster.kubectl("create", "--dry-run=server", "-f", f"{cluster.folder}/pod.json").stderr
+    assert output.splitlines() == [
         "Warning: annotation nrd.internal/devices.pool-fast has no effect: kubelet tells the devices of containers",
         "Warning: /spec/containers/0/env/1: the value of EXCLUSIVE_CPUS has no effect: the node sets it"]
 

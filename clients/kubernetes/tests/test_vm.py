@@ -88,9 +88,9 @@ def test_a_process_that_exec_started_runs_in_the_class_of_the_register(cluster, 
 
 def test_the_first_instruction_runs_in_the_class(cluster, ready):
     """The kernel tells the program, which asks before it does anything else: "res:COS2"."""
-    cluster.run_pod("feed", limits={WAYS: 2}, script=f"read -r told < /proc/self/cpu_resctrl_groups; echo $told; {WAIT}")
-    told = wait_for(lambda: cluster.kubectl("logs", "feed").stdout.strip(), "its first line")
-    assert told == "res:" + ready.workload_of("feed")["cos_name"]
+    cluster.run_pod("feed", limits={WAYS: 2}, script=f"read -r output < /proc/self/cpu_resctrl_groups; echo $output; {WAIT}")
+    output = wait_for(lambda: cluster.kubectl("logs", "feed").stdout.strip(), "its first line")
+    assert output == "res:" + ready.workload_of("feed")["cos_name"]
 
 
 def test_each_container_has_its_cpus_in_the_kernels_words(cluster, ready):

@@ -131,7 +131,7 @@ TEST_CASE("with certificate lists only the folder of a certificate selects its r
   }
 }
 
-TEST_CASE("PAM is asked only for TLS clients without a certificate") {
+TEST_CASE("PAM is called only for TLS clients without a certificate") {
   const Rules rules{.asks_pam = true};
   Peer peer = tls_peer({});
   CHECK(refused(rules, peer) == AuthFailure::Kind::Roleless);  // a certificate without a subject

@@ -52,7 +52,7 @@ TEST_CASE("user names and passwords have a maximum length") {
   CHECK(read(long_password) == "none");
 }
 
-TEST_CASE("a host without room for threads cannot switch on passwords, and nrd goes on") {
+TEST_CASE("a host without room for threads cannot switch on passwords, and nrd continues") {
   const testing::NoThreads none;
   const auto started = PamClient::start("/bin/true");
   REQUIRE_FALSE(started);

@@ -200,7 +200,7 @@ TEST_CASE("the health lists all problems") {
   CHECK(health->find("drift_repairs")->as_unsigned() == 3);
 }
 
-TEST_CASE("the node shows who owns which way") {
+TEST_CASE("the node shows the owner of each way") {
   Service service;
   NodeState state = with(a_node(), a_workload(1));
   state.observed.rdt.foreign["other"].ways = {{CacheId{3, 0}, WayMask(0x100)}, {CacheId{3, 1}, WayMask::all(11)}};

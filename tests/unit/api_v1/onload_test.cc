@@ -256,7 +256,7 @@ TEST_CASE("stacks are shown by kind") {
   CHECK(service.ask("GET", "/v1/onload/stacks").status == 400);
 }
 
-TEST_CASE("modules and the control plane are shown as of the last look") {
+TEST_CASE("modules and the control plane are shown as of the last check") {
   Service service;
   service.controller.known.observed.modules["onload"] = {.name = "onload",
                                                          .parameters = {{"cplane_server_params", {"-K", true}}}};

@@ -313,7 +313,7 @@ TEST_CASE("of the two shapes in an answer that is sent back, the edited one coun
   CHECK_FALSE(sent(before, edited, Time{}));
 }
 
-TEST_CASE("an answer about CPUs of pools that is sent back asks for what it had asked for") {
+TEST_CASE("an answer with CPUs of pools that is sent back has the same request") {
   const std::string grant =
       R"("cpu": {"pool": "fast", "cpus": "2-3", "exclusive": "2-3", "shared": "", "idle_siblings": "", "reason": ""})";
   const auto count = patch_of("{" + grant + R"(, "cpu_request": {"pool": "fast", "count": 2}})");
@@ -350,7 +350,7 @@ TEST_CASE("every error of a PATCH has a JSON pointer") {
   for (const Refusal& row : rows) check_refused(row, patch_of(row.body));
 }
 
-TEST_CASE("an answer has RMD's keys in RMD's order and then ours") {
+TEST_CASE("an answer has RMD's keys in RMD's order, then nrd's") {
   Workload workload = a_workload(12);
   CHECK(v1::render_workload(with(a_node(), workload), workload) ==
         R"({"id":"12","core_ids":["0","1"],"status":"Successful","cos_name":"COS2",)"

@@ -147,7 +147,7 @@ TEST_CASE("the number of values is bounded exactly") {
   CHECK(message_of("[" + repeated("1,", kMaxNodes - 1) + "1]").find("more than 16384 values") != std::string::npos);
 }
 
-TEST_CASE("a pointer escapes what separates its parts") {
+TEST_CASE("a pointer escapes its separators") {
   CHECK(nrd::json::pointer("/a", "b/c~d") == "/a/b~1c~0d");
   CHECK(nrd::json::pointer("/core_ids", size_t{3}) == "/core_ids/3");
 }

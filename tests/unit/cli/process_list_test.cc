@@ -23,7 +23,7 @@ TEST_CASE("the processes of a container are read") {
   CHECK(*parse_processes(kTwo, "b") == std::vector<ListedProcess>{{{"y"}, "fast", 1}});
 }
 
-TEST_CASE("a wrong list of processes is refused with pointer and what is allowed") {
+TEST_CASE("a wrong list of processes is refused with pointer and allowed values") {
   struct Row {
     const char* text;
     const char* problem;

@@ -107,14 +107,14 @@ TEST_CASE("no server is awaited if the module starts none or keeps the change fo
 TEST_CASE("the module's own time-out applies, within bounds") {
   Plane plane;
   plane.set("cplane_spawn_server", "Y");
-  const auto patience = [&] {
-    return daemon::patience_for_server(**read_module(plane.root(), "onload")).value_or(std::chrono::seconds(0)).count();
+  const auto timeout = [&] {
+    return daemon::server_timeout(**read_module(plane.root(), "onload")).value_or(std::chrono::seconds(0)).count();
   };
-  CHECK(patience() == 10);
-  for (const auto& [told, seconds] :
+  CHECK(timeout() == 10);
+  for (const auto& [found, seconds] :
        {std::pair("2", 2), std::pair("-1", 10), std::pair("600", 30), std::pair("x", 10)}) {
-    plane.set("cplane_init_timeout", told);
-    CHECK(patience() == seconds);
+    plane.set("cplane_init_timeout", found);
+    CHECK(timeout() == seconds);
   }
 }
 

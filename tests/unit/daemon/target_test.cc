@@ -22,7 +22,7 @@ Version a_version() {
           .control_plane = "sbin/onload_cp_server"};
 }
 
-Spec a_wish(Parameters parameters = {}) {
+Spec a_spec(Parameters parameters = {}) {
   return {.state = State::Loaded, .version = "9.0", .parameters = std::move(parameters)};
 }
 
@@ -45,7 +45,7 @@ std::string at_fault(const Result<onload::Target>& found) {
 }  // namespace
 
 TEST_CASE("onload is loaded with the server of its own version and the requested arguments") {
-  Spec desired = a_wish();
+  Spec desired = a_spec();
   desired.control_plane = {"-K", "--no-listen"};
   const auto found = target(desired);
   REQUIRE(found);
@@ -62,34 +62,34 @@ TEST_CASE("onload is loaded with the server of its own version and the requested
 TEST_CASE("a parameter of nrd that the module does not know is omitted") {
   Version version = a_version();
   version.kernels.at(kKernel).back().file.parameters = {"cplane_server_path"};
-  CHECK(target(a_wish(), version)->modules.back().parameters.size() == 1);
+  CHECK(target(a_spec(), version)->modules.back().parameters.size() == 1);
   version.control_plane.clear();
-  CHECK(target(a_wish(), version)->modules.back().parameters.empty());
+  CHECK(target(a_spec(), version)->modules.back().parameters.empty());
 }
 
 TEST_CASE("requested parameters override nrd's own") {
   const auto found =
-      target(a_wish({{"onload", {{"cplane_spawn_server", "N"}}}, {"sfc_char", {{"phys_mode_gid", "7"}}}}));
+      target(a_spec({{"onload", {{"cplane_spawn_server", "N"}}}, {"sfc_char", {{"phys_mode_gid", "7"}}}}));
   REQUIRE(found);
   CHECK(found->modules.back().parameters.at("cplane_spawn_server") == "N");
   CHECK(found->modules[1].parameters == std::map<std::string, std::string>{{"phys_mode_gid", "7"}});
 }
 
 TEST_CASE("the driver is included only if it is managed") {
-  Spec desired = a_wish();
+  Spec desired = a_spec();
   desired.sfc = Sfc::Managed;
   CHECK(target(desired)->modules.front().name == "sfc");
-  CHECK(target(a_wish())->modules.front().name == "sfc_resource");
+  CHECK(target(a_spec())->modules.front().name == "sfc_resource");
 }
 
 TEST_CASE("a version without modules for the running kernel is refused and lists its kernels") {
-  const auto refused = daemon::target_of(a_wish(), a_version(), "6.12.0", kTree, {});
+  const auto refused = daemon::target_of(a_spec(), a_version(), "6.12.0", kTree, {});
   CHECK(at_fault(refused) == "/version");
   CHECK(refused.error().message.find("6.12.0") != std::string::npos);
   CHECK(refused.error().allowed.find(kKernel) != std::string::npos);
   Version version = a_version();
   version.kernels.at(kKernel).pop_back();
-  CHECK(at_fault(target(a_wish(), version)) == "/version");
+  CHECK(at_fault(target(a_spec(), version)) == "/version");
 }
 
 TEST_CASE("parameters that a module would not accept are refused before anything is changed") {
@@ -109,9 +109,9 @@ TEST_CASE("parameters that a module would not accept are refused before anything
   };
   for (const Row& row : rows) {
     CAPTURE(row.field);
-    CHECK(at_fault(target(a_wish(row.parameters))) == row.field);
+    CHECK(at_fault(target(a_spec(row.parameters))) == row.field);
   }
-  Spec quoted = a_wish();
+  Spec quoted = a_spec();
   quoted.control_plane = {"\""};
   CHECK(at_fault(target(quoted)) == "/parameters/onload");
 }
@@ -120,7 +120,7 @@ TEST_CASE("a privileged parameter is accepted only as root allowed it") {
   const Version version = a_version();
   const auto with = [&version](const std::string& module, const std::string& name, const std::string& value,
                                const std::vector<daemon::AllowedParameter>& allowed) {
-    return at_fault(target(a_wish({{module, {{name, value}}}}), version, allowed));
+    return at_fault(target(a_spec({{module, {{name, value}}}}), version, allowed));
   };
   for (const char* value : {"-1", "0", "8", "07", "7 ", ""}) {
     CAPTURE(value);
@@ -156,7 +156,7 @@ TEST_CASE("root allows parameters by module and name, with any value or one") {
 TEST_CASE("tuning parameters are allowed for the module that has them") {
   Version version = a_version();
   version.kernels.at(kKernel).back().file.parameters.emplace_back("xdp_headroom");
-  CHECK(at_fault(target(a_wish({{"onload", {{"xdp_headroom", "512"}}}}), version)) == "nothing");
+  CHECK(at_fault(target(a_spec({{"onload", {{"xdp_headroom", "512"}}}}), version)) == "nothing");
 }
 
 TEST_CASE("a program that the kernel runs as root must be in the version's own tree") {
@@ -164,7 +164,7 @@ TEST_CASE("a program that the kernel runs as root must be in the version's own t
   version.kernels.at(kKernel)[1].file.parameters = {"bpf_link_helper"};
   version.kernels.at(kKernel).back().file.parameters.emplace_back("shrub_controller_path");
   const auto with = [&version](const std::string& module, const std::string& name, const std::string& value) {
-    return at_fault(target(a_wish({{module, {{name, value}}}}), version));
+    return at_fault(target(a_spec({{module, {{name, value}}}}), version));
   };
   const std::string tree = kTree;
   for (const std::string& program :

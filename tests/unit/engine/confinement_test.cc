@@ -50,7 +50,7 @@ TEST_CASE("slices lose the CPUs of pools, and get them back when a reload ends i
   CHECK(fixture.store.baselines().cpu_sets.empty());
 }
 
-TEST_CASE("a reload that would confine what has CPUs is refused with its name") {
+TEST_CASE("a reload that would confine a unit or task with CPUs is refused with its name") {
   struct Row {
     Target target;
     const char* parent;
@@ -176,7 +176,7 @@ TEST_CASE("a node that cannot confine refuses it with the reason") {
   CHECK(refusal(Confinement::Slices).empty());
 }
 
-TEST_CASE("a start is refused for a service without other CPUs only where nothing has to come back") {
+TEST_CASE("a start is refused for a service without other CPUs only if there is nothing to restore") {
   Fixture fixture;
   const auto starts = [&](Confinement confinement) {
     fixture.config.confinement = confinement;

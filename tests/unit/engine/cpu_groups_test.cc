@@ -68,7 +68,7 @@ TEST_CASE("a task in the unit of a workload belongs to that, in whatever order t
   CHECK(error_of(fixture.create(unit)).message == "task 10 of it belongs to workload 2");
 }
 
-TEST_CASE("a workload ends with its unit if it asked for that, also if none comes in time") {
+TEST_CASE("a workload ends with its unit on request, also if no process starts in time") {
   UnitFixture fixture;
   const Observed before = fixture.hardware.tree;
   Spec spec = for_unit();
@@ -95,7 +95,7 @@ TEST_CASE("a workload ends with its unit if it asked for that, also if none come
   CHECK(fixture.store.baselines().cpu_sets.empty());
 }
 
-TEST_CASE("a unit that a put names has its own time to come, however old the workload is") {
+TEST_CASE("the deadline of a unit that PUT names does not depend on the age of the workload") {
   UnitFixture fixture;
   const cpuset::Target other{.kind = cpuset::Target::Kind::Unit, .name = "other.service", .task = {}};
   fixture.add_group(other);
@@ -138,7 +138,7 @@ TEST_CASE("a step of the wall clock ends no workload, and keeps none") {
   CHECK(is_late(-std::chrono::hours(24), std::chrono::seconds(161)));
 }
 
-TEST_CASE("a changed time to come counts from the creation") {
+TEST_CASE("a changed deadline counts from the creation") {
   UnitFixture fixture;
   Spec spec = for_unit();
   spec.cgroup_owner = CgroupOwner{};
@@ -358,7 +358,7 @@ TEST_CASE("a container whose own list overlaps the CPUs in part is refused, and 
   CHECK(fixture.state().health.hardware_problem.empty());
 }
 
-TEST_CASE("a kernel that would give up isolcpus= is reported, with what helps") {
+TEST_CASE("a kernel that would give up isolcpus= is reported with a remedy") {
   UnitFixture fixture;
   CHECK(cpu_warnings(fixture.state()).empty());
   fixture.hardware.facts.cpuset.no_scopes = "this kernel, before 6.2, would give up isolcpus=";

@@ -21,7 +21,7 @@ TEST_CASE("a workload stays apart from another one that grows") {
   CHECK(fixture.patch(first.id, {.cpu = members<CpuRequest>(R"({"count": 4})")}));
 }
 
-TEST_CASE("a workload may grow after the one that it asked to be apart from was deleted") {
+TEST_CASE("a workload may grow after the one that it requested to be apart from was deleted") {
   CpuPoolFixture fixture;
   const auto first = value_of(fixture.create(for_cpus({.pool = "fast", .count = 1})));
   const auto other = value_of(fixture.create(for_cpus({.pool = "fast", .count = 1, .apart = {"1"}})));

@@ -79,7 +79,7 @@ TEST_CASE("stop answers accepted commands and refuses later ones") {
   CHECK(store.records.workloads.size() == 5);
 }
 
-TEST_CASE("stop answers commands that came while the engine was busy, and says of later ones that nrd is stopping") {
+TEST_CASE("stop answers commands that arrived while the engine was busy, and refuses later ones") {
   FakeHardware hardware({});
   FakeStore store;
   const SystemClock clock;

@@ -58,7 +58,7 @@ TEST_CASE("keys that are a day old and those beyond the limit are forgotten, the
   CHECK(*keys.find(a_key("one more"), kNoon + 25h) == WorkloadId{3});
 }
 
-TEST_CASE("a client that floods nrd with keys makes it forget its own, not those of others") {
+TEST_CASE("a flood of keys evicts those of the same client, not those of others") {
   Idempotency keys;
   add(keys, "admin's", 2, kNoon);
   const auto flood = [&keys](size_t i) {

@@ -475,7 +475,7 @@ TEST_CASE("a retry is one of the same request after the host has set its clock")
   CHECK(fixture.apply(create) == first);
 }
 
-TEST_CASE("whether a key was used can be asked without using it") {
+TEST_CASE("whether a key was used can be looked up without using it") {
   Fixture fixture;
   const CreateWorkload create{.spec = a_spec("4").ways(2, 2), .key = IdempotencyKey{"k", "f"}};
   CHECK(fixture.writer->find_created(*create.key).error().code == ErrorCode::NotFound);

@@ -53,7 +53,7 @@ TEST_CASE("the first request waits for a sample, and one within the interval get
   CHECK(*asker.answers[0] == *asker.answers[1]);
 }
 
-TEST_CASE("sampling goes on for a while after the last question and then ends") {
+TEST_CASE("sampling continues for a while after the last request, then ends") {
   TurnedClock clock;
   Sampler sampler(clock, 1s);
   Asker asker;

@@ -759,7 +759,7 @@ TEST_CASE("watches beyond a client's share are answered early, and all are answe
   CHECK(answers == limits.share + 2);
 }
 
-TEST_CASE("one read answers all clients that asked before it began") {
+TEST_CASE("one read answers all clients whose requests arrived before it began") {
   std::atomic<int> answers = 0;
   StartedFixture fixture;
   for (int i = 0; i < 1000; ++i) {
@@ -795,7 +795,7 @@ TEST_CASE("requests during shutdown are answered or refused") {
   CHECK(answers == 40);
 }
 
-TEST_CASE("a client that asks continuously does not delay an operation") {
+TEST_CASE("continuous requests of a client do not delay an operation") {
   Fixture fixture;
   fixture.options.most_forceful = UsersPolicy::Term;
   fixture.start();

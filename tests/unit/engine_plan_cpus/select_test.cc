@@ -65,7 +65,7 @@ TEST_CASE("packing takes the tightest zone, otherwise whole idle ones first") {
   });
 }
 
-TEST_CASE("packing fills beside what is chosen, then what is preferred") {
+TEST_CASE("packing fills zones with chosen CPUs first, then preferred ones") {
   check({
       {.usable = "0-4,6-15", .number = 3, .expected = "4,6-7", .chosen = "5"},
       {.usable = "0-4,6-15", .number = 5, .expected = "0-1,4,6-7", .chosen = "5"},

@@ -74,7 +74,7 @@ TEST_CASE("a limit that the kernel does not take is an error with the CPU") {
   CHECK(tree.get("limit") == "0\n");
 }
 
-TEST_CASE("a CPU that refuses does not keep the others from their limits") {
+TEST_CASE("a CPU that refuses its limit does not block the others") {
   Tree tree;
   tree.put(Tree::limit(1), "unexpected\n");
   for (const uint32_t cpu : {2U, 3U}) tree.put(Tree::limit(cpu), "n/a\n");

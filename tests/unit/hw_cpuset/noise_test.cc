@@ -112,7 +112,7 @@ TEST_CASE("another source that does not take its CPUs is an error with its name"
   CHECK(refused.error().message == "unbound workqueues did not take CPUs 0");
 }
 
-TEST_CASE("a source that refuses does not keep the others from their CPUs") {
+TEST_CASE("a source that refuses does not block the others") {
   Tree tree;
   tree.put(kWorkqueues, "1\n");
   tree.put(kWatchdog, "0\n");

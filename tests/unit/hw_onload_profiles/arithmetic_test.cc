@@ -23,10 +23,10 @@ std::optional<std::string> value_of(const std::string& name) {
 // "14", "wrong: …" or "needs a shell: …".
 std::string computed(const std::string& text) {
   const auto parsed = parse_arithmetic(text + "))rest", kPlace);
-  if (!parsed) return told(parsed.error());
+  if (!parsed) return text_of(parsed.error());
   if (parsed->text.size() != text.size() + 2) return "read " + std::to_string(parsed->text.size()) + " characters";
   const auto result = result_of(*parsed, value_of, kPlace);
-  return result ? std::to_string(*result) : told(result.error());
+  return result ? std::to_string(*result) : text_of(result.error());
 }
 
 }  // namespace
@@ -89,9 +89,9 @@ TEST_CASE("invalid arithmetic is refused with what was expected") {
     INFO(text);
     CHECK(computed(text) == "wrong: p.opf:7: arithmetic: " + message);
   }
-  CHECK(told(parse_arithmetic("(1))", kPlace).error()) ==
+  CHECK(text_of(parse_arithmetic("(1))", kPlace).error()) ==
         "wrong: p.opf:7: arithmetic: expected an operator or `))` before `)`");
-  CHECK(told(parse_arithmetic("1 + 2", kPlace).error()) == "wrong: p.opf:7: `$((` is not closed by `))`");
+  CHECK(text_of(parse_arithmetic("1 + 2", kPlace).error()) == "wrong: p.opf:7: `$((` is not closed by `))`");
 }
 
 TEST_CASE("other shell operators and expansions need a shell") {

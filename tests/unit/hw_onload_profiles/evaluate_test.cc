@@ -24,8 +24,8 @@ Library library_of(Files files, Paths paths = Paths::Refused) {
           }};
 }
 
-std::string told(const Parsed<Evaluated>& known) {
-  if (!known) return told(known.error());
+std::string text_of(const Parsed<Evaluated>& known) {
+  if (!known) return text_of(known.error());
   std::string text;
   for (const auto& [name, value] : known->environment) {
     text += (text.empty() ? "" : " ") + name + "=" + value;
@@ -35,7 +35,7 @@ std::string told(const Parsed<Evaluated>& known) {
 
 std::string evaluated(const Files& files, std::vector<std::string> profiles, Environment caller = {},
                       Winner winner = Winner::Caller) {
-  return told(evaluate(library_of(files), {std::move(profiles), std::move(caller), winner}));
+  return text_of(evaluate(library_of(files), {std::move(profiles), std::move(caller), winner}));
 }
 
 // One profile, "/lib/p/x.opf".
@@ -154,7 +154,7 @@ TEST_CASE("a fragment cannot be requested directly") {
 
 TEST_CASE("a path is accepted as a profile only where the library allows paths") {
   const Files files{{"/tmp/own.opf", "onload_set EF_A 1\nonload_import ./more\n"}, {"./more", "onload_set EF_B 2\n"}};
-  CHECK(told(evaluate(library_of(files, Paths::Accepted), {.profiles = {"/tmp/own.opf"}})) == "EF_A=1 EF_B=2");
+  CHECK(text_of(evaluate(library_of(files, Paths::Accepted), {.profiles = {"/tmp/own.opf"}})) == "EF_A=1 EF_B=2");
   CHECK(evaluated(files, {"/tmp/own.opf"}) == "wrong: `/tmp/own.opf`: profiles must be given by name, not by path");
   CHECK(evaluated("onload_import ../../etc/shadow\n") ==
         "wrong: /lib/p/x.opf:1: `../../etc/shadow`: profiles must be given by name, not by path");
@@ -292,7 +292,7 @@ std::string evaluated_as_data(const Files& files, Environment caller = {}) {
     if (file && *file && path.starts_with("/api/")) (*file)->origin = Origin::Api;
     return file;
   };
-  return told(evaluate(library, {.profiles = {"x"}, .caller = std::move(caller)}));
+  return text_of(evaluate(library, {.profiles = {"x"}, .caller = std::move(caller)}));
 }
 
 TEST_CASE("a profile stored over the API sets Onload settings") {

@@ -25,7 +25,7 @@ std::string drawn(const Word& word) {
 // "1 EF_X=[5], 2 import [throughput]"; "wrong: …"; "needs a shell: …".
 std::string parsed(std::string_view text) {
   const auto read = parse_profile(text, "p.opf");
-  if (!read) return told(read.error());
+  if (!read) return text_of(read.error());
   std::string drawing;
   for (const Statement& statement : *read) {
     drawing += (drawing.empty() ? "" : ", ") + std::to_string(statement.place.line) + " ";

@@ -8,7 +8,7 @@
 namespace nrd::profiles {
 
 // "wrong: …" or "needs a shell: …".
-inline std::string told(const Stop& stop) {
+inline std::string text_of(const Stop& stop) {
   if (const auto* dynamic = std::get_if<Dynamic>(&stop)) return "needs a shell: " + to_string(*dynamic);
   return "wrong: " + std::get<Error>(stop).message;
 }

@@ -19,7 +19,7 @@ FrequencySetting words(const char* governor, const char* epp) {
 }
 
 // The words of a list of writes: "max 3500 kHz, min 3000 kHz".
-std::string told(const std::vector<Write>& writes) {
+std::string text_of(const std::vector<Write>& writes) {
   std::string text;
   for (const Write& write : writes) text += (text.empty() ? "" : ", ") + to_string(write);
   return text;
@@ -53,7 +53,7 @@ TEST_CASE("a window moves with max first upwards and min first downwards") {
                          Row{window(3500, 3500), window(800, 800), "min 800 kHz, max 800 kHz"},
                          Row{window(800, 2000), window(900, 2000), "min 900 kHz"},
                          Row{window(800, 2000), window(800, 1900), "max 1900 kHz"}}) {
-    CHECK(told(writes_between(row.now, row.wanted)) == row.writes);
+    CHECK(text_of(writes_between(row.now, row.wanted)) == row.writes);
   }
 }
 
@@ -69,29 +69,29 @@ TEST_CASE("EPP is written outside of the performance governor") {
         Row{words("performance", "performance"), words("powersave", "power"), "governor powersave, EPP power"},
         Row{words("schedutil", "power"), words("powersave", "balance_power"), "governor powersave, EPP balance_power"},
         Row{words("schedutil", "power"), words("powersave", "power"), "governor powersave"}}) {
-    CHECK(told(writes_between(row.now, row.wanted)) == row.writes);
+    CHECK(text_of(writes_between(row.now, row.wanted)) == row.writes);
   }
 }
 
 TEST_CASE("EPP is written when performance is left, though it reads the same") {
-  CHECK(told(writes_between(words("performance", "performance"), words("powersave", "performance"))) ==
+  CHECK(text_of(writes_between(words("performance", "performance"), words("powersave", "performance"))) ==
         "governor powersave, EPP performance");
 }
 
-TEST_CASE("another EPP under performance is asked of the driver, which may refuse it") {
-  CHECK(told(writes_between(words("performance", "performance"), words("performance", "power"))) == "EPP power");
+TEST_CASE("another EPP under the governor performance is written, and the driver may refuse it") {
+  CHECK(text_of(writes_between(words("performance", "performance"), words("performance", "power"))) == "EPP power");
 }
 
 TEST_CASE("an empty governor or EPP is not written") {
   CHECK(writes_between(words("performance", "power"), words("", "")).empty());
-  CHECK(told(writes_between(words("performance", "performance"), words("powersave", ""))) == "governor powersave");
+  CHECK(text_of(writes_between(words("performance", "performance"), words("powersave", ""))) == "governor powersave");
   CHECK(writes_between(words("", ""), words("", "")).empty());
 }
 
 TEST_CASE("governor and EPP come before the window") {
   const FrequencySetting now{.min = {800}, .max = {2000}, .governor = "performance", .epp = "performance"};
   const FrequencySetting wanted{.min = {3000}, .max = {3500}, .governor = "powersave", .epp = "power"};
-  CHECK(told(writes_between(now, wanted)) == "governor powersave, EPP power, max 3500 kHz, min 3000 kHz");
+  CHECK(text_of(writes_between(now, wanted)) == "governor powersave, EPP power, max 3500 kHz, min 3000 kHz");
 }
 
 TEST_CASE("every sequence between two settings is valid at each step and reaches the goal") {

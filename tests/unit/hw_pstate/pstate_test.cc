@@ -203,7 +203,7 @@ TEST_CASE("an empty setting reads and writes nothing") {
   CHECK(pstate.converge({}).has_value());
 }
 
-TEST_CASE("a node without driver and device says what to do") {
+TEST_CASE("a node without driver and device reports the remedy") {
   struct Row {
     const char* vendor;
     unsigned family;
@@ -270,10 +270,10 @@ TEST_CASE("without a driver the threads of a core are one domain") {
   for (const char* text : {"", "0-", "0,2 x\n", "0,2"}) {
     INFO("list \"" << text << "\"");
     tree.put(Tree::cpu(2, "topology/thread_siblings_list"), text);
-    const Node told = pstate.discover().value();
+    const Node found = pstate.discover().value();
     const std::string path = tree.path(Tree::cpu(2, "topology/thread_siblings_list"));
-    CHECK(told.missing == std::vector<std::string>{"P-states: unexpected list in " + path});
-    CHECK(told.cpus.size() == 3);
+    CHECK(found.missing == std::vector<std::string>{"P-states: unexpected list in " + path});
+    CHECK(found.cpus.size() == 3);
   }
 }
 

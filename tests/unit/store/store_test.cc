@@ -257,7 +257,7 @@ TEST_CASE("an unknown schema version is refused") {
   CHECK_FALSE(Store::open(folder.state()));
 }
 
-TEST_CASE("a database from before the first release is refused with what to do") {
+TEST_CASE("a database from before the first release is refused with a remedy") {
   for (const int version : {1, 15}) {
     const FilledFolder folder;
     edit(folder.database(), ("PRAGMA user_version = " + std::to_string(version)).c_str());
