@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/containerd/nri/pkg/api"
 	"github.com/containerd/nri/pkg/stub"
@@ -238,4 +239,30 @@ func TestAGrantWithoutCPUsChangesNoCpuset(t *testing.T) {
 			t.Errorf("granted %q: %v, want %v", cpus, found, moved)
 		}
 	}
+}
+
+// The runtime sends all containers at a connection: the one that it is creating then is not among them.
+func TestAContainerThatTheClientDidNotSeeCreatedHasTheDefaultPool(t *testing.T) {
+	_, p, runtime := beside(t, fast)
+	if err := p.StartContainer(t.Context(), &api.PodSandbox{Id: "sandbox", Uid: "pod"}, plainContainer("1")); err != nil {
+		t.Fatal(err)
+	}
+	if err := compare(t, p); err != nil {
+		t.Fatal(err)
+	}
+	runtime.expect(t, "after a comparison", map[string]string{"1": "0-1"})
+}
+
+func TestAContainerThatAsksForNothingStartsHoweverLongTheTurnTakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := connectedPlugin(nrd.New("/nowhere"))
+		p.await()
+		go func() {
+			if err := p.StartContainer(t.Context(), &api.PodSandbox{Id: "sandbox", Uid: "pod"}, plainContainer("1")); err != nil {
+				t.Error(err)
+			}
+		}()
+		time.Sleep(2 * eventDeadline)
+		p.leave()
+	})
 }

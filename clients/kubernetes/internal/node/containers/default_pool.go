@@ -66,6 +66,14 @@ func (p *Plugin) confine(ctx context.Context, container *api.Container) *api.Con
 	return change
 }
 
+// noteConfined has the comparison look at a container that requests nothing, also if its creation was not seen: the runtime sends
+// all containers at a connection, without the one that it is creating then.
+func (p *Plugin) noteConfined(container *api.Container) {
+	p.await()
+	defer p.leave()
+	p.book.confined[container.Id] = cpusOf(container)
+}
+
 // isPlaced reports whether kubelet's CPU manager has chosen the CPUs of a container that is about to be created.
 func isPlaced(container *api.Container) bool { return cpusOf(container) != "" }
 

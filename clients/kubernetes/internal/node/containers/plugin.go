@@ -210,6 +210,10 @@ func (p *Plugin) refused(container *api.Container, err error) error {
 
 // StartContainer hands the process over. It waits in the runtime's init and executes the program after this.
 func (p *Plugin) StartContainer(ctx context.Context, pod *api.PodSandbox, container *api.Container) error {
+	if !hasDevices(pod, container) {
+		p.noteConfined(container)
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, eventDeadline)
 	defer cancel()
 	if err := p.enter(ctx); err != nil {
@@ -219,9 +223,6 @@ func (p *Plugin) StartContainer(ctx context.Context, pod *api.PodSandbox, contai
 	p.book.setCPUs(container.Id, cpusOf(container)) // an update before the runtime had created it had no effect
 	started, found := p.book.entries[container.Id]
 	if !found {
-		if !hasDevices(pod, container) {
-			return nil
-		}
 		p.book.put(unreadOf(pod, container)) // CRI-O starts it in spite of the error
 		p.Compare()
 		return p.refused(container, errors.New("the container was created while nrd's client was away; it is created again"))
