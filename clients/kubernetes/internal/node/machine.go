@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +31,7 @@ type machine struct {
 	// mismatch is nil unless both are known and differ.
 	mismatch  atomic.Pointer[error]
 	confirmed chan struct{} // closed once they are known to be one machine
+	version   atomic.Value  // of nrd, as it last answered
 }
 
 func newMachine(client *nrd.Client, api dynamic.Interface, node string) *machine {
@@ -42,6 +44,15 @@ func (m *machine) Mismatch() error {
 		return *found
 	}
 	return nil
+}
+
+// Answers is an error unless nrd answers. The log has each version of it that does.
+func (m *machine) Answers(ctx context.Context) error {
+	health, err := m.client.Health(ctx)
+	if err == nil && m.version.Swap(health.Version) != health.Version {
+		slog.Info("nrd answers", "version", health.Version)
+	}
+	return err
 }
 
 // IsConfirmed reports whether both are known to be one machine.

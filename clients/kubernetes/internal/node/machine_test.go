@@ -1,11 +1,14 @@
 package node
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,7 +28,7 @@ func machineOf(t *testing.T, isAway *atomic.Bool) (*machine, *atomic.Int32) {
 		t.Fatal(err)
 	}
 	daemon := &http.Server{Handler: http.HandlerFunc(func(answer http.ResponseWriter, _ *http.Request) {
-		_, _ = answer.Write([]byte(`{"machine_id": "1"}`))
+		_, _ = answer.Write([]byte(`{"machine_id": "1", "version": "0.2.0"}`))
 	})}
 	go func() { _ = daemon.Serve(listener) }()
 	t.Cleanup(func() { daemon.Close() })
@@ -73,4 +76,26 @@ func TestAnAPIServerThatIsAwayIsAskedOnceForAllThatWait(t *testing.T) {
 	}
 	cancel()
 	running.Wait()
+}
+
+func TestTheLogHasTheVersionOfAnNRDThatAnswersOnce(t *testing.T) {
+	var lines bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&lines, nil)))
+	defer slog.SetDefault(before)
+	m, _ := machineOf(t, &atomic.Bool{})
+	for _, former := range []string{"", "0.1.0"} {
+		if former != "" {
+			m.version.Store(former)
+		}
+		lines.Reset()
+		for range 2 {
+			if err := m.Answers(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if found := lines.String(); strings.Count(found, "\n") != 1 || !strings.Contains(found, "version=0.2.0") {
+			t.Errorf("after %q: %s", former, found)
+		}
+	}
 }

@@ -44,7 +44,7 @@ func Run(ctx context.Context, options Options) error {
 	metrics := &health.Metrics{}
 	events := kube.NewEvents(api, options.Node)
 	plugin := containers.NewPlugin(client, kubelet, who, events, options.ResourceBase, slices.Contains(options.Resources, "pools"), metrics)
-	gate := func(ctx context.Context) error { return ready(ctx, client, plugin, who) }
+	gate := func(ctx context.Context) error { return ready(ctx, plugin, who) }
 	set := devices.NewSet(client, gate, who.Mismatch, plugin, options.ResourceBase, options.Resources)
 	crs := workloads.New(client, api, events, options.Node)
 	automatic := workloads.NewAutomatic(client, api, options.Node, plugin.Containers, kubelet.Pods)
@@ -76,13 +76,12 @@ func Run(ctx context.Context, options Options) error {
 
 // ready is the check before each creation of a container that has devices: the runtime asks this client, and this node's
 // nrd answers.
-func ready(ctx context.Context, client *nrd.Client, plugin *containers.Plugin, who *machine) error {
+func ready(ctx context.Context, plugin *containers.Plugin, who *machine) error {
 	if !plugin.Connected() {
 		return errors.New("nrd's client is not connected to the container runtime on this node (NRI); see nrd-kube check")
 	}
 	if err := who.Mismatch(); err != nil {
 		return err
 	}
-	_, err := client.Health(ctx)
-	return err
+	return who.Answers(ctx)
 }
