@@ -33,7 +33,7 @@ def assert_holds(worker, pod):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_running_container_is_untouched_by_kill_9(cluster, worker, name):
     before = cluster.run_pod("feed", limits={WAYS: 2})
-    pids = worker.processes_of(worker.workload_of("feed"))
+    pids = worker.waiting_processes_of(worker.workload_of("feed"))
     restart(worker, name)
     after = cluster.await_running("feed")
     workload = assert_holds(worker, "feed")
@@ -81,7 +81,7 @@ def test_without_nri_no_container_starts_and_all_do_once_it_is_on(cluster, worke
 @pytest.mark.parametrize("names", [PROGRAMS, ["client", "nrd"], ["kubelet", "containerd"]], ids="-".join)
 def test_a_running_container_is_untouched_when_several_die(cluster, worker, names):
     cluster.run_pod("feed", limits={WAYS: 2})
-    pids = worker.processes_of(worker.workload_of("feed"))
+    pids = worker.waiting_processes_of(worker.workload_of("feed"))
     restart(worker, *names)
     assert worker.processes_of(assert_holds(worker, "feed")) == pids
     cluster.run_pod("next", limits={WAYS: 3})
@@ -112,7 +112,7 @@ def test_an_nrd_that_answers_too_late_counts_as_away(cluster, worker):
 def test_a_running_container_has_its_grant_again_when_nrds_state_is_lost(cluster, worker):
     cluster.run_pod("feed", limits={WAYS: 2})
     before = worker.workload_of("feed")
-    pids = worker.processes_of(before)
+    pids = worker.waiting_processes_of(before)
     worker.nrd.kill9()
     assert worker.place.run("rm", "-r", f"{worker.folder}/state").returncode == 0
     worker.nrd.start()

@@ -84,7 +84,7 @@ def ids(worker):
 
 def test_the_client_leaves_the_nrd_of_another_machine_alone(cluster, foreign):
     granted = {foreign.workload_of("feed")["id"]}
-    pids = foreign.processes_of(foreign.workload_of("feed"))
+    pids = foreign.waiting_processes_of(foreign.workload_of("feed"))
     wait_for(lambda: f"nrd's machine id is {OTHER}, that of node {foreign.name} is " in readiness(), "the client to be unready with both ids")
     wait_for(lambda: foreign.allocatable(WAYS) == 0, "no ways to be offered")
     for _ in range(50):

@@ -53,7 +53,7 @@ def steady(cluster, worker):
     """Fails unless a container that has run all the time is as it was."""
     worker.await_devices()
     before = cluster.run_pod("steady", limits={WAYS: 1})["status"]["containerStatuses"][0]
-    processes = worker.processes_of(worker.workload_of("steady"))
+    processes = worker.waiting_processes_of(worker.workload_of("steady"))
 
     def assert_untouched():
         after = cluster.api.get("Pod", "steady")["status"]["containerStatuses"][0]

@@ -72,7 +72,7 @@ def test_a_process_that_exec_started_runs_in_the_class_of_the_register(cluster, 
     cluster.run_pod("feed", limits={WAYS: 2, EXCLUSIVE: 1})
     workload = ready.workload_of("feed")
     cpu, = map(int, workload["cpu"]["exclusive"].split(","))
-    before = ready.processes_of(workload)
+    before = ready.waiting_processes_of(workload)
     inside = ready.ctr("tasks", "exec", "--exec-id", "more", "--detach", ready.container_of(workload), "sh", "-c", BUSY)
     assert inside.returncode == 0, inside.stderr
     wait_for(lambda: ready.processes_of(workload) - before, "the process")

@@ -49,7 +49,7 @@ def test_the_class_is_there_before_the_first_instruction(cluster, worker):
 def test_a_process_of_kubectl_exec_is_in_the_class_after_the_next_scan(cluster, worker):
     cluster.run_pod("feed", limits={WAYS: 2})
     workload = worker.workload_of("feed")
-    before = worker.processes_of(workload)
+    before = worker.waiting_processes_of(workload)
     inside = worker.ctr("tasks", "exec", "--exec-id", "more", "--detach", worker.container_of(workload), "sleep", "1000")
     assert inside.returncode == 0, inside.stderr
     wait_for(lambda: worker.processes_of(workload) - before, "the process")

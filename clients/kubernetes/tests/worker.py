@@ -118,6 +118,13 @@ allow = ["workloads", "node", "onload.read", "onload.allocations"]
         """Processes of the workload's cgroup."""
         return self.place.processes_of(workload["cgroup"])
 
+    def waiting_processes_of(self, workload):
+        """Of a container that waits: its shell, and the sleep that the shell has started soon."""
+        def found():
+            pids = self.processes_of(workload)
+            return len(pids) == 2 and pids
+        return wait_for(found, "the shell and its sleep")
+
     @staticmethod
     def container_of(workload):
         """The runtime's id, from the name of the cgroup."""
