@@ -274,6 +274,19 @@ func TestASandboxWithoutAPauseContainerIsGivenUp(t *testing.T) {
 	}
 }
 
+func TestAContainerThatRunsAtAConnectionHasNoMoreTimeForAProcessThanAtItsStart(t *testing.T) {
+	p := connectedPlugin(nrd.New("/nowhere"))
+	pods := []*api.PodSandbox{{Id: "sandbox", Uid: "pod"}}
+	for state, seconds := range map[api.ContainerState]int{
+		api.ContainerState_CONTAINER_CREATED: graceSeconds, api.ContainerState_CONTAINER_RUNNING: startedSeconds,
+	} {
+		found := p.bookOf(t.Context(), pods, []*api.Container{waysContainer("1", state, 1)})
+		if owner := found.entries["1"].request.Owner; owner.WithinSeconds != seconds {
+			t.Errorf("%v: %+v, want %d s", state, owner, seconds)
+		}
+	}
+}
+
 // As without a process in the cgroup: of gVisor, or in a virtual machine.
 func TestAGrantThatEndsEachTimeIsGivenUpAndThePodTellsSo(t *testing.T) {
 	started := startNRD(t, "")

@@ -37,6 +37,9 @@ func (p *Plugin) entryOf(ctx context.Context, pod *api.PodSandbox, container *ap
 		return entry{}, err
 	}
 	request, err := asked{identity: who, cgroup: cgroup, devices: found, wanted: wanted}.request(pools, p.base)
+	if container.State == api.ContainerState_CONTAINER_RUNNING {
+		request.Owner.WithinSeconds = startedSeconds
+	}
 	return entry{identity: who, container: container.Id, sandbox: pod.Id, request: request, devices: found,
 		cpus: cpusOf(container), created: createdAt(container)}, err
 }
