@@ -62,14 +62,14 @@ type Plugin struct {
 	refusal    string // of a pause container, the last
 }
 
-// NewPlugin has no connection until Run; changed is called after grants have changed and must not block.
+// NewPlugin has no connection until Run.
 func NewPlugin(client *nrd.Client, kubelet *Kubelet, machine Machine, events *kube.Events, resourceBase string, hasPools bool, metrics *health.Metrics) *Plugin {
 	results := metrics.Counter("nrd_kube_containers_total", "Containers that asked for something, by result.", "result", "granted", "refused")
 	return &Plugin{client: client, kubelet: kubelet, machine: machine, events: events, base: resourceBase, hasPools: hasPools, results: results, changed: func() {},
 		turn: make(chan struct{}, 1), book: newBook(), compare: kube.NewSignal()}
 }
 
-// OnChange sets what is called when grants have changed. Call it before Run.
+// OnChange sets changed, which is called when grants have changed and must not block. Call it before Run.
 func (p *Plugin) OnChange(changed func()) { p.changed = changed }
 
 // Connected reports whether the runtime has this plugin now.
