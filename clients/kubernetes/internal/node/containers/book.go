@@ -19,6 +19,7 @@ type entry struct {
 	request   nrd.Request
 	devices   map[string][]string
 	cpus      string // of its cpuset, as last set; empty: never
+	runs      bool   // the runtime can change its cpuset
 	created   int64  // nanoseconds since 1970; 0: a pause container of before the connection, whose age the runtime does not tell
 	// unread: what it requests could not be read, and is tried again. Its workload stays as it is meanwhile.
 	unread *unread
@@ -40,7 +41,7 @@ func (e entry) isKept() bool { return e.unread != nil }
 // by events in between, and never stored: the runtime, kubelet and nrd have it all. Not safe for concurrent use.
 type book struct {
 	entries map[string]entry // by the runtime's id
-	// confined has the CPUs of containers that requested nothing, as they were last set; empty: never.
+	// confined has the CPUs of running containers that requested nothing, as they were last set; empty: never.
 	confined map[string]string
 	// pauses has the pods' own containers, by the runtime's id of the pod. They are wanted while there is a default pool.
 	pauses      map[string]entry
@@ -149,7 +150,7 @@ func (b *book) outdated(granted []nrd.Workload, isSelected func(entry) bool) map
 	outdated := map[string]string{}
 	for _, e := range b.entries {
 		workload, isGranted := byID[e.workloadID()]
-		if !isGranted || !isSelected(e) || !e.isAt(workload) {
+		if !isGranted || !e.runs || !isSelected(e) || !e.isAt(workload) {
 			continue
 		}
 		// To the runtime an empty set means "unchanged".
@@ -167,6 +168,14 @@ func (b *book) setCPUs(container, cpus string) {
 	}
 	if e, isThere := b.entries[container]; isThere {
 		e.cpus = cpus
+		b.entries[container] = e
+	}
+}
+
+// setRunning notes that a container that asked for something runs, with these CPUs.
+func (b *book) setRunning(container, cpus string) {
+	if e, isThere := b.entries[container]; isThere {
+		e.runs, e.cpus = true, cpus
 		b.entries[container] = e
 	}
 }

@@ -169,7 +169,9 @@ func (p *Plugin) bookOf(ctx context.Context, pods []*api.PodSandbox, containers 
 			continue
 		}
 		if !hasDevices(pod, container) {
-			next.confined[container.Id] = cpusOf(container)
+			if isRunning(container) {
+				next.confined[container.Id] = cpusOf(container)
+			}
 			continue
 		}
 		found, err := p.readNoted(ctx, pod, container)
@@ -212,6 +214,10 @@ func startsOf(container *api.Container) int {
 		return 0
 	}
 	return 1
+}
+
+func isRunning(container *api.Container) bool {
+	return container.State == api.ContainerState_CONTAINER_RUNNING
 }
 
 func hasEnded(container *api.Container) bool {

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/containerd/nri/pkg/api"
 	"github.com/containerd/nri/pkg/stub"
@@ -110,6 +109,9 @@ func TestAnotherDefaultPoolIsAnotherRequest(t *testing.T) {
 	}
 	ways.Linux.Resources, ways.Pid = change.Linux.Resources, 7
 	if err := p.StartContainer(t.Context(), pod, ways); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.PostStartContainer(t.Context(), pod, ways); err != nil {
 		t.Fatal(err)
 	}
 	started.Reload(strings.Replace(common, `default_pool = "common"`, `default_pool = "other"`, 1) + other)
@@ -232,6 +234,7 @@ func TestAGrantWithoutCPUsChangesNoCpuset(t *testing.T) {
 	b := newBook()
 	asks := entryFor("pod", "1", "/1")
 	asks.request.CPU, asks.cpus = []nrd.CPURequest{{Pool: "common", RequestMilli: 500}}, "0-1"
+	asks.runs = true
 	b.put(asks)
 	for cpus, moved := range map[string]map[string]string{"0": {"1": "0"}, "0-1": {}, "": {}} {
 		granted := nrd.Workload{ID: "k8s.pod.c", Cgroup: "/1", CPU: nrd.OneOrMore[nrd.CPUGrant]{{Pool: "common", CPUs: cpus}}}
@@ -244,7 +247,7 @@ func TestAGrantWithoutCPUsChangesNoCpuset(t *testing.T) {
 // The runtime sends all containers at a connection: the one that it is creating then is not among them.
 func TestAContainerThatTheClientDidNotSeeCreatedHasTheDefaultPool(t *testing.T) {
 	_, p, runtime := beside(t, fast)
-	if err := p.StartContainer(t.Context(), &api.PodSandbox{Id: "sandbox", Uid: "pod"}, plainContainer("1")); err != nil {
+	if err := p.PostStartContainer(t.Context(), &api.PodSandbox{Id: "sandbox", Uid: "pod"}, plainContainer("1")); err != nil {
 		t.Fatal(err)
 	}
 	if err := compare(t, p); err != nil {
@@ -253,16 +256,46 @@ func TestAContainerThatTheClientDidNotSeeCreatedHasTheDefaultPool(t *testing.T) 
 	runtime.expect(t, "after a comparison", map[string]string{"1": "0-1"})
 }
 
+func TestAContainerIsNotChangedBeforeItRuns(t *testing.T) {
+	started, p, runtime := beside(t, fast)
+	pod := &api.PodSandbox{Id: "sandbox", Uid: "pod"}
+	plain, ways := plainContainer("1"), waysContainer("2", api.ContainerState_CONTAINER_CREATED, 1)
+	plain.State = api.ContainerState_CONTAINER_CREATED
+	p.client = nrd.New("/nowhere") // away as the former is created
+	if change, _, err := p.CreateContainer(t.Context(), pod, plain); err != nil || change != nil {
+		t.Fatalf("%v, %v, want no change", change, err)
+	}
+	p.client = started.Client
+	change, _, err := p.CreateContainer(t.Context(), pod, ways)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ways.Linux.Resources = change.Linux.Resources
+	started.Reload(strings.Replace(common, "0-1", "0", 1) + fast)
+	for _, each := range []*api.Container{plain, ways} {
+		if err := compare(t, p); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.StartContainer(t.Context(), pod, each); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.expect(t, "before they run", map[string]string{})
+	for _, each := range []*api.Container{plain, ways} {
+		if err := p.PostStartContainer(t.Context(), pod, each); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := compare(t, p); err != nil {
+		t.Fatal(err)
+	}
+	runtime.expect(t, "once they run", map[string]string{"1": "0", "2": "0"})
+}
+
 func TestAContainerThatAsksForNothingStartsHoweverLongTheTurnTakes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := connectedPlugin(nrd.New("/nowhere"))
-		p.await()
-		go func() {
-			if err := p.StartContainer(t.Context(), &api.PodSandbox{Id: "sandbox", Uid: "pod"}, plainContainer("1")); err != nil {
-				t.Error(err)
-			}
-		}()
-		time.Sleep(2 * eventDeadline)
-		p.leave()
-	})
+	p := connectedPlugin(nrd.New("/nowhere"))
+	p.await()
+	if err := p.StartContainer(t.Context(), &api.PodSandbox{Id: "sandbox", Uid: "pod"}, plainContainer("1")); err != nil {
+		t.Error(err)
+	}
 }

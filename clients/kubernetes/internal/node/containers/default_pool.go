@@ -52,26 +52,13 @@ func (p *Plugin) confine(ctx context.Context, container *api.Container) *api.Con
 	}
 	asking, cancel := context.WithTimeout(ctx, defaultPoolDeadline)
 	defer cancel()
-	pool, _ := p.defaultPool(asking) // without an answer it has no CPUs
-	if p.enter(ctx) != nil {
-		return nil
-	}
-	defer p.leave()
-	p.book.confined[container.Id] = pool.cpus
-	if pool.cpus == "" {
+	pool, err := p.defaultPool(asking)
+	if err != nil || pool.cpus == "" {
 		return nil
 	}
 	change := &api.ContainerAdjustment{}
 	change.SetLinuxCPUSetCPUs(pool.cpus)
 	return change
-}
-
-// noteConfined has the comparison look at a container that requests nothing, also if its creation was not seen: the runtime sends
-// all containers at a connection, without the one that it is creating then.
-func (p *Plugin) noteConfined(container *api.Container) {
-	p.await()
-	defer p.leave()
-	p.book.confined[container.Id] = cpusOf(container)
 }
 
 // isPlaced reports whether kubelet's CPU manager has chosen the CPUs of a container that is about to be created.

@@ -1,9 +1,10 @@
 // Package containers gives each container what it requested before its first instruction, through NRI.
 //
-//	CreateContainer   nrd grants all or refuses; the answer is written into the container
-//	StartContainer    nrd gets the process, which has not been executed yet
-//	Stop, Remove      the grant is given back
-//	Synchronize       at each connection: all containers of the runtime, from which everything is repaired
+//	CreateContainer      nrd grants all or refuses; the answer is written into the container
+//	StartContainer       nrd gets the process, which has not been executed yet
+//	PostStartContainer   from now on the runtime can change the cpuset
+//	Stop, Remove         the grant is given back
+//	Synchronize          at each connection: all containers of the runtime, from which everything is repaired
 //
 // A refusal keeps the container from being created; kubelet shows it in the pod's events and tries again. The runtime
 // disconnects a plugin that answers later than 2 s. Then it lets containers through, with NRI of before 0.12.5 also the one of this
@@ -211,7 +212,6 @@ func (p *Plugin) refused(container *api.Container, err error) error {
 // StartContainer hands the process over. It waits in the runtime's init and executes the program after this.
 func (p *Plugin) StartContainer(ctx context.Context, pod *api.PodSandbox, container *api.Container) error {
 	if !hasDevices(pod, container) {
-		p.noteConfined(container)
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, eventDeadline)
@@ -220,7 +220,6 @@ func (p *Plugin) StartContainer(ctx context.Context, pod *api.PodSandbox, contai
 		return err
 	}
 	defer p.leave()
-	p.book.setCPUs(container.Id, cpusOf(container)) // an update before the runtime had created it had no effect
 	started, found := p.book.entries[container.Id]
 	if !found {
 		p.book.put(unreadOf(pod, container)) // CRI-O starts it in spite of the error
@@ -242,6 +241,25 @@ func (p *Plugin) StartContainer(ctx context.Context, pod *api.PodSandbox, contai
 	}
 	p.book.put(started)
 	p.changed()
+	return nil
+}
+
+// PostStartContainer comes once the program runs. A change of the cpuset before would be lost: containerd takes one while it starts
+// a container, and writes it nowhere.
+func (p *Plugin) PostStartContainer(_ context.Context, pod *api.PodSandbox, container *api.Container) error {
+	if hasEnded(container) {
+		return nil
+	}
+	p.await()
+	defer p.leave()
+	if hasDevices(pod, container) {
+		p.book.setRunning(container.Id, cpusOf(container))
+		return nil
+	}
+	p.book.confined[container.Id] = cpusOf(container)
+	if p.book.defaultPool != "" && cpusOf(container) == "" { // nrd did not answer in time as it was created
+		p.Compare()
+	}
 	return nil
 }
 

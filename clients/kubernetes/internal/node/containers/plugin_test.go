@@ -202,6 +202,9 @@ func TestAContainerThatIsStartedInSpiteOfTheRefusalIsGranted(t *testing.T) {
 	if err := p.StartContainer(t.Context(), pod, container); err == nil || !strings.Contains(err.Error(), "client was away") {
 		t.Errorf("start: %v, want a refusal", err)
 	}
+	if err := p.PostStartContainer(t.Context(), pod, container); err != nil {
+		t.Fatal(err)
+	}
 	if err := compare(t, p); err != nil {
 		t.Fatal(err)
 	}

@@ -37,17 +37,17 @@ func (p *Plugin) entryOf(ctx context.Context, pod *api.PodSandbox, container *ap
 		return entry{}, err
 	}
 	request, err := asked{identity: who, cgroup: cgroup, devices: found, wanted: wanted}.request(pools, p.base)
-	if container.State == api.ContainerState_CONTAINER_RUNNING {
+	if isRunning(container) {
 		request.Owner.WithinSeconds = startedSeconds
 	}
 	return entry{identity: who, container: container.Id, sandbox: pod.Id, request: request, devices: found,
-		cpus: cpusOf(container), created: createdAt(container)}, err
+		cpus: cpusOf(container), runs: isRunning(container), created: createdAt(container)}, err
 }
 
 // unreadOf is a container whose request the next comparison reads.
 func unreadOf(pod *api.PodSandbox, container *api.Container) entry {
 	return entry{identity: identityOf(pod, container), container: container.Id, sandbox: pod.Id, devices: notedDevices(pod, container),
-		cpus: cpusOf(container), created: createdAt(container), unread: &unread{pod, container}}
+		cpus: cpusOf(container), runs: isRunning(container), created: createdAt(container), unread: &unread{pod, container}}
 }
 
 // createdAt is now for a container that the runtime is about to create.
@@ -81,7 +81,7 @@ func (p *Plugin) readAgain(ctx context.Context) error {
 			return err
 		}
 		if e, isThere := p.book.entries[each.container]; isThere && e.isKept() {
-			found.cpus = e.cpus
+			found.cpus, found.runs = e.cpus, e.runs
 			p.book.put(found)
 		}
 		p.leave()
