@@ -111,7 +111,7 @@ int report(const Outcome<>& done, const Output& output) {
 
 void print_result(const Output& output, const char* kind, const std::string& name, const char* result) {
   if (output.json) return print_json(json::text_of({{kind, name}, {"result", result}}));
-  print_format("%s %s %s\n", kind, name.c_str(), result);
+  print("{} {} {}\n", kind, name, result);
 }
 
 std::string padded(std::string text, size_t width) {

@@ -165,8 +165,7 @@ Outcome<> show_differences(const Client& client, Output output, const Apply& wan
     }
     for (const std::string& change : *changes) {
       const std::string& id = each.document.id;
-      output.json ? print_json(json::text_of({{"workload", id}, {"change", change}}))
-                  : print(fmt::format("{} {}\n", id, change));
+      output.json ? print_json(json::text_of({{"workload", id}, {"change", change}})) : print("{} {}\n", id, change);
     }
     has_changes |= !changes->empty();
   }
@@ -224,8 +223,7 @@ Outcome<> back_up(const Client& client, Output output, const std::string& file) 
     print_json(json::text_of({{"file", file}, {"workloads", workloads.size()}}));
     return {};
   }
-  print_format("%zu workloads saved in %s; nrdctl restore %s creates them again\n", workloads.size(), file.c_str(),
-               file.c_str());
+  print("{} workloads saved in {}; nrdctl restore {} creates them again\n", workloads.size(), file, file);
   return {};
 }
 

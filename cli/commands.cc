@@ -170,7 +170,7 @@ Outcome<> dry_run_workload(const Client& client, Output output, const NewWorkloa
   const json::Value preview = TRY(value_to_draw(answer, output));
   print_table({&part(preview, "workload"), 1}, output);
   for (const json::Value& change : part(preview, "changes").items()) {
-    print(fmt::format("{}: {} -> {}\n", text_of(change, "knob"), text_of(change, "from"), text_of(change, "to")));
+    print("{}: {} -> {}\n", text_of(change, "knob"), text_of(change, "from"), text_of(change, "to"));
   }
   return {};
 }
@@ -240,13 +240,13 @@ Outcome<> describe_workload(const Client& client, Output output, const std::stri
   const json::Value workload = TRY(value_to_draw(client.get("/v1/workloads/" + encoded(id)), output));
   for (const json::Member& member : workload.members()) {
     const std::string text = text_in(member.value);
-    print(fmt::format("{} {}\n", padded(member.key, 20), text.empty() ? json::to_json(member.value) : text));
+    print("{} {}\n", padded(member.key, 20), text.empty() ? json::to_json(member.value) : text);
   }
   const json::Value node = TRY(value_of(client.get("/v1/node")));
   for (const auto& [title, text] :
        {std::pair{"ways", granted_ways_of(workload, node)}, std::pair{"frequency", frequencies_of(workload)},
         std::pair{"bandwidth", bandwidth_in_both(workload)}}) {
-    if (!text.empty()) print(fmt::format("{} {}\n", padded(title, 20), text));
+    if (!text.empty()) print("{} {}\n", padded(title, 20), text);
   }
   print("\n");
   return show_ways(client, output);
@@ -293,14 +293,13 @@ Outcome<> wait_for_workload(const Client& client, const std::string& called, Awa
 namespace {
 
 void print_cache(const json::Value& cache) {
-  print_format("cache %-2s socket %s, CPUs %s, free ways %s (mask %s), idle %s (mask %s)\n",
-               text_of(cache, "id").c_str(), text_of(cache, "socket").c_str(), text_of(cache, "cpus").c_str(),
-               text_of(part(cache, "free"), "ways").c_str(), text_of(part(cache, "free"), "mask").c_str(),
-               text_of(part(cache, "idle"), "ways").c_str(), text_of(part(cache, "idle"), "mask").c_str());
+  print("cache {:<2} socket {}, CPUs {}, free ways {} (mask {}), idle {} (mask {})\n", text_of(cache, "id"),
+        text_of(cache, "socket"), text_of(cache, "cpus"), text_of(part(cache, "free"), "ways"),
+        text_of(part(cache, "free"), "mask"), text_of(part(cache, "idle"), "ways"),
+        text_of(part(cache, "idle"), "mask"));
   for (const json::Member& pool : part(cache, "pools").members()) {
-    print_format("         %-10s %s of %s ways free, longest run %s, idle %s\n", pool.key.c_str(),
-                 text_of(pool.value, "free").c_str(), text_of(pool.value, "ways").c_str(),
-                 text_of(pool.value, "longest_run").c_str(), text_of(pool.value, "idle").c_str());
+    print("         {:<10} {} of {} ways free, longest run {}, idle {}\n", pool.key, text_of(pool.value, "free"),
+          text_of(pool.value, "ways"), text_of(pool.value, "longest_run"), text_of(pool.value, "idle"));
   }
 }
 
@@ -309,17 +308,15 @@ void print_cache(const json::Value& cache) {
 Outcome<> show_node(const Client& client, Output output) {
   const json::Value node = TRY(value_to_draw(client.get("/v1/node"), output));
   const json::Value& capabilities = part(node, "capabilities");
-  print_format("CPUs     %s online of %s\n", text_of(part(node, "cpus"), "online").c_str(),
-               text_of(part(node, "cpus"), "possible").c_str());
+  print("CPUs     {} online of {}\n", text_of(part(node, "cpus"), "online"), text_of(part(node, "cpus"), "possible"));
   for (const auto& [name, key] : {std::pair{"L3", "l3_cat"}, std::pair{"L2", "l2_cat"}}) {
     const json::Value& cat = part(capabilities, key);
     if (!cat.is_object()) continue;
-    print_format("%s CAT   %s ways, masks of at least %s, %s of %s classes in use\n", name,
-                 text_of(cat, "ways").c_str(), text_of(cat, "min_ways").c_str(),
-                 text_of(part(node, "classes"), "used").c_str(), text_of(part(node, "classes"), "total").c_str());
+    print("{} CAT   {} ways, masks of at least {}, {} of {} classes in use\n", name, text_of(cat, "ways"),
+          text_of(cat, "min_ways"), text_of(part(node, "classes"), "used"), text_of(part(node, "classes"), "total"));
   }
   for (const json::Value& missing : part(capabilities, "missing").items()) {
-    if (const std::string* sentence = missing.as_string()) print_format("missing  %s\n", sentence->c_str());
+    if (const std::string* sentence = missing.as_string()) print("missing  {}\n", *sentence);
   }
   for (const json::Value& cache : part(node, "caches").items()) print_cache(cache);
   return {};

@@ -27,29 +27,27 @@ uint64_t number_in(const json::Value& object, std::string_view key) {
 }
 
 void print_pools(const json::Value& cache) {
-  print_format("cache %s (CPUs %s)\n", text_of(cache, "id").c_str(), text_of(cache, "cpus").c_str());
+  print("cache {} (CPUs {})\n", text_of(cache, "id"), text_of(cache, "cpus"));
   for (const json::Member& pool : part(cache, "pools").members()) {
     const uint64_t ways = number_in(pool.value, "ways");
     const std::string size = size_text(number_in(pool.value, "free"), cache);
-    print_format("  %-11s %s of %s%s free\n", pool.key.c_str(), text_of(pool.value, "free").c_str(),
-                 count_text(ways).c_str(), size.c_str());
+    print("  {:<11} {} of {}{} free\n", pool.key, text_of(pool.value, "free"), count_text(ways), size);
   }
 }
 
 void print_workload_line(const json::Value& workload) {
   const std::string name = text_or_nothing(workload, "name");
-  print_format("  %s%s: %s, %s, %s\n", text_of(workload, "id").c_str(),
-               name.empty() ? "" : (fmt::format(" ({})", name)).c_str(), text_of(workload, "pool").c_str(),
-               whom(workload).c_str(), text_of(workload, "status").c_str());
+  print("  {}{}: {}, {}, {}\n", text_of(workload, "id"), name.empty() ? "" : fmt::format(" ({})", name),
+        text_of(workload, "pool"), whom(workload), text_of(workload, "status"));
 }
 
 void print_changes(const json::Value& report, const char* key, const char* title) {
   const json::Value& changes = part(report, key);
   if (changes.items().empty()) return;
-  print_format("%s\n", title);
+  print("{}\n", title);
   for (const json::Value& change : changes.items()) {
-    print(fmt::format("  {}: {} -> {}\n", text_of(change, "key"), json::to_json(part(change, "from")),
-                      json::to_json(part(change, "to"))));
+    print("  {}: {} -> {}\n", text_of(change, "key"), json::to_json(part(change, "from")),
+          json::to_json(part(change, "to")));
   }
 }
 
@@ -65,9 +63,9 @@ void print_declared(const json::Value& report) {
     if (const uint64_t count = number_in(workloads, what); count > 0)
       text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, what);
   }
-  if (!text.empty()) print(fmt::format("declared workloads: {}\n", text));
+  if (!text.empty()) print("declared workloads: {}\n", text);
   for (const json::Value& problem : part(workloads, "problems").items())
-    print(fmt::format("warning: declared workload not granted: {}\n", text_in(problem)));
+    print("warning: declared workload not granted: {}\n", text_in(problem));
 }
 
 }  // namespace
@@ -83,21 +81,19 @@ Outcome<> show_status(const Client& client, Output output) {
   }
   const json::Value node = TRY(value_of(client.get("/v1/node")));
   const json::Value workloads = TRY(value_of(client.get("/v1/workloads")));
-  print_format("nrd %s: %s\n", text_of(health, "version").c_str(), text_of(health, "status").c_str());
+  print("nrd {}: {}\n", text_of(health, "version"), text_of(health, "status"));
   if (const std::string problem = text_or_nothing(health, "hardware_problem"); !problem.empty()) {
-    print(fmt::format("hardware: {}\n", problem));
+    print("hardware: {}\n", problem);
   }
   if (is_true(health, "writes_frozen")) print("changes are rejected until the store can be read\n");
   const json::Value& classes = part(node, "classes");
-  print_format("classes of service: %s of %s in use\n", text_of(classes, "used").c_str(),
-               text_of(classes, "total").c_str());
+  print("classes of service: {} of {} in use\n", text_of(classes, "used"), text_of(classes, "total"));
   for (const json::Value& cache : part(node, "caches").items()) print_pools(cache);
-  print_format("workloads: %zu\n", workloads.items().size());
+  print("workloads: {}\n", workloads.items().size());
   constexpr size_t kMostLines = 20;
   for (size_t i = 0; i < workloads.items().size() && i < kMostLines; ++i) print_workload_line(workloads.items()[i]);
   if (workloads.items().size() > kMostLines) print("  …; nrdctl workload list shows all\n");
-  for (const json::Value& warning : part(health, "warnings").items())
-    print(fmt::format("warning: {}\n", text_in(warning)));
+  for (const json::Value& warning : part(health, "warnings").items()) print("warning: {}\n", text_in(warning));
   return end;
 }
 
@@ -106,12 +102,12 @@ Outcome<> show_capacity(const Client& client, Output output) {
   const json::Value& classes = part(node, "classes");
   const uint64_t used = number_in(classes, "used") + number_in(classes, "reserved");
   const uint64_t total = number_in(classes, "total");
-  print_format("new classes of service: %llu\n", static_cast<unsigned long long>(total > used ? total - used : 0));
+  print("new classes of service: {}\n", total > used ? total - used : 0);
   for (const json::Value& cache : part(node, "caches").items()) {
-    print_format("cache %s (CPUs %s)\n", text_of(cache, "id").c_str(), text_of(cache, "cpus").c_str());
+    print("cache {} (CPUs {})\n", text_of(cache, "id"), text_of(cache, "cpus"));
     for (const auto& [key, title] : {std::pair{"guarantee", "a guarantee"}, std::pair{"besteffort", "best effort"}}) {
       const uint64_t run = number_in(part(part(cache, "pools"), key), "longest_run");
-      print_format("  %s: %s\n", title, run == 0 ? "nothing left" : ("at most " + ways_text(run, cache)).c_str());
+      print("  {}: {}\n", title, run == 0 ? "nothing left" : "at most " + ways_text(run, cache));
     }
   }
   return {};
@@ -129,7 +125,7 @@ Outcome<> show_policy(const Client& client, Output output, const std::string& na
   const json::Value policies = TRY(value_of(client.get("/v1/policy")));
   const json::Value* found = policies.find(name);
   if (!found) return stop(kNoSuch, fmt::format("there is no policy {}; nrdctl policy list shows all", name));
-  output.json ? print_json(json::to_json(*found)) : print(fmt::format("{} {}\n", name, json::to_json(*found)));
+  output.json ? print_json(json::to_json(*found)) : print("{} {}\n", name, json::to_json(*found));
   return {};
 }
 
@@ -143,8 +139,7 @@ Outcome<> show_frequencies(const Client& client, Output output) {
                text_of(set, "governor"), text_of(set, "epp"), text_of(cpu, "workload")});
   }
   table.print(output);
-  for (const json::Value& missing : part(cpus, "missing").items())
-    print(fmt::format("missing: {}\n", text_in(missing)));
+  for (const json::Value& missing : part(cpus, "missing").items()) print("missing: {}\n", text_in(missing));
   return {};
 }
 
@@ -179,7 +174,7 @@ Outcome<> show_version(const Client& client, Output output, const std::string& o
         json::Value::object({{"nrdctl", json::Value::string(own)},
                              {"nrd", daemon.empty() ? json::Value::null() : json::Value::string(daemon)}})));
   } else {
-    print(fmt::format("nrdctl {}\nnrd    {}\n", own, daemon.empty() ? "unreachable" : daemon));
+    print("nrdctl {}\nnrd    {}\n", own, daemon.empty() ? "unreachable" : daemon);
   }
   return health ? Outcome<>() : tl::unexpected(Stop{health.error().exit, health.error().error});
 }

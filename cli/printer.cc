@@ -1,10 +1,7 @@
 #include "cli/printer.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <array>
-#include <cstdarg>
 #include <cstdio>
 
 #include "base/control.h"
@@ -70,18 +67,6 @@ std::string printable_json(std::string_view text) {
 }
 
 void print(std::string_view text) { write(printable(text), stdout); }
-
-void print_format(const char* format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  va_list again;
-  va_copy(again, arguments);
-  std::string text(static_cast<size_t>(std::max(std::vsnprintf(nullptr, 0, format, arguments), 0)), '\0');
-  std::vsnprintf(text.data(), text.size() + 1, format, again);
-  va_end(again);
-  va_end(arguments);
-  print(text);
-}
 
 void print_json(std::string_view text) { write(printable_json(text) + "\n", stdout); }
 

@@ -5,9 +5,12 @@
 // and bytes that are not UTF-8, which an 8-bit terminal could read as C1.
 #pragma once
 
+#include <fmt/core.h>
+
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace nrd::cli {
 
@@ -28,8 +31,10 @@ std::string printable(std::string_view text);
 std::string printable_json(std::string_view text);
 
 void print(std::string_view text);
-// Like printf(3); the result is sanitised as foreign text.
-__attribute__((format(printf, 1, 2))) void print_format(const char* format, ...);
+template <typename First, typename... More>
+void print(fmt::format_string<First, More...> format, First&& first, More&&... more) {
+  print(std::string_view(fmt::format(format, std::forward<First>(first), std::forward<More>(more)...)));
+}
 // A response of the daemon, unchanged but sanitised, and a line end.
 void print_json(std::string_view text);
 // For our own drawings: keeps the colours and cursor movements listed in printer.cc.

@@ -30,7 +30,7 @@ Outcome<> confirm(const Reset& wanted, const std::string& question) {
   if (::isatty(STDIN_FILENO) != 1) {
     return stop(kRefused, fmt::format("confirmation required: {} Use --yes to skip it.", question));
   }
-  print_format("%s [y/N] ", question.c_str());
+  print("{} [y/N] ", question);
   flush();
   const int first = std::getchar();
   // The rest of the line answers no other question.

@@ -91,7 +91,7 @@ Outcome<> write_support_bundle(const Client& client, const std::string& file) {
   const std::vector<SupportPage> pages = all_pages();
   const Outcome<> written = write_pages(client, pages, file, fd.get());
   if (written) {
-    print(fmt::format("{}: {} API responses saved\n", file, pages.size()));
+    print("{}: {} API responses saved\n", file, pages.size());
   } else {
     ::unlink(file.c_str());
   }

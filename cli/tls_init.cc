@@ -45,25 +45,22 @@ std::vector<NewFile> files_of(const Pki& pki) {
   return files;
 }
 
-// `directory` is absolute because nrd accepts only absolute paths.
-void print_what_next(const std::string& directory, const std::vector<std::string>& hosts, int days) {
-  const char* dir = directory.c_str();
-  print_format("Created in %s, valid for %d days:\n", dir, days);
-  print_format("  ca.crt      ca.key      signs the other certificates\n");
-  print_format("  server.crt  server.key  for nrd, valid for %s\n", joined(hosts, ", ").c_str());
-  print_format("  admin.crt   admin.key   for clients with full access (OU=Admin)\n");
-  print_format("  user.crt    user.key    for clients with read-only access (OU=User)\n\n");
-  print_format("Save this as /etc/nrd/nrd.toml.d/tls.toml and restart nrd:\n\n");
-  print_format("[tls]\ncertificate = \"%s/server.crt\"\nkey = \"%s/server.key\"\nclient_ca = \"%s/ca.crt\"\n", dir, dir,
-               dir);
-  print_format("client_auth = \"require\"\n\n");
-  print_format("For clients on other hosts add these lines; nrd listens on 127.0.0.1 only by default:\n\n");
-  print_format("[server]\naddress = \"0.0.0.0\"\n\n");
-  print_format("Then test it with:\n\n");
-  print_format("curl --cacert %s/ca.crt --cert %s/admin.crt --key %s/admin.key https://localhost:8443/v1/node\n\n", dir,
-               dir, dir);
-  print_format("Move %s/ca.key off this host: it can issue administrator certificates, and nrd does not need it.\n",
-               dir);
+// `dir` is absolute because nrd accepts only absolute paths.
+void print_what_next(const std::string& dir, const std::vector<std::string>& hosts, int days) {
+  print("Created in {}, valid for {} days:\n", dir, days);
+  print("  ca.crt      ca.key      signs the other certificates\n");
+  print("  server.crt  server.key  for nrd, valid for {}\n", joined(hosts, ", "));
+  print("  admin.crt   admin.key   for clients with full access (OU=Admin)\n");
+  print("  user.crt    user.key    for clients with read-only access (OU=User)\n\n");
+  print("Save this as /etc/nrd/nrd.toml.d/tls.toml and restart nrd:\n\n");
+  print("[tls]\ncertificate = \"{}/server.crt\"\nkey = \"{}/server.key\"\nclient_ca = \"{}/ca.crt\"\n", dir, dir, dir);
+  print("client_auth = \"require\"\n\n");
+  print("For clients on other hosts add these lines; nrd listens on 127.0.0.1 only by default:\n\n");
+  print("[server]\naddress = \"0.0.0.0\"\n\n");
+  print("Then test it with:\n\n");
+  print("curl --cacert {}/ca.crt --cert {}/admin.crt --key {}/admin.key https://localhost:8443/v1/node\n\n", dir, dir,
+        dir);
+  print("Move {}/ca.key off this host: it can issue administrator certificates, and nrd does not need it.\n", dir);
 }
 
 }  // namespace

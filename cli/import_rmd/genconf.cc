@@ -72,7 +72,7 @@ Outcome<> generate_configuration(const Genconf& wanted) {
   if (!path.has_filename()) return stop(kRefused, wanted.output + " is not a file name");
   TRY(or_stop(write_new_files(path.parent_path(), {{path.filename(), text, kPublic}},
                               wanted.force ? Existing::Replace : Existing::Refuse)));
-  print_format("Created %s. Check it with: nrd --config %s --check-config\n", path.c_str(), path.c_str());
+  print("Created {}. Check it with: nrd --config {} --check-config\n", path.string(), path.string());
   return {};
 }
 

@@ -56,8 +56,7 @@ Result<void> import_configuration(const ImportRmd& wanted) {
   }
   TRY(write_all(moving, output, wanted.force ? Existing::Replace : Existing::Refuse));
   print(moving.report().text());
-  print_format("\nCreated %s/nrd.toml. Check it with: nrd --config %s/nrd.toml --check-config\n", output.c_str(),
-               output.c_str());
+  print("\nCreated {}/nrd.toml. Check it with: nrd --config {}/nrd.toml --check-config\n", output, output);
   return {};
 }
 

@@ -126,13 +126,13 @@ Outcome<> import_workloads(const Client& client, const std::string& path) {
   size_t created = 0;
   for (const DumpedWorkload& workload : *workloads) {
     const Answer answer = TRY(or_stop(post(client, workload), kUnreachable));
-    print_format("workload %s (%s): ", without_controls(workload.id).c_str(), without_controls(workload.cores).c_str());
+    print("workload {} ({}): ", without_controls(workload.id), without_controls(workload.cores));
     const bool is_made = answer.status == kCreated;
     const Result<Value> made = is_made ? json::parse(answer.body) : fail(ErrorCode::Internal, {});
     created += is_made ? 1 : 0;
-    print_format("%s\n", made ? created_as(workload, *made).c_str() : ("refused: " + reason_of(answer)).c_str());
+    print("{}\n", made ? created_as(workload, *made) : "refused: " + reason_of(answer));
   }
-  print_format("%zu of %zu workloads created\n", created, workloads->size());
+  print("{} of {} workloads created\n", created, workloads->size());
   return created == workloads->size() ? Outcome<>() : stop(kRefused);
 }
 

@@ -38,14 +38,13 @@ std::string state_of(const json::Value& interface, const char* key) {
 
 Outcome<> show(const Client& client, Output output) {
   const json::Value interfaces = TRY(value_to_draw(client.get("/v1/onload/interfaces"), output));
-  print_format("%-16s %-13s %-18s %-10s %-8s %-17s %s\n", "INTERFACE", "PCI", "MAC", "DRIVER", "STATE", "ACCELERATED",
-               "AF_XDP");
+  print("{:<16} {:<13} {:<18} {:<10} {:<8} {:<17} {}\n", "INTERFACE", "PCI", "MAC", "DRIVER", "STATE", "ACCELERATED",
+        "AF_XDP");
   for (const json::Value& interface : interfaces.items()) {
-    print_format("%-16s %-13s %-18s %-10s %-8s %-17s %s%s\n", text_of(interface, "name").c_str(),
-                 text_of(interface, "pci").c_str(), text_of(interface, "mac").c_str(),
-                 text_of(interface, "driver").c_str(), text_of(interface, "operstate").c_str(),
-                 state_of(interface, "accelerated").c_str(), state_of(interface, "af_xdp").c_str(),
-                 is_true(interface, "default_route") ? "  (default route)" : "");
+    print("{:<16} {:<13} {:<18} {:<10} {:<8} {:<17} {}{}\n", text_of(interface, "name"), text_of(interface, "pci"),
+          text_of(interface, "mac"), text_of(interface, "driver"), text_of(interface, "operstate"),
+          state_of(interface, "accelerated"), state_of(interface, "af_xdp"),
+          is_true(interface, "default_route") ? "  (default route)" : "");
   }
   return {};
 }

@@ -105,7 +105,7 @@ Outcome<> follow_answer(const Client& client, Output output, const Result<Answer
   if (output.json) {
     print_json(body);
   } else {
-    print(fmt::format("no change needed: generation {}\n", text_of(accepted, "generation")));
+    print("no change needed: generation {}\n", text_of(accepted, "generation"));
   }
   return {};
 }
@@ -139,29 +139,28 @@ std::string onload_option_of(const std::string& pointer) {
 Outcome<> show_onload(const Client& client, Output output, const OnloadArguments& /*a*/) {
   const json::Value onload = TRY(value_to_draw(client.get("/v1/onload"), output));
   const json::Value& spec = part(onload, "spec");
-  print_format("requested    %s %s (generation %s)\n", text_of(spec, "state").c_str(), text_of(spec, "version").c_str(),
-               text_of(onload, "generation").c_str());
-  print_format("effective    generation %s\n", text_of(onload, "effective_generation").c_str());
-  print_format("loaded       %s: %s\n", text_of(onload, "version").c_str(), texts_of(part(onload, "modules")).c_str());
-  print_format("files        %s\n", text_of(onload, "current_files").c_str());
-  print_format("access       %s\n", text_of(onload, "device_access").c_str());
-  if (text_of(onload, "problem") != "-") print_format("problem      %s\n", text_of(onload, "problem").c_str());
+  print("requested    {} {} (generation {})\n", text_of(spec, "state"), text_of(spec, "version"),
+        text_of(onload, "generation"));
+  print("effective    generation {}\n", text_of(onload, "effective_generation"));
+  print("loaded       {}: {}\n", text_of(onload, "version"), texts_of(part(onload, "modules")));
+  print("files        {}\n", text_of(onload, "current_files"));
+  print("access       {}\n", text_of(onload, "device_access"));
+  if (text_of(onload, "problem") != "-") print("problem      {}\n", text_of(onload, "problem"));
   for (const json::Value& condition : part(onload, "conditions").items()) {
-    print_format("%-18s %-6s %s\n", text_of(condition, "type").c_str(), text_of(condition, "status").c_str(),
-                 text_or_nothing(condition, "message").c_str());
+    print("{:<18} {:<6} {}\n", text_of(condition, "type"), text_of(condition, "status"),
+          text_or_nothing(condition, "message"));
   }
   return {};
 }
 
 Outcome<> show_onload_versions(const Client& client, Output output, const OnloadArguments& /*a*/) {
   const json::Value versions = TRY(value_to_draw(client.get("/v1/onload/versions"), output));
-  print_format("%-24s %-28s %s\n", "VERSION", "KERNEL", "MODULES");
+  print("{:<24} {:<28} {}\n", "VERSION", "KERNEL", "MODULES");
   for (const json::Value& version : versions.items()) {
     for (const json::Member& kernel : part(version, "kernels").members()) {
       const std::string modules =
           joined(kernel.value.items(), ",", [](const json::Value& module) { return text_of(module, "name"); });
-      print_format("%-24s %-28s %s\n", text_of(version, "name").c_str(), without_controls(kernel.key).c_str(),
-                   modules.c_str());
+      print("{:<24} {:<28} {}\n", text_of(version, "name"), without_controls(kernel.key), modules);
     }
   }
   return {};
@@ -170,7 +169,7 @@ Outcome<> show_onload_versions(const Client& client, Output output, const Onload
 Outcome<> import_onload(const Client& client, Output output, const OnloadArguments& a) {
   const std::string body = json::text_of({{"name", a.version}, {"source", a.source}});
   TRY(value_to_draw(client.post("/v1/onload/versions", body), output));
-  print_format("version %s is installed\n", a.version.c_str());
+  print("version {} is installed\n", a.version);
   return {};
 }
 
@@ -211,11 +210,11 @@ Outcome<> preflight_onload(const Client& client, Output output, const OnloadArgu
     return result;
   }
   for (const json::Value& check : part(found, "checks").items()) {
-    print_format("%-4s %-14s %s\n", is_true(check, "ok") ? "ok" : "NO", text_of(check, "name").c_str(),
-                 text_or_nothing(check, "detail").c_str());
+    print("{:<4} {:<14} {}\n", is_true(check, "ok") ? "ok" : "NO", text_of(check, "name"),
+          text_or_nothing(check, "detail"));
   }
   for (const json::Value& step : part(found, "steps").items()) {
-    print_format("  %s %s\n", text_of(step, "act").c_str(), text_or_nothing(step, "subject").c_str());
+    print("  {} {}\n", text_of(step, "act"), text_or_nothing(step, "subject"));
   }
   return result;
 }
@@ -234,7 +233,7 @@ Outcome<> cancel_onload(const Client& client, Output output, const OnloadArgumen
   const std::string& id = a.operation;
   if (!parse_number<uint64_t>(id)) return stop(kUsage, fmt::format("\"{}\" is not an operation number", id));
   const std::string body = TRY(body_of(client.post("/v1/onload/operations/" + id + "/cancel", "{}")));
-  output.json ? print_json(body) : print(fmt::format("operation {} is being rolled back\n", id));
+  output.json ? print_json(body) : print("operation {} is being rolled back\n", id);
   return {};
 }
 
@@ -260,11 +259,11 @@ Outcome<> set_onload_parameters(const Client& client, Output output, const Onloa
 
 Outcome<> show_control_plane(const Client& client, Output output, const OnloadArguments& /*a*/) {
   const json::Value found = TRY(value_to_draw(client.get("/v1/onload/controlplane"), output));
-  for (const char* key : {"path", "parameters", "spawn"}) print_format("%-11s %s\n", key, text_of(found, key).c_str());
-  print_format("%-8s %-12s %-8s %s\n", "PID", "NAMESPACE", "AGE", "PROGRAM");
+  for (const char* key : {"path", "parameters", "spawn"}) print("{:<11} {}\n", key, text_of(found, key));
+  print("{:<8} {:<12} {:<8} {}\n", "PID", "NAMESPACE", "AGE", "PROGRAM");
   for (const json::Value& server : part(found, "servers").items()) {
-    print_format("%-8s %-12s %-8s %s\n", text_of(server, "pid").c_str(), text_of(server, "net_namespace").c_str(),
-                 (text_of(server, "age_seconds") + " s").c_str(), text_of(server, "exe").c_str());
+    print("{:<8} {:<12} {:<8} {}\n", text_of(server, "pid"), text_of(server, "net_namespace"),
+          text_of(server, "age_seconds") + " s", text_of(server, "exe"));
   }
   return {};
 }
@@ -280,20 +279,20 @@ Outcome<> restart_control_plane(const Client& client, Output output, const Onloa
 
 Outcome<> show_onload_users(const Client& client, Output output, const OnloadArguments& /*a*/) {
   const json::Value use = TRY(value_to_draw(client.get("/v1/onload/users"), output));
-  print_format("%-8s %-16s %-7s %-24s %s\n", "PID", "PROGRAM", "UID", "USES", "UNIT");
+  print("{:<8} {:<16} {:<7} {:<24} {}\n", "PID", "PROGRAM", "UID", "USES", "UNIT");
   for (const char* kind : {"users", "services"}) {
     for (const json::Value& user : part(use, kind).items()) {
-      print_format("%-8s %-16s %-7s %-24s %s%s\n", text_of(user, "pid").c_str(), text_of(user, "comm").c_str(),
-                   text_of(user, "uid").c_str(), texts_of(part(user, "uses")).c_str(), text_of(user, "unit").c_str(),
-                   is_true(user, "stale") ? "  (uses the library of another version)" : "");
+      print("{:<8} {:<16} {:<7} {:<24} {}{}\n", text_of(user, "pid"), text_of(user, "comm"), text_of(user, "uid"),
+            texts_of(part(user, "uses")), text_of(user, "unit"),
+            is_true(user, "stale") ? "  (uses the library of another version)" : "");
     }
   }
   for (const json::Member& module : part(use, "unexplained").members()) {
-    print_format("%s references to module %s from unidentified users\n",
-                 text_of(part(use, "unexplained"), module.key).c_str(), without_controls(module.key).c_str());
+    print("{} references to module {} from unidentified users\n", text_of(part(use, "unexplained"), module.key),
+          without_controls(module.key));
   }
   for (const json::Value& sentence : part(use, "unknown").items()) {
-    if (const std::string* text = sentence.as_string()) print_format("%s\n", without_controls(*text).c_str());
+    if (const std::string* text = sentence.as_string()) print("{}\n", without_controls(*text));
   }
   return {};
 }
