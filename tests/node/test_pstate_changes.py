@@ -53,14 +53,6 @@ def test_foreign_limits_are_reverted_and_restored_at_the_end():
         assert node.sim.freq()["4"]["governor"] == "performance" and stored_of_others(node) == []
 
 
-def test_foreign_limits_before_a_delete_are_kept_without_a_refresh():
-    with Node("[drift]\ninterval_seconds = 3600\n", cpufreq="intel_pstate") as node:
-        id = post(node, WINDOW)["id"]
-        others_write(node, 1_000_000, 2_000_000)
-        node.delete(id)
-        assert window(node, 4) == {"min": 1_000_000, "max": 2_000_000} and window(node, 5) == DEFAULT
-
-
 @pytest.mark.parametrize("moment", ["kill-before", "kill-after"])
 def test_foreign_limits_are_known_after_a_kill_during_the_repair(moment):
     with Node(DRIFT, cpufreq="intel_pstate") as node:
@@ -74,35 +66,6 @@ def test_foreign_limits_are_known_after_a_kill_during_the_repair(moment):
         assert window(node, 4) == {"min": 1_200_000, "max": 3_000_000}
         node.delete(id)
         assert window(node, 4) == {"min": 800_000, "max": 2_000_000}
-
-
-def test_a_failed_write_of_nrd_is_not_remembered():
-    with Node(DRIFT, cpufreq="intel_pstate") as node:
-        id = post(node, WINDOW)["id"]
-        node.sim.control("reset")
-        for nth in range(2, 8):  # the first write of the patch is taken, and what would take it back is not
-            node.sim.control(f"fault write {nth} errno EIO")
-        assert refusal(node.call, "PATCH", f"/v1/workloads/{id}", {"pstate": {"min_ratio": 10, "max_ratio": 20}})
-        assert window(node, 4) == {"min": 1_000_000, "max": 3_000_000}
-        wait_for(lambda: window(node, 4) == {"min": 1_200_000, "max": 3_000_000}, "the repair")
-        wait_for(lambda: node.health()["status"] == "ok", "the end of the problem")
-        assert stored_of_others(node) == [] and "FREQUENCY_REMEMBERED" not in node.journal()
-        node.delete(id)
-        assert window(node, 4) == DEFAULT
-
-
-def test_a_limit_of_the_kernel_is_not_remembered():
-    with Node(DRIFT, cpufreq="intel_pstate") as node:
-        id = post(node, WINDOW)["id"]
-        node.sim.control("reset")
-        node.sim.control("fault write 2 lie")  # taken, but not so: as under a limit of thermal
-        node.sim.write(f"{OF_CPU_4}/scaling_max_freq", "2000000\n")
-        wait_for(lambda: "HARDWARE_PROBLEM" in node.journal(), "the refusal")
-        wait_for(lambda: window(node, 4) == {"min": 1_200_000, "max": 3_000_000}, "the end of the limit")
-        wait_for(lambda: node.health()["status"] == "ok", "the end of the problem")
-        assert stored_of_others(node) == []
-        node.delete(id)
-        assert window(node, 4) == DEFAULT
 
 
 @pytest.mark.parametrize("end", ["terminate", "kill9"])
