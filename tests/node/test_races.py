@@ -6,7 +6,6 @@ import threading
 
 import pytest
 from harness import Node, Refused, use_all_cpus, wait_for
-from shared_node import node, shared  # noqa: F401
 from unix_clients import Client
 
 use_all_cpus()
@@ -56,32 +55,6 @@ def test_of_clients_that_request_one_cpu_exactly_one_gets_it(clients):
             node.delete(won[0]["id"])
         node.assert_consistent(set())
         assert node.terminate() == 0, node.journal()
-
-
-def test_of_clients_whose_cpus_overlap_no_two_get_the_same(node):
-    for _ in range(5):
-        outcomes = at_once(8, lambda index: node.create([f"{index}-{index + 1}"], 0, 0))
-        won = [outcome["id"] for outcome in outcomes if isinstance(outcome, dict)]
-        assert 3 <= len(won) <= 4, outcomes  # pairs of nine CPUs in a row
-        node.assert_consistent(won)
-        for id in won:
-            node.delete(id)
-
-
-def test_of_clients_with_one_uuid_exactly_one_gets_it(node):
-    outcomes = at_once(8, lambda index: node.create(str(index), 1, 1, uuid="mine"))
-    won = [outcome for outcome in outcomes if isinstance(outcome, dict)]
-    assert len(won) == 1, outcomes
-    assert all("UUID mine already exists" in outcome.text for outcome in outcomes if outcome is not won[0])
-    node.assert_consistent({won[0]["id"]})
-
-
-def test_of_clients_that_delete_one_workload_exactly_one_has_done_it(node):
-    id = node.create("4", 2, 2)["id"]
-    outcomes = at_once(8, lambda _: node.delete(id))
-    assert outcomes.count(None) == 1, outcomes
-    assert all(outcome.status == 404 for outcome in outcomes if outcome is not None)
-    node.assert_consistent(set())
 
 
 @pytest.mark.parametrize("method, body", [("DELETE", None), ("PATCH", {"name": "mine"})])
