@@ -1,21 +1,20 @@
-"""Limits of idle states of granted CPUs: set, restored, repaired, and as before after faults and deaths at each write."""
+"""Limits of idle states of granted CPUs: set, restored, and as before after faults and deaths at each write."""
 
 import contextlib
 import http.client
 
 import pytest
 
-from cpu_pools import reload
-from harness import Node, refusal, wait_for
+from harness import Node, refusal
 
 POOLS = """
 [drift]
-interval_seconds = {drift}
+interval_seconds = 0
 [[cpu.pools]]
 name = "fast"
 cpus = "2-7"
 kind = "exclusive"
-latency_us = {latency}
+latency_us = 0
 """
 REQUEST = {"cpu": {"pool": "fast", "count": 2}}
 
@@ -30,8 +29,8 @@ def limits(node):
 
 
 @contextlib.contextmanager
-def a_node(drift=0, **options):
-    with Node(config=POOLS.format(latency=0, drift=drift), start=False, **options) as node:
+def a_node(**options):
+    with Node(config=POOLS, start=False, **options) as node:
         if options.get("power", True):
             node.sim.write(file_of(3), "70\n")  # by other software
         node.sim.control("reset")
@@ -59,31 +58,6 @@ def test_granted_cpus_enter_no_idle_state_and_get_their_limits_back():
         node.delete(id)
         assert limits(node) == BEFORE
         node.assert_consistent(set())
-
-
-def test_a_reload_changes_the_limit_and_its_removal_restores_it():
-    with a_node() as node:
-        id = post(node)["id"]
-        for latency, wanted in ((20, "20 20 0 0 0 0"), (-1, BEFORE), (2, "2 2 0 0 0 0")):
-            reload(node, POOLS.format(latency=latency, drift=0))
-            assert limits(node) == wanted
-        node.delete(id)
-        assert limits(node) == BEFORE
-
-
-def test_drift_is_repaired_and_hotplug_too():
-    with a_node(drift=1) as node:
-        post(node)
-        node.sim.write(file_of(3), "0\n")
-        wait_for(lambda: limits(node) == LIMITED, "the repair")
-        # The journal follows the write.
-        wait_for(lambda: "DRIFT_REPAIRED" in node.journal(), "the report")
-        assert "idle latency limit of CPU 3: 0, not n/a" in node.journal()
-        node.sim.control("offline 3")
-        wait_for(lambda: limits(node) == "n/a 70 0 0 0 0", "the limit of the offline CPU")
-        node.sim.control("online 3")
-        wait_for(lambda: limits(node) == LIMITED, "the limit of the CPU that is back")
-        assert node.call("GET", "/v1/health")["status"] == "ok"
 
 
 @pytest.mark.parametrize("fault", ["errno EIO", "lie"])
