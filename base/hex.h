@@ -1,8 +1,8 @@
 // Hexadecimal digits, lower case: of bytes, two each ("\x0a\xff" is "0aff"), and of numbers.
 #pragma once
 
-#include <array>
-#include <charconv>
+#include <fmt/core.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -21,9 +21,6 @@ inline std::string hex_of(std::string_view bytes) {
 }
 
 // A number, without leading zeros: 0x7f0 is "7f0".
-inline std::string hex_number(uint32_t number) {
-  std::array<char, 8> digits{};
-  return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number, 16).ptr};
-}
+inline std::string hex_number(uint32_t number) { return fmt::format("{:x}", number); }
 
 }  // namespace nrd

@@ -3,28 +3,17 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <limits>
 
 #include "cli/answer.h"
 
 namespace nrd::cli {
-namespace {
 
-template <typename... Values>
-std::string formatted(const char* format, Values... values) {
-  char text[48];
-  std::snprintf(text, sizeof text, format, values...);
-  return text;
-}
+std::string mib(uint64_t bytes) { return fmt::format("{:.4g} MiB", static_cast<double>(bytes) / (1024.0 * 1024.0)); }
 
-}  // namespace
+std::string ghz(uint64_t khz) { return fmt::format("{:.3g}", static_cast<double>(khz) / 1e6); }
 
-std::string mib(uint64_t bytes) { return formatted("%.4g MiB", static_cast<double>(bytes) / (1024.0 * 1024.0)); }
-
-std::string ghz(uint64_t khz) { return formatted("%.3g", static_cast<double>(khz) / 1e6); }
-
-std::string gb_per_second(uint64_t mbps) { return formatted("%.4g GB/s", static_cast<double>(mbps) / 1000.0); }
+std::string gb_per_second(uint64_t mbps) { return fmt::format("{:.4g} GB/s", static_cast<double>(mbps) / 1000.0); }
 
 std::string frequencies_of(const json::Value& workload) {
   uint64_t least = std::numeric_limits<uint64_t>::max();

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <optional>
@@ -23,11 +22,7 @@ constexpr double kMiB = 1024.0 * 1024.0;
 constexpr const char* kUnknown = "?";
 constexpr std::array kHeads = {"WORKLOAD", "POOL", "CLASS", "CACHE", "WAYS"};
 
-std::string fixed(double value) {
-  std::array<char, 400> text;  // the largest double takes 309 digits
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed, 1);
-  return {text.data(), end.ptr};
-}
+std::string fixed(double value) { return fmt::format("{:.1f}", value); }
 
 std::string number_of(const json::Value& cache, std::string_view key) {
   const std::optional<double> value = part(cache, key).as_double();

@@ -3,8 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <limits>
 #include <utility>
 
@@ -247,12 +245,7 @@ ValueType<mode_t> file_mode() {
             target = *mode;
             return {};
           },
-          .show =
-              [](const mode_t& mode) {
-                std::array<char, 8> octal{};
-                std::snprintf(octal.data(), octal.size(), "%04o", mode & 0777U);
-                return Value::string(octal.data());
-              }};
+          .show = [](const mode_t& mode) { return Value::string(fmt::format("{:04o}", mode & 0777U)); }};
 }
 
 ValueType<std::vector<LocalSocket>> local_sockets() {

@@ -1,8 +1,8 @@
 #include "api/v1/monitoring.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <memory>
 #include <utility>
 
@@ -22,13 +22,7 @@ constexpr double kBytesOfMb = 1e6;
 
 // With three decimals.
 auto rounded(std::optional<double> value) {
-  return [value](json::Writer& w) {
-    constexpr int kDigits = 3;
-    if (!value) return void(w.null());
-    std::array<char, 400> text;  // the largest double takes 309 digits
-    const auto end = std::to_chars(text.data(), text.data() + text.size(), *value, std::chars_format::fixed, kDigits);
-    w.raw(std::string_view(text.data(), end.ptr));
-  };
+  return [value](json::Writer& w) { value ? w.raw(fmt::format("{:.3f}", *value)) : w.null(); };
 }
 
 std::optional<double> in_mb(std::optional<double> bytes) {

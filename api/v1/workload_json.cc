@@ -1,7 +1,8 @@
 #include "api/v1/workload_json.h"
 
+#include <fmt/chrono.h>
+
 #include <algorithm>
-#include <cstdio>
 #include <map>
 
 #include "api/v1/cpu_json.h"
@@ -127,15 +128,8 @@ void render(json::Writer& w, WayMask ways, const std::optional<rdt::Split>& spli
 }
 
 std::string render(Time time) {
-  const auto day = std::chrono::floor<std::chrono::days>(time);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss clock(time - day);
-  char text[48];
-  std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ", static_cast<int>(date.year()),
-                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
-                static_cast<int>(clock.seconds().count()), static_cast<int>(clock.subseconds().count()));
-  return text;
+  const auto second = std::chrono::floor<std::chrono::seconds>(time);
+  return fmt::format("{:%FT%T}.{:03}Z", fmt::gmtime(second.time_since_epoch().count()), (time - second).count());
 }
 
 void render(json::Writer& w, const NodeState& state, const Workload& workload, const RenderOptions& options) {

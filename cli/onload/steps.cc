@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <optional>
@@ -31,10 +30,7 @@ std::string duration(const json::Value& step) {
   const std::optional<int64_t> from = time_of_day(text_of(step, "started"));
   const std::optional<int64_t> to = time_of_day(text_of(step, "finished"));
   if (!from || !to) return "";
-  std::array<char, 32> text{};
-  const auto milliseconds = static_cast<double>((*to - *from + kDay) % kDay);
-  std::snprintf(text.data(), text.size(), "%.1f s", milliseconds / 1000);
-  return text.data();
+  return fmt::format("{:.1f} s", static_cast<double>((*to - *from + kDay) % kDay) / 1000);
 }
 
 std::string act_of(const json::Value& step) {

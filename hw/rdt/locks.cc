@@ -7,10 +7,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -52,13 +50,11 @@ std::string named(pid_t pid) {
 // Other holders; empty: none, or none visible to this process.
 std::string holder_of(const struct stat& file) {
   constexpr size_t kLimit = size_t{4} << 20;
-  std::array<char, 64> place{};
-  std::snprintf(place.data(), place.size(), "%02x:%02x:%llu", major(file.st_dev), minor(file.st_dev),
-                static_cast<unsigned long long>(file.st_ino));
+  const std::string place = fmt::format("{:02x}:{:02x}:{}", major(file.st_dev), minor(file.st_dev), file.st_ino);
   const auto locks = read_file("/proc/locks", kLimit);
   if (!locks || !*locks) return {};
   for (const std::string_view line : split(**locks, "\n")) {
-    const pid_t pid = holder_in(line, place.data());
+    const pid_t pid = holder_in(line, place);
     if (pid > 0 && pid != ::getpid()) return named(pid);
   }
   return {};
