@@ -81,7 +81,7 @@ Problem read_allow(const Value& value, std::optional<auth::Permissions>& target)
   if (value.kind() != Value::Kind::Array || value.items().empty()) return expected;
   auth::Permissions allowed;
   for (const Value& item : value.items()) {
-    const auto permission = auth::permission_of(text_in(item));
+    const auto permission = json::parse_name<auth::Permission>(text_in(item));
     if (!permission || !allowed.insert(*permission).second) return expected;
   }
   target = std::move(allowed);
@@ -92,7 +92,7 @@ Value shown_origin(const std::string& origin) { return origin == kOriginRest ? V
 
 Value shown_allow(const std::optional<auth::Permissions>& allowed) {
   if (!allowed) return Value::null();
-  return array_of(*allowed, [](auth::Permission each) { return Value::string(std::string(to_string(each))); });
+  return array_of(*allowed, [](auth::Permission each) { return Value::string(std::string(json::name_of(each))); });
 }
 
 const std::vector<TableKey<LocalSocket>>& socket_keys() {

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/joined.h"
@@ -14,10 +13,6 @@ namespace {
 using Kind = AuthFailure::Kind;
 
 constexpr uid_t kRoot = 0;
-
-constexpr std::array kPermissions{std::pair{"workloads", Permission::Workloads}, std::pair{"node", Permission::Node},
-                                  std::pair{"onload.read", Permission::OnloadRead},
-                                  std::pair{"onload.allocations", Permission::OnloadAllocations}};
 
 tl::unexpected<AuthFailure> refused(Kind kind, std::string name, std::string reason) {
   return tl::unexpected(AuthFailure{kind, std::move(name), std::move(reason)});
@@ -118,22 +113,12 @@ Identity identify_by_password(const Rules& rules, const std::string& user) {
   return {user, role, AuthMethod::Password};
 }
 
-const char* to_string(Permission permission) {
-  const auto found = std::ranges::find(kPermissions, permission, [](const auto& entry) { return entry.second; });
-  return found == kPermissions.end() ? "" : found->first;
-}
-
-std::optional<Permission> permission_of(std::string_view word) {
-  const auto found =
-      std::ranges::find(kPermissions, word, [](const auto& entry) { return std::string_view(entry.first); });
-  return found == kPermissions.end() ? std::nullopt : std::optional(found->second);
-}
-
 std::string all_permissions() {
   std::string text;
+  constexpr auto& kPermissions = json::kNames<Permission>;
   for (size_t i = 0; i < kPermissions.size(); ++i) {
     if (i > 0) text += i + 1 < kPermissions.size() ? ", " : " and ";
-    text += '"' + std::string(kPermissions[i].first) + '"';
+    text += '"' + std::string(kPermissions[i].second) + '"';
   }
   return text;
 }

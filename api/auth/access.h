@@ -9,6 +9,7 @@
 // Thread-safe: pure functions.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <optional>
 #include <set>
@@ -20,6 +21,7 @@
 #include "api/auth/certificate_list.h"
 #include "api/http/message.h"
 #include "api/rmd/acl.h"
+#include "base/json/fields.h"
 #include "base/origin.h"
 
 namespace nrd::auth {
@@ -50,10 +52,10 @@ enum class Access {
 // What a socket's `allow` can list; a socket without it allows all that the role does. A route with None is on no list.
 enum class Permission {
   None,
-  Workloads,          // "workloads"
-  Node,               // "node": reads of the node and of its resources
-  OnloadRead,         // "onload.read"
-  OnloadAllocations,  // "onload.allocations": also workloads with Onload
+  Workloads,
+  Node,  // reads of the node and of its resources
+  OnloadRead,
+  OnloadAllocations,  // also workloads with Onload
 };
 using Permissions = std::set<Permission>;
 
@@ -145,9 +147,6 @@ bool is_reading(std::string_view method);
 // True if the request changes nothing: the user role may make it, and the audit log omits it.
 bool only_reads(std::string_view method, Access access);
 
-// "onload.read"; empty for None.
-const char* to_string(Permission permission);
-std::optional<Permission> permission_of(std::string_view word);
 // "workloads", "node", ... and "...", each in quotes.
 std::string all_permissions();
 bool is_allowed(const Identity& who, Permission permission);
@@ -156,3 +155,9 @@ bool is_allowed(const Identity& who, Permission permission);
 Grant granted(const Rules& rules, const Identity& who, std::string_view method, std::string_view path, Needs needs);
 
 }  // namespace nrd::auth
+
+template <>
+inline constexpr auto nrd::json::kNames<nrd::auth::Permission> =
+    std::array{std::pair{nrd::auth::Permission::Workloads, "workloads"}, std::pair{nrd::auth::Permission::Node, "node"},
+               std::pair{nrd::auth::Permission::OnloadRead, "onload.read"},
+               std::pair{nrd::auth::Permission::OnloadAllocations, "onload.allocations"}};

@@ -155,7 +155,7 @@ struct Limit {
 Limit limit_of(const auth::Identity& identity, auth::Needs needs) {
   if (!auth::is_allowed(identity, needs.permission)) {
     return {" is not allowed to make this request on this socket ([[server.sockets]] of nrd.toml)",
-            joined(*identity.allowed, ", ", [](auth::Permission each) { return to_string(each); })};
+            joined(*identity.allowed, ", ", json::name_of<auth::Permission>)};
   }
   const std::string reads = "GET, HEAD, OPTIONS, POST /v1/hospitality, POST /v1/onload/preflight";
   const std::string own =

@@ -29,8 +29,7 @@ EXCEPTIONS = {
     "api/v1/node.cc": RESERVE,
     "daemon/reserve_values.h": RESERVE,
     "daemon/reserve_values.cc": RESERVE,
-    "api/auth/access.h": "permissions of sockets, in one enumeration",
-    "api/auth/access.cc": "permissions of sockets, in one table",
+    "api/auth/access.h": "permissions of sockets, in one table",
     "api/routing/authorization.cc": "a refusal, which lists what is allowed",
 }
 
