@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "base/split.h"
 #include "daemon/config.h"
+#include "engine/model/workload_fields.h"
 
 namespace nrd::daemon {
 using json::Value;
@@ -208,11 +209,11 @@ ValueType<std::string> service_name() {
 }
 
 ValueType<log::Priority> level() {
-  return one_of<log::Priority>({{"error", log::Priority::Error},
-                                {"warning", log::Priority::Warning},
-                                {"notice", log::Priority::Notice},
-                                {"info", log::Priority::Info},
-                                {"debug", log::Priority::Debug}});
+  return one_of<log::Priority>({{log::Priority::Error, "error"},
+                                {log::Priority::Warning, "warning"},
+                                {log::Priority::Notice, "notice"},
+                                {log::Priority::Info, "info"},
+                                {log::Priority::Debug, "debug"}});
 }
 
 std::optional<log::Priority> level_of(const std::string& word) {
@@ -222,20 +223,17 @@ std::optional<log::Priority> level_of(const std::string& word) {
 
 ValueType<std::optional<rdt::MbaUnit>> mba_mode() {
   return one_of<std::optional<rdt::MbaUnit>>(
-      {{"as-mounted", std::nullopt}, {"percentage", rdt::MbaUnit::Percent}, {"mbps", rdt::MbaUnit::Mbps}});
+      {{std::nullopt, "as-mounted"}, {rdt::MbaUnit::Percent, "percentage"}, {rdt::MbaUnit::Mbps, "mbps"}});
 }
 
 ValueType<ForeignGroups> foreign_groups() {
-  return one_of<ForeignGroups>({{"report", ForeignGroups::Report}, {"refuse", ForeignGroups::Refuse}});
+  return one_of<ForeignGroups>({{ForeignGroups::Report, "report"}, {ForeignGroups::Refuse, "refuse"}});
 }
 
-ValueType<Confinement> confinement() {
-  return one_of<Confinement>(
-      {{"none", Confinement::None}, {"slices", Confinement::Slices}, {"partition", Confinement::Partition}});
-}
+ValueType<Confinement> confinement() { return one_name<Confinement>(); }
 
 ValueType<http::ClientAuth> client_auth() {
-  return one_of<http::ClientAuth>({{"require", http::ClientAuth::Require}, {"optional", http::ClientAuth::Optional}});
+  return one_of<http::ClientAuth>({{http::ClientAuth::Require, "require"}, {http::ClientAuth::Optional, "optional"}});
 }
 
 ValueType<mode_t> file_mode() {

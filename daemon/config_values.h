@@ -14,6 +14,7 @@
 
 #include "base/cpu_set.h"
 #include "base/joined.h"
+#include "base/json/fields.h"
 #include "base/json/value.h"
 #include "base/log.h"
 
@@ -72,24 +73,30 @@ json::Value array_of(const Items& items, Show show) {
 
 // One of a few words, which a problem lists.
 template <typename T>
-ValueType<T> one_of(std::vector<std::pair<const char*, T>> words, const char* before_last = " or ") {
+ValueType<T> one_of(std::vector<std::pair<T, const char*>> words, const char* before_last = " or ") {
   Problem expected;
   for (const auto& word : words) {
     const char* before = &word == &words.front() ? "expected " : &word == &words.back() ? before_last : ", ";
-    expected += before + ("\"" + std::string(word.first) + "\"");
+    expected += before + ("\"" + std::string(word.second) + "\"");
   }
   return {.parse = [=](const json::Value& value, T& target) -> Problem {
             const std::string text = text_in(value);
-            const auto found = std::ranges::find(words, text, [](const auto& word) { return word.first; });
+            const auto found = std::ranges::find(words, text, [](const auto& word) { return word.second; });
             if (found == words.end()) return expected;
-            target = found->second;
+            target = found->first;
             return {};
           },
           .show =
               [=](const T& value) {
-                const auto found = std::ranges::find(words, value, [](const auto& word) { return word.second; });
-                return found == words.end() ? json::Value::null() : json::Value::string(found->first);
+                const auto found = std::ranges::find(words, value, [](const auto& word) { return word.first; });
+                return found == words.end() ? json::Value::null() : json::Value::string(found->second);
               }};
+}
+
+// One of the words that the API has for it.
+template <json::Named T>
+ValueType<T> one_name(const char* before_last = " or ") {
+  return one_of<T>({json::kNames<T>.begin(), json::kNames<T>.end()}, before_last);
 }
 
 // A key of a table, as of an entry of [[cpu.pools]], that fills a part of a T.

@@ -6,28 +6,17 @@
 
 #include "base/ascii.h"
 #include "base/number.h"
+#include "engine/model/workload_fields.h"
 
 namespace nrd::daemon {
 namespace {
 
-using cpuset::Level;
 using json::Value;
 
 constexpr const char* kComma = ", ";
 
 ValueType<CpuPool::Source> source() {
-  return one_of<CpuPool::Source>({{"isolated", CpuPool::Source::Isolated}, {"rest", CpuPool::Source::Rest}});
-}
-
-ValueType<Level> within() {
-  return one_of<Level>({{"machine", Level::Machine},
-                        {"package", Level::Package},
-                        {"die", Level::Die},
-                        {"node", Level::Node},
-                        {"l3", Level::L3},
-                        {"l2", Level::L2},
-                        {"core", Level::Core}},
-                       kComma);
+  return one_of<CpuPool::Source>({{CpuPool::Source::Isolated, "isolated"}, {CpuPool::Source::Rest, "rest"}});
 }
 
 // Of the names of systemd's units: a pool's name appears in URLs, metrics and messages.
@@ -50,7 +39,7 @@ Problem read_pool_cpus(const Value& value, CpuPool& pool) {
 Problem read_within(const Value& value, CpuPool& pool) {
   const std::string text = text_in(value);
   pool.never_crosses = text.starts_with('!');
-  return within().parse(Value::string(text.substr(pool.never_crosses ? 1 : 0)), pool.within);
+  return one_name<cpuset::Level>(kComma).parse(Value::string(text.substr(pool.never_crosses ? 1 : 0)), pool.within);
 }
 
 // -1: unchanged.
@@ -70,7 +59,7 @@ Value shown_pool_cpus(const CpuPool& pool) {
 }
 
 Value shown_within(const CpuPool& pool) {
-  return Value::string((pool.never_crosses ? "!" : "") + text_in(within().show(pool.within)));
+  return Value::string((pool.never_crosses ? "!" : "") + std::string(json::name_of(pool.within)));
 }
 
 Value shown_latency(const std::optional<uint32_t>& limit) {
@@ -78,19 +67,12 @@ Value shown_latency(const std::optional<uint32_t>& limit) {
 }
 
 const std::vector<TableKey<CpuPool>>& pool_keys() {
-  using Kind = CpuPool::Kind;
-  using Threads = CpuPool::Threads;
-  using Order = CpuPool::Order;
   static const std::vector<TableKey<CpuPool>> kKeys{
       table_key("name", pool_name(), &CpuPool::name).required(),
       TableKey<CpuPool>{"cpus", read_pool_cpus, shown_pool_cpus}.required(),
-      table_key("kind", one_of<Kind>({{"exclusive", Kind::Exclusive}, {"shared", Kind::Shared}}, kComma),
-                &CpuPool::kind)
-          .required(),
-      table_key("threads",
-                one_of<Threads>({{"one", Threads::One}, {"all", Threads::All}, {"any", Threads::Any}}, kComma),
-                &CpuPool::threads),
-      table_key("order", one_of<Order>({{"pack", Order::Pack}, {"spread", Order::Spread}}, kComma), &CpuPool::order),
+      table_key("kind", one_name<CpuPool::Kind>(kComma), &CpuPool::kind).required(),
+      table_key("threads", one_name<CpuPool::Threads>(kComma), &CpuPool::threads),
+      table_key("order", one_name<CpuPool::Order>(kComma), &CpuPool::order),
       {"within", read_within, shown_within},
       table_key("latency_us", {read_latency, shown_latency}, &CpuPool::latency_us),
       table_key("low_noise", boolean(), &CpuPool::low_noise)};

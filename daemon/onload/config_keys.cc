@@ -36,7 +36,7 @@ ValueType<onload::UsersPolicy> users_policy() {
 }
 
 ValueType<onload::AtStart> at_start() {
-  return one_of<onload::AtStart>({{"apply", onload::AtStart::Apply}, {"observe", onload::AtStart::Observe}});
+  return one_of<onload::AtStart>({{onload::AtStart::Apply, "apply"}, {onload::AtStart::Observe, "observe"}});
 }
 
 ValueType<std::vector<AllowedParameter>> allowed_parameters() {
