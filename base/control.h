@@ -42,6 +42,13 @@ inline std::string without_controls(std::string_view text) {
   return clean;
 }
 
+// Text from a client, the kernel or a file, of at most `longest` bytes, all of them printable ASCII.
+inline std::string printable_ascii(std::string_view text, size_t longest) {
+  std::string printable(text.substr(0, longest));
+  for (char& c : printable) c = c < ' ' || c > '~' ? '?' : c;
+  return printable;
+}
+
 inline bool has_controls(std::string_view text) { return without_controls(text) != text; }
 
 }  // namespace nrd

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/control.h"
 #include "base/find_in.h"
 #include "engine/model/node_config.h"
 #include "engine/model/node_state.h"
@@ -60,23 +61,16 @@ void add_level(SizeFamilies& sizes, const NodeState& state, const rdt::CacheLeve
 
 }  // namespace
 
-std::string as_label(std::string_view text, size_t most) {
-  std::string label(text.substr(0, most));
-  std::ranges::replace_if(
-      label, [](char c) { return c < ' ' || c > '~'; }, '?');
-  return label;
-}
-
 void add_workload_info(std::vector<Family>& families, const NodeState& state) {
   constexpr size_t kLongestList = 256;  // a longer list of CPUs is cut
   Family info{.name = "nrd_workload_info", .help = "What a workload is; the value is always 1"};
   info.samples.reserve(state.workloads.size());
   for (const auto& [id, workload] : state.workloads) {
     info.add(1, {{"id", id_text(workload)},
-                 {"name", as_label(workload.spec.name)},
-                 {"uuid", as_label(workload.spec.uuid, kLongestList)},
-                 {"origin", as_label(workload.origin)},
-                 {"cpus", as_label(cpus_of(workload).to_string(), kLongestList)},
+                 {"name", printable_ascii(workload.spec.name, kLongestLabel)},
+                 {"uuid", printable_ascii(workload.spec.uuid, kLongestList)},
+                 {"origin", printable_ascii(workload.origin, kLongestLabel)},
+                 {"cpus", printable_ascii(cpus_of(workload).to_string(), kLongestList)},
                  {"pool", to_string(workload.grant.pool)}});
   }
   families.push_back(std::move(info));

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "api/metrics/exposition.h"
@@ -13,8 +12,7 @@
 
 namespace nrd::v1 {
 
-// Text from a client, the kernel or a file as a label value: bounded, printable ASCII.
-std::string as_label(std::string_view text, size_t most = 64);
+inline constexpr size_t kLongestLabel = 64;
 
 // nrd_workload_info: which workload is which.
 void add_workload_info(std::vector<metrics::Family>& families, const NodeState& state);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/control.h"
 #include "base/errno_text.h"
 #include "base/file.h"
 #include "base/split.h"
@@ -138,7 +139,7 @@ std::map<std::string, CpuSet> inner_cpus(const std::string& cgroup) {
   std::map<std::string, CpuSet> inner;
   for (const CgroupCpus& each : list_cgroups(kCgroups + cgroup)) {
     const std::string path = cgroup + each.path;
-    if (!each.cpus.empty() && is_populated(path)) inner[printable(path)] = each.cpus;
+    if (!each.cpus.empty() && is_populated(path)) inner[printable_ascii(path, kLongestName)] = each.cpus;
   }
   return inner;
 }

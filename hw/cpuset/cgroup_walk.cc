@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 
-#include <algorithm>
 #include <optional>
 #include <string_view>
 
@@ -15,7 +14,6 @@
 namespace nrd::cpuset {
 namespace {
 
-constexpr size_t kLongestName = 256;
 constexpr size_t kMostFolders = size_t{1} << 16;
 
 // nullopt: it does not exist.
@@ -62,13 +60,6 @@ std::vector<CgroupCpus> list_cgroups(const std::string& root) {
     level = std::move(next);
   }
   return found;
-}
-
-std::string printable(std::string_view path) {
-  std::string text(path.substr(0, kLongestName));
-  std::ranges::replace_if(
-      text, [](char c) { return c < ' ' || c > '~'; }, '?');
-  return text;
 }
 
 std::set<pid_t> processes_in(const std::string& root, const std::string& path) {

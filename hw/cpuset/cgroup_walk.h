@@ -5,7 +5,6 @@
 
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/cpu_set.h"
@@ -26,8 +25,8 @@ inline constexpr size_t kDeepestCgroup = 8;  // levels below the root
 // Those below `root`, parents before their children, that have the cpuset controller. Those above the limits, and those
 // that vanish meanwhile, are left out.
 std::vector<CgroupCpus> list_cgroups(const std::string& root);
-// Users choose names of cgroups, which reach terminals and the journal.
-std::string printable(std::string_view path);
+// Of a name in text: users choose names of cgroups, which reach terminals and the journal.
+inline constexpr size_t kLongestName = 256;
 // Names of those directly below the folder of a cgroup; none of more than 65,536. Follows no links: users make cgroups
 // where they were delegated one.
 std::vector<std::string> folders_in(const std::string& path);

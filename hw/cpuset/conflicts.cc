@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/control.h"
 #include "base/directory.h"
 #include "base/file.h"
 #include "hw/cpuset/cgroup.h"
@@ -70,7 +71,7 @@ std::string holders_text(const std::vector<std::string>& workloads) {
 }
 
 Conflict unit_without_workload(const CgroupCpus& cgroup, const PoolUse& use) {
-  const std::string name = printable(unit_in_slice(cgroup.path));
+  const std::string name = printable_ascii(unit_in_slice(cgroup.path), kLongestName);
   return {.source = Conflict::Source::Unit,
           .name = name,
           .cpus = cgroup.effective & use.pooled,
@@ -82,7 +83,7 @@ std::optional<Conflict> foreign_partition(const CgroupCpus& cgroup, const PoolUs
   const bool is_valid = cgroup.partition == "root" || cgroup.partition == "isolated";
   const CpuSet cpus = (cgroup.cpus | cgroup.effective) & use.pooled;
   if (!is_valid || cpus.empty()) return std::nullopt;
-  const std::string name = printable(cgroup.path);
+  const std::string name = printable_ascii(cgroup.path, kLongestName);
   return Conflict{
       .source = Conflict::Source::Partition,
       .name = name,
@@ -99,7 +100,7 @@ std::string reason_of(const CgroupCpus& cgroup) {
 }
 
 Conflict may_run(const CgroupCpus& cgroup, CpuSet cpus, const std::string& whose) {
-  const std::string name = printable(cgroup.path);
+  const std::string name = printable_ascii(cgroup.path, kLongestName);
   const std::string list = cpus.to_string();
   return {.source = Conflict::Source::Cgroup,
           .name = name,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/control.h"
 #include "base/find_in.h"
 #include "hw/cpuset/affinity.h"
 #include "hw/cpuset/cgroup.h"
@@ -31,7 +32,7 @@ const std::string kHost;  // the host itself
 std::optional<Group> group_of(const Task& task) {
   const std::optional<CpusetPlace> place = cpuset_of(task.process).value_or(std::nullopt);
   if (!place) return std::nullopt;
-  return Group{.available = place->cpus, .parent = printable(place->cgroup)};
+  return Group{.available = place->cpus, .parent = printable_ascii(place->cgroup, kLongestName)};
 }
 
 // What a limit of `target`, whose threads may run on `masks`, would overwrite.

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "base/control.h"
 #include "base/errno_text.h"
 #include "hw/cpuset/cgroup_walk.h"
 #include "hw/cpuset/types.h"
@@ -57,7 +58,7 @@ std::string name_in(const std::string& path) {
 
 // `about`: a unit, the path of its object, or a cgroup. `text`: of systemd, which may quote names that users chose.
 Failure refused(const std::string& about, int negative, const char* text) {
-  const std::string reason = text ? printable(text) : errno_text(-negative);
+  const std::string reason = text ? printable_ascii(text, kLongestName) : errno_text(-negative);
   if (negative == -ETIMEDOUT || negative == -ECONNRESET || negative == -ENOTCONN)
     return fail(ErrorCode::Busy, "systemd does not answer; try again", fmt::format("{}: {}", about, reason));
   const std::string unit = name_in(about);

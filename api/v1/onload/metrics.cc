@@ -6,6 +6,7 @@
 #include "api/v1/launch.h"
 #include "api/v1/node_metrics.h"
 #include "api/v1/onload/services.h"
+#include "base/control.h"
 #include "base/find_in.h"
 #include "engine/onload/allocations.h"
 #include "engine/onload/controller.h"
@@ -68,7 +69,7 @@ void add_launch_metrics(std::vector<metrics::Family>& families, const routing::C
   const onload::Module* module = running_module(*status);
   families.push_back(one(Kind::Gauge, "nrd_onload_loaded", "1 while the onload module is loaded", module != nullptr));
   Family info{.name = "nrd_onload_info", .help = "Version of the loaded onload module; the value is always 1"};
-  if (module != nullptr) info.add(1, {{"version", as_label(module->version)}});
+  if (module != nullptr) info.add(1, {{"version", printable_ascii(module->version, kLongestLabel)}});
   families.push_back(std::move(info));
   families.push_back(one(Kind::Gauge, "nrd_onload_device_access_open", "1 while new processes may use Onload",
                          status->device_access_open));
