@@ -260,36 +260,6 @@ def test_pools_change_with_workloads_in_place(node):
     node.assert_consistent([first["id"], second["id"]])
 
 
-def test_pools_that_would_lose_granted_ways_are_refused_with_the_workloads(node):
-    first, second = node.create("0", 3, 3), node.create("1", 2, 2)
-    node.write("[log]\nlevel = \"debug\"\n[cache_pools]\nguarantee = 2\nshared = 2\n")
-    for dry_run in (True, False):
-        status, problem = node.refusal(dry_run)
-        assert (status, problem["code"]) == (409, "Conflict")
-        assert problem["detail"] == (f"{node.config}:4: cache_pools: guarantee would have ways 1-2, but needs 5 (ways 1-5) for "
-                                     f"workloads {first['id']} (ways 1-3), {second['id']} (ways 4-5)")
-        assert "guarantee with ways 1-5" in problem["allowed"]
-    assert node.settings()["log.level"]["value"] == "info"  # nothing of it was taken
-    node.assert_consistent([first["id"], second["id"]])
-    node.delete(first["id"])
-    assert node.refusal()[0] == 409
-    node.delete(second["id"])
-    assert keys(node.reload()["changed"]) == ["cache_pools.guarantee", "cache_pools.shared", "log.level"]
-    assert refusal(node.create, "0", 3, 3)
-
-
-def test_infrastructure_gets_its_ways_and_gives_them_back(node):
-    before = node.plain()
-    node.write("[cache_pools]\ninfra = 1\n[infra]\ncpus = \"2\"\n[os]\ncpus = \"3\"\n")
-    node.reload()
-    assert node.hardware()["COS1"]["cpus"] == "2"
-    assert refusal(node.create, "3", 1, 1)
-    node.write("")
-    node.reload()
-    assert node.plain() == before
-    node.create("3", 1, 1)
-
-
 def test_reserved_classes_change(node):
     node.write("[classes]\nreserve = 14\n")
     node.reload()
