@@ -133,14 +133,6 @@ def test_a_reset_by_pqos_is_repaired(shape):
         node.assert_consistent(ids)
 
 
-def test_a_cpu_that_others_put_into_a_class_of_nrd_returns_to_the_root_class():
-    with Node(DRIFT) as node:
-        created = node.create("4-5", 2, 2)
-        node.sim.write(f"/sys/fs/resctrl/{created['cos_name']}/cpus_list", "4-5,9\n")
-        wait_for(lambda: node.health()["drift_repairs"] == 1, "the repair")
-        node.assert_consistent({created["id"]})
-
-
 def test_a_task_that_others_put_into_a_class_of_cpus_returns_to_the_root_class():
     with Node(DRIFT) as node, process() as granted, process() as child, process() as theirs:
         of_cpus = node.create("4-5", 2, 2)
@@ -151,14 +143,6 @@ def test_a_task_that_others_put_into_a_class_of_cpus_returns_to_the_root_class()
         groups = node.hardware()
         assert groups[of_cpus["cos_name"]]["tasks"] == []
         assert groups[of_task["cos_name"]]["tasks"] == sorted([granted.pid, child.pid])  # as children are
-
-
-def test_reserved_classes_are_kept_for_others():
-    with Node("[classes]\nreserve = 2\n", closids=4) as node:
-        node.create("0", 1, 1)
-        with pytest.raises(Refused, match=r"2 are kept free \(classes.reserve\)"):
-            node.create("1", 1, 1)
-        make_groups(node, ["a", "b"])
 
 
 def share(node, name, cpus):
@@ -200,24 +184,6 @@ def test_with_refuse_no_guarantee_is_granted_beside_such_a_group():
             node.create("4", 2, 2)
         assert node.create("4", 3, 1)["exclusive"] is False
         assert node.create("8", 2, 2)["exclusive"] is True
-
-
-def test_an_exclusive_group_keeps_its_ways_and_the_rest_is_granted():
-    with Node() as node:
-        before = node.hardware()["/"]["L3"]
-        node.sim.write("/sys/fs/resctrl/schemata", "L3:0=7f;1=7ff\n")
-        make_groups(node, ["locked"])
-        node.sim.write("/sys/fs/resctrl/locked/schemata", "L3:0=780;1=7ff\n")
-        node.sim.write("/sys/fs/resctrl/schemata", "L3:1=7fe\n")
-        node.sim.write("/sys/fs/resctrl/locked/schemata", "L3:1=1\n")
-        node.sim.write("/sys/fs/resctrl/locked/mode", "exclusive\n")
-        node.terminate()
-        node.start()
-        id = node.create("4", 2, 2)["id"]
-        assert int(node.hardware()["COS2"]["L3"]["0"], 16) & 0x780 == 0
-        assert exclusivity(node, id) == (True, [])
-        node.delete(id)
-        assert node.hardware()["/"]["L3"]["0"] == "7f" and before["0"] == "7ff"
 
 
 def test_a_group_that_is_being_locked_costs_only_its_class():
