@@ -145,14 +145,3 @@ def test_the_shared_class_is_full_at_its_limit():
         node.delete(first)
         assert set(node.call("POST", "/v1/hospitality", question)["score"]["l3"].values()) == {100}
         node.create("6", 0, 0)
-
-
-@pytest.mark.parametrize("config,numbers", [
-    ("[infra]\ncpus = \"2\"\n", "cache_pools.infra is 0"),
-    ("[os]\ncpus = \"0-16\"\n", "CPU 16 does not exist; this node has CPUs 0-15"),
-    ("[cache_pools]\nguarantee = 4\ninfra = 9\n", "infra 9 = 14 ways, but each L3 cache has 11"),
-])
-def test_an_impossible_configuration_ends_the_start(config, numbers):
-    with Node(config=config, start=False) as node:
-        refused = node.run_daemon()
-        assert refused.returncode == 78 and numbers in refused.stderr, refused.stderr
