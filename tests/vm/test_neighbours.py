@@ -157,16 +157,6 @@ def test_the_os_has_the_longest_unassigned_run(node, when):
     node.wait_for(lambda: os_has_longest_run_beside(0), "the OS to have the ways of the group")
 
 
-def test_guarantees_of_four_and_two_of_fifteen_ways(node):
-    four, two = node.create(0, 4), node.create(1, 2)
-    [cache] = node.get("/v1/node")["caches"]
-    assert cache["longest_run"] == 8
-    assert (node.mask(), cache["idle"]["ways"]) == ((0x7F81, 0) if node.takes_holes() else (0x7F80, 1))
-    assert "8 free ways belong to besteffort and shared" in node.refused(2, 1)
-    node.remove(four)
-    node.remove(two)
-
-
 def test_classes_are_left_to_others(node):
     names = [f"g{number}" for number in range(5)]  # six classes, one is the root's
     for stopped in False, True:
