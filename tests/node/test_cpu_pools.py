@@ -68,15 +68,6 @@ def test_a_grant_survives_kill_9_and_its_process_keeps_its_cpu(node):
     node.assert_consistent(set())
 
 
-def test_drift_of_a_mask_is_repaired(node):
-    with start_run(node, "--pool", "fast", "--count", "1", "--", "sleep", "1000") as command:
-        wait_for(lambda: node.list() and comm_of(command.pid) == "sleep" and allowed(command.pid) == "1", "the grant")
-        os.sched_setaffinity(command.pid, {0, 1})
-        wait_for(lambda: allowed(command.pid) == "1", "the repair")
-        wait_for(lambda: "DRIFT_REPAIRED" in node.said(), "the report")  # follows the write
-    wait_for(lambda: node.list() == [], "the workload to go")
-
-
 def test_threads_are_limited_too(node):
     program = ("import threading, time, os, sys\n"
                "threads = [threading.Thread(target=time.sleep, args=(1000,), daemon=True) for _ in range(20)]\n"
@@ -156,15 +147,6 @@ def test_cpu_does_not_replace_core_ids_in_a_patch(large):
     assert whole["cpu_request"] == {"pool": "fast", "count": 1} and "core_ids" not in whole
     refused = refusal(patch, large, made["id"], {"core_ids": ["9"]})
     assert refused.status == 400 and "/core_ids: cannot be combined with cpu" in refused.text, refused
-
-
-def test_near_a_node_and_a_workload(large):
-    first = post(large, {"cpu": {"pool": "fast", "count": 1, "near": ["node:1"]}})
-    assert int(first["cpu"]["exclusive"]) in range(10, 16)
-    second = post(large, {"cpu": {"pool": "fast", "count": 1, "near": [f"workload:{first['id']}"]}})
-    assert int(second["cpu"]["exclusive"]) in range(10, 16)
-    third = post(large, {"cpu": {"pool": "fast", "count": 1, "near": ["cpu:0"]}})
-    assert int(third["cpu"]["exclusive"]) in range(2, 8)
 
 
 def test_a_refusal_of_a_response_sent_back_names_its_request(large):
