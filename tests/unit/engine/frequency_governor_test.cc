@@ -178,11 +178,11 @@ TEST_CASE("a frequency domain is fast while one of its CPUs requests it") {
   const FrequencyRequest request{.min = 12, .max = 30, .threshold = BranchMissThreshold{3}};
   const std::vector<Command> commands{CreateWorkload{a_spec("4-5").no_cache().frequency(request)}};
   REQUIRE(writer.apply(commands).front());
-  const auto run = [&](uint64_t misses_of_5, int samples) {
+  const auto run = [&](uint64_t misses_of_4, int samples) {
     for (int i = 0; i < samples; ++i) {
       for (const uint32_t cpu : {4U, 5U}) {
         hardware.branches[CpuId{cpu}].branches += 1'000'000;
-        hardware.branches[CpuId{cpu}].misses += cpu == 4 ? 1'000 : misses_of_5;
+        hardware.branches[CpuId{cpu}].misses += cpu == 5 ? 1'000 : misses_of_4;
       }
       writer.govern_frequencies();
     }
