@@ -5,6 +5,7 @@
 
 #include "base/json/members.h"
 #include "base/json/object.h"
+#include "engine/model/node_state.h"
 #include "engine/model/workload_fields.h"
 
 namespace nrd::v1 {
@@ -43,11 +44,12 @@ void render_window(json::Writer& w, KHz min, KHz max) {
                       {{"min_khz", min}, {"max_khz", max}, {"min_ratio", ratio_of(min)}, {"max_ratio", ratio_of(max)}});
 }
 
-void render_granted_frequencies(json::Writer& w, const Grant& grant) {
+void render_granted_frequencies(json::Writer& w, const NodeState& state, const Workload& workload) {
   w.begin_object();
-  for (const auto& [cpu, knobs] : grant.frequencies) {
+  for (const auto& [cpu, granted] : workload.grant.frequencies) {
+    const pstate::FrequencySetting window = granted_window(state, workload, cpu);
     w.key(std::to_string(cpu.value)).begin_object();
-    render_window(w, knobs.min, knobs.max);
+    render_window(w, window.min, window.max);
     w.end_object();
   }
   w.end_object();

@@ -14,6 +14,7 @@
 #include "base/json/value.h"
 #include "base/json/writer.h"
 #include "base/result.h"
+#include "engine/model/fwd.h"
 #include "engine/model/workload.h"
 
 namespace nrd::v1 {
@@ -24,7 +25,7 @@ Result<Change<FrequencyRequest>> parse_pstate(const json::Value& object, const s
 // `ratio`: the literal to write for the threshold; empty: formatted from the number.
 void render(json::Writer& w, const FrequencyRequest& request, const std::string& ratio = {});
 // By CPU.
-void render_granted_frequencies(json::Writer& w, const Grant& grant);
+void render_granted_frequencies(json::Writer& w, const NodeState& state, const Workload& workload);
 
 // {"min_khz": ..., "max_khz": ..., "min_ratio": ..., "max_ratio": ...}, without the braces.
 void render_window(json::Writer& w, KHz min, KHz max);

@@ -120,7 +120,8 @@ void add_frequencies(std::vector<Family>& families, const NodeState& state) {
   Family highest{.name = "nrd_cpu_frequency_max_hertz", .help = "Highest frequency granted to the CPU's workload"};
   Family now{.name = "nrd_cpu_frequency_hertz", .help = "Frequency of the CPU as last observed"};
   for (const auto& [id, workload] : state.workloads) {
-    for (const auto& [cpu, setting] : workload.grant.frequencies) {
+    for (const auto& [cpu, granted] : workload.grant.frequencies) {
+      const pstate::FrequencySetting setting = granted_window(state, workload, cpu);
       const metrics::Labels labels{{"cpu", std::to_string(cpu.value)}, {"workload", id_text(workload)}};
       lowest.add(hertz(setting.min), labels);
       highest.add(hertz(setting.max), labels);

@@ -102,7 +102,7 @@ void render_grant(json::Writer& w, const NodeState& state, const Workload& workl
   if (!workload.grant.bandwidth.empty()) render_granted_bandwidth(w.key("granted_bandwidth"), workload.grant.bandwidth);
   if (const CpuSet siblings = plan::throttled_siblings(state, workload); !siblings.empty())
     w.key("throttled_siblings").string(siblings.to_string());
-  if (workload.spec.frequency) render_granted_frequencies(w.key("granted_frequencies"), workload.grant);
+  if (workload.spec.frequency) render_granted_frequencies(w.key("granted_frequencies"), state, workload);
 }
 
 // The one that a change of it waits for, if any.

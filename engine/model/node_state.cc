@@ -136,6 +136,11 @@ bool requests_window(const Workload& workload) {
   return request && (request->min || request->max);
 }
 
+// Otherwise its CPUs keep the window that they have.
+bool sets_window(const Workload& workload) {
+  return requests_window(workload) || workload.spec.frequency->threshold || !workload.spec.frequency->turbo;
+}
+
 // True if max_percent keeps `cpu` below the requested maximum, although cpufreq shows that.
 bool is_limited(const NodeState& state, const Workload& workload, CpuId cpu) {
   const pstate::Node& node = state.facts.pstate;
@@ -359,12 +364,18 @@ const pstate::FrequencySetting& given_back(const Baselines& baselines, CpuId cpu
   return of_others ? *of_others : baselines.frequencies.at(cpu);
 }
 
+pstate::FrequencySetting granted_window(const NodeState& state, const Workload& workload, CpuId cpu) {
+  const pstate::Cpu* facts = find_in(state.facts.pstate.cpus, cpu);
+  const std::optional<pstate::FrequencySetting> before = original_setting(state, cpu);
+  if (sets_window(workload) || !facts || !before) return workload.grant.frequencies.at(cpu);
+  return {.min = before->min, .max = std::min(before->max, facts->max), .governor = {}, .epp = {}};
+}
+
 pstate::FrequencySetting wanted_knobs(const NodeState& state, const Workload& workload, CpuId cpu,
                                       const pstate::FrequencySetting& before) {
   const pstate::FrequencySetting& granted = workload.grant.frequencies.at(cpu);
-  const FrequencyRequest& request = *workload.spec.frequency;
   pstate::FrequencySetting knobs = before;
-  if (requests_window(workload) || request.threshold || !request.turbo) {
+  if (sets_window(workload)) {
     knobs.min = granted.min;
     knobs.max = granted.max;
   }

@@ -106,6 +106,9 @@ std::map<CpuId, BranchMissThreshold> monitored_cpus(const Workloads& workloads);
 std::optional<pstate::FrequencySetting> original_setting(const NodeState& state, CpuId cpu);
 // The setting that a claimed `cpu` gets back once no workload sets it, whether the kernel shows it now or not.
 const pstate::FrequencySetting& given_back(const Baselines& baselines, CpuId cpu);
+// The window of `cpu` for `workload`, which was granted a frequency there. One that it did not request is that of the
+// driver and the boot, which may be others than at the grant.
+pstate::FrequencySetting granted_window(const NodeState& state, const Workload& workload, CpuId cpu);
 // The setting of `cpu` for `workload`, which was granted a frequency there, on top of the one it had before.
 pstate::FrequencySetting wanted_knobs(const NodeState& state, const Workload& workload, CpuId cpu,
                                       const pstate::FrequencySetting& before);

@@ -94,6 +94,18 @@ def test_a_driver_that_replaces_another_one_just_before_a_request_gets_its_own_s
         assert node.sim.freq() == before
 
 
+def test_a_governor_alone_shows_the_window_of_the_driver_that_replaced_another_one():
+    with Node(DRIFT, cpufreq="intel_pstate") as node:
+        for cpu in 4, 5:
+            node.sim.write(SCALING_MAX % cpu, "2000000\n")
+        made = post(node, {"governor": "performance"})
+        assert made["granted_frequencies"]["4"]["max_khz"] == 2_000_000
+        node.sim.write("/sys/devices/system/cpu/intel_pstate/status", "passive\n")
+        wait_for(lambda: node.sim.freq()["4"]["governor"] == "performance" and node.list()[0]["status"] == "Successful", "the other driver")
+        granted = node.list()[0]["granted_frequencies"]["4"]
+        assert {"min": granted["min_khz"], "max": granted["max_khz"]} == window(node, 4) == DEFAULT
+
+
 @pytest.mark.parametrize("offline", ["gone", "busy"])
 def test_cpus_that_go_and_come_back(offline):
     with Node(DRIFT, cpufreq="intel_pstate", cpufreq_offline=offline, min_over_max="clamp") as node:
