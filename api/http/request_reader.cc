@@ -22,6 +22,20 @@ std::optional<char> decoded_byte(std::string_view digits) {
   return static_cast<char>(*byte);
 }
 
+// Once (RFC 3986, section 2.1): "%2541" is "%41". nullopt for a '%' without two hexadecimal digits, and for a control
+// character, encoded or not: no path or parameter of the API has one.
+std::optional<std::string> percent_decoded(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const bool is_encoded = text.front() == '%';
+    const std::optional<char> c = is_encoded ? decoded_byte(text.substr(1, 2)) : text.front();
+    if (!c || is_control(*c)) return std::nullopt;
+    out += *c;
+    text.remove_prefix(is_encoded ? 3 : 1);
+  }
+  return out;
+}
+
 tl::unexpected<RefusedRequest> refused(std::string line) {
   return tl::unexpected(RefusedRequest{.status = 400, .line = std::move(line)});
 }
@@ -49,18 +63,6 @@ std::shared_ptr<const Secret> authorization_of(RawRequest& raw, const Peer& peer
 }
 
 }  // namespace
-
-std::optional<std::string> percent_decoded(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const bool is_encoded = text.front() == '%';
-    const std::optional<char> c = is_encoded ? decoded_byte(text.substr(1, 2)) : text.front();
-    if (!c || is_control(*c)) return std::nullopt;
-    out += *c;
-    text.remove_prefix(is_encoded ? 3 : 1);
-  }
-  return out;
-}
 
 tl::expected<Request, RefusedRequest> read_request(RawRequest raw, std::shared_ptr<const Peer> peer) {
   auto body = inflated(std::move(raw.body), raw.content_encoding);

@@ -6,10 +6,8 @@
 
 #include <array>
 #include <atomic>
-#include <charconv>
 #include <condition_variable>
 #include <csignal>
-#include <cstring>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -20,7 +18,6 @@
 #include <vector>
 
 #include "api/http/limits.h"
-#include "api/http/request_reader.h"
 #include "tests/wire/tcp_client.h"
 
 namespace nrd::server_test {
@@ -361,15 +358,6 @@ TEST_CASE("the error for a port in use names it") {
   REQUIRE_FALSE(second);
   CHECK(second.error().message.starts_with("cannot listen on 127.0.0.1:" + std::to_string(first->plain_port())));
   CHECK_FALSE(Server::start({.plain = http::TcpEndpoint{.address = "not an address", .port = 0}}, echo));
-}
-
-TEST_CASE("percent-encoding is decoded strictly") {
-  CHECK(http::percent_decoded("/a%20b%2Fc") == "/a b/c");
-  CHECK(http::percent_decoded("%2541") == "%41");
-  for (const std::string text : {"%", "%1", "%g1", "%+1", "%00", "%7f", "\n"}) {
-    CAPTURE(text);
-    CHECK_FALSE(http::percent_decoded(text));
-  }
 }
 
 }  // namespace nrd::server_test
