@@ -36,32 +36,22 @@ Result<void> HardwareSync::discover() {
   }
   const bool has_new_zones = !state_.cpu_zones || facts.cpuset.zones != state_.facts.cpuset.zones ||
                              facts.rdt.online != state_.facts.rdt.online;
-  forget_other_drivers(facts.pstate);
-  state_.facts = std::move(facts);
+  const NodeFacts before = std::exchange(state_.facts, std::move(facts));
   if (has_new_zones)
     state_.cpu_zones = std::make_shared<const plan::ZoneTree>(state_.facts.cpuset.zones, state_.facts.rdt.online);
-  adapt_to_node();
+  adapt_to_node(before.pstate);
   return {};
 }
 
-void HardwareSync::adapt_to_node() {
+// A new cpufreq driver (intel_pstate/status, amd_pstate/status) begins with settings of its own, and its governors mean
+// something else: "powersave" is the lowest frequency in the passive modes only. Observations and baselines of the old
+// one do not apply to it.
+void HardwareSync::adapt_to_node(const pstate::Node& before) {
   state_.workloads = plan::without_lost_ways(state_);
   state_.workloads = with_late_siblings(state_);
-  forget_replaced_drivers();
-}
-
-// Observations under another driver do not apply to the next one.
-void HardwareSync::forget_other_drivers(const pstate::Node& next) {
-  for (const auto& [cpu, facts] : next.cpus) {
-    const pstate::Cpu* known = find_in(state_.facts.pstate.cpus, cpu);
-    if (known && known->driver != facts.driver) state_.observed.pstate.cpus.edit().erase(cpu);
-  }
-}
-
-// A new driver (intel_pstate/status, amd_pstate/status) begins with settings of its own, and its governors mean
-// something else: "powersave" is the lowest frequency in the passive modes only. Nothing of the old one is restored.
-void HardwareSync::forget_replaced_drivers() {
   for (const auto& [cpu, facts] : state_.facts.pstate.cpus) {
+    const pstate::Cpu* known = find_in(before.cpus, cpu);
+    if (known && known->driver != facts.driver) state_.observed.pstate.cpus.edit().erase(cpu);
     const FrequencyClaim* claim = find_in(state_.baselines.frequencies, cpu);
     if (!claim || claim->driver.empty() || claim->driver == facts.driver) continue;
     state_.baselines.frequencies.edit().erase(cpu);

@@ -28,8 +28,9 @@ class HardwareSync {
       : hardware_(hardware), clock_(clock), state_(state) {}
 
   Result<void> discover();
-  // Adapts workloads and baselines to what discover() found: a part of it, and of a start when these are loaded.
-  void adapt_to_node();
+  // Adapts workloads, baselines and observation to what discover() found in place of `before`: a part of it, and of a
+  // start when these are loaded.
+  void adapt_to_node(const pstate::Node& before);
   // Observes the hardware: frequencies of these CPUs only, the others keep their last observation; tasks of workloads
   // and `others`; where known targets run and what is known to matter of CPUs, and what `added` is about.
   Result<void> refresh(const CpuSet& frequencies, const std::set<TaskClaim>& others = {},
@@ -69,8 +70,6 @@ class HardwareSync {
  private:
   void end_problem();
   Result<void> refresh_infra();
-  void forget_other_drivers(const pstate::Node& next);
-  void forget_replaced_drivers();
   void note_absent(CpuId cpu);
   void note_pending_restore(CpuId cpu);
 

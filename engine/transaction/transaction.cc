@@ -83,7 +83,7 @@ Result<void> Transaction::recover() {
     if (const auto pinned = hardware_.pinned_services()) TRY(check_pinned_units(config, state_.facts, *pinned));
   }
   state_.config = std::make_shared<const NodeConfig>(std::move(config));
-  sync_.adapt_to_node();
+  sync_.adapt_to_node(state_.facts.pstate);
   state_.made_groups = state_.baselines.groups;
   const Result<void> refreshed = sync_.refresh_with_infra(cpus_of(state_.facts.pstate.cpus));
   if (!refreshed) {
