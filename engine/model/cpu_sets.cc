@@ -11,6 +11,7 @@
 #include "engine/model/cpu_shares.h"
 #include "engine/model/node_config.h"
 #include "engine/model/node_state.h"
+#include "engine/plan/cpus/zones.h"
 
 namespace nrd {
 namespace {

@@ -25,4 +25,8 @@ struct Spec;
 struct SpecPatch;
 struct Workload;
 
+namespace plan {
+class ZoneTree;
+}
+
 }  // namespace nrd

@@ -16,7 +16,6 @@
 #include "engine/model/memory_move.h"
 #include "engine/model/pools.h"
 #include "engine/model/workloads.h"
-#include "engine/plan/cpus/zones.h"
 #include "engine/plan/frequency_governor.h"
 
 namespace nrd {

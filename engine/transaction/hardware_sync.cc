@@ -13,6 +13,7 @@
 #include "engine/model/reserved_cpus.h"
 #include "engine/model/setting.h"
 #include "engine/model/setting_changes.h"
+#include "engine/plan/cpus/zones.h"
 #include "engine/plan/lost_ways.h"
 #include "engine/transaction/proposal.h"
 

@@ -41,7 +41,6 @@ HOLD_MUCH = {
     "daemon/node_config.h": "resolves it",
     "daemon/options.h": "holds it",
     "daemon/reload.h": "holds it",
-    "engine/transaction/commits.h": "keeps the durable state beside that of the node",
     "engine/transaction/transaction.h": "holds all parts of a transaction",
 }
 
