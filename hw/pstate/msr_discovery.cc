@@ -33,10 +33,17 @@ std::vector<std::string> explain(const Unsettable& cpus) {
   const auto device = [](const CpuSet& set) {
     return set.empty() ? "" : fmt::format("/dev/cpu/{}/msr", set.members().front().value);
   };
-  add(cpus.absent, device(cpus.absent) + " cannot be opened; load a driver or the msr module");
-  add(cpus.refused, device(cpus.refused) + " may not be opened, as under kernel lockdown; load a driver");
+  add(cpus.absent,
+      device(cpus.absent) + " cannot be opened; load a driver, or the msr module and install the drop-in msr.conf");
+  add(cpus.refused, device(cpus.refused) + " may not be opened; load a driver, or install the drop-in msr.conf");
   add(cpus.silent, "the registers tell no ratios, as in a virtual machine; load a driver, if the machine has one");
   return sentences;
+}
+
+// Such a kernel refuses writes to registers, but not to open and read them.
+bool is_locked_down(const std::string& root) {
+  const Result<std::optional<std::string>> text = read_file(root + "/sys/kernel/security/lockdown");
+  return text && *text && (*text)->find("[none]") == std::string::npos;
 }
 
 // The online CPUs of the same core; empty if not reported.
@@ -83,6 +90,12 @@ std::optional<RegisterSet> registers_of_this_part(const std::string& root, const
 void discover_without_driver(const std::string& root, const CpuSet& cpus, KnownRegisters& known, Node& node) {
   const std::optional<RegisterSet> set = registers_of_this_part(root, cpus, node);
   if (!set) return;
+  if (is_locked_down(root)) {
+    return node.missing.push_back(fmt::format(
+        "P-states: no cpufreq driver holds {}, and the kernel is locked down (/sys/kernel/security/lockdown), so that "
+        "registers cannot be written; load a driver",
+        name_of(cpus)));
+  }
   Unsettable unsettable;
   std::map<CpuId, Cpu>& settable = node.cpus.edit();
   for (const CpuId cpu : cpus.members()) {

@@ -210,8 +210,10 @@ TEST_CASE("a node without driver and device reports the remedy") {
     const char* missing;
   };
   for (const Row& row :
-       {Row{"GenuineIntel", 6, "/dev/cpu/0/msr cannot be opened; load a driver or the msr module"},
-        Row{"AuthenticAMD", 25, "/dev/cpu/0/msr cannot be opened; load a driver or the msr module"},
+       {Row{"GenuineIntel", 6,
+            "/dev/cpu/0/msr cannot be opened; load a driver, or the msr module and install the drop-in msr.conf"},
+        Row{"AuthenticAMD", 25,
+            "/dev/cpu/0/msr cannot be opened; load a driver, or the msr module and install the drop-in msr.conf"},
         Row{"AuthenticAMD", 21, "nrd does not set registers of AuthenticAMD family 21 model 1; load a driver"}}) {
     Tree tree;
     tree.online("0-15");
@@ -222,6 +224,21 @@ TEST_CASE("a node without driver and device reports the remedy") {
     CHECK(node.missing ==
           std::vector<std::string>{std::string("P-states: no cpufreq driver holds CPUs 0-15, and ") + row.missing});
     CHECK(pstate.observe(all()).value() == Observed{});
+  }
+}
+
+TEST_CASE("registers of a kernel that is locked down are not used") {
+  for (const auto& [lockdown, is_usable] : {std::pair{"[none] integrity confidentiality\n", true},
+                                            std::pair{"none [integrity] confidentiality\n", false}}) {
+    Tree tree;
+    tree.online("4");
+    tree.part("GenuineIntel", 6);
+    tree.perf_ctl(4);
+    tree.put("/sys/kernel/security/lockdown", lockdown);
+    const Node node = Pstate(tree.root()).discover().value();
+    CHECK(node.cpus.empty() == !is_usable);
+    CHECK(node.missing.empty() == is_usable);
+    if (!is_usable) CHECK(node.missing.front().find("the kernel is locked down") != std::string::npos);
   }
 }
 
@@ -254,8 +271,8 @@ TEST_CASE("CPUs without a driver are set through registers") {
   CHECK(
       node.missing ==
       std::vector<std::string>{
-          "P-states: no cpufreq driver holds CPU 6, and /dev/cpu/6/msr cannot be opened; load a driver or the msr "
-          "module",
+          "P-states: no cpufreq driver holds CPU 6, and /dev/cpu/6/msr cannot be opened; load a driver, or the msr "
+          "module and install the drop-in msr.conf",
           "P-states: no cpufreq driver holds CPU 5, and the registers tell no ratios, as in a virtual machine; load a "
           "driver, if the machine has one"});
 }
