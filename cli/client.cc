@@ -6,11 +6,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <memory>
+#include <thread>
 
 #include "base/errno_text.h"
+#include "cli/printer.h"
 
 namespace nrd::cli {
 namespace {
@@ -174,6 +177,23 @@ Result<void> Client::check_trusted() const {
   if (::stat(to_.socket.c_str(), &what) != 0 || what.st_uid == 0) return {};
   return fail(ErrorCode::BadRequest,
               fmt::format("the socket {} is not owned by root, so the server is not trusted", to_.socket));
+}
+
+Result<Answer> Client::get(const std::string& path) const {
+  using Steady = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kRetryInterval{200};
+  std::optional<Steady::time_point> until;  // set by the first failure
+  for (;;) {
+    Result<Answer> answer = call("GET", path, "");
+    const bool is_away = !answer || answer->status == kUnavailable;
+    if (!is_away || !outlasts_until_) return answer;
+    if (!until) {
+      until = std::min(Steady::now() + kRestartTime, *outlasts_until_);
+      print_error(kReconnecting);
+    }
+    if (Steady::now() >= *until) return answer;
+    std::this_thread::sleep_for(kRetryInterval);
+  }
 }
 
 Result<Answer> Client::call(const std::string& method, const std::string& path, const std::string& body) const {

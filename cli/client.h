@@ -27,7 +27,11 @@ struct Endpoint {
 // From one long poll to the next, because nrd answers early if there are too many, or many changes.
 inline constexpr std::chrono::milliseconds kPollInterval{100};
 
-inline constexpr long kOk = 200, kCreated = 201, kAccepted = 202, kNotFound = 404, kConflict = 409;
+// How long commands that follow nrd outlast its absence: a restart, such as that of an upgrade.
+inline constexpr std::chrono::seconds kRestartTime{60};
+inline constexpr const char* kReconnecting = "nrd is away; reconnecting";
+
+inline constexpr long kOk = 200, kCreated = 201, kAccepted = 202, kNotFound = 404, kConflict = 409, kUnavailable = 503;
 
 // What a refusal calls a member of the request, given its JSON pointer. Null: the pointer.
 using NameOf = std::string (*)(const std::string& pointer);
@@ -50,6 +54,14 @@ class Client {
     return other;
   }
 
+  // A copy that repeats a GET that nrd does not answer, for kRestartTime or until `end`, after a line on standard
+  // error.
+  Client over_restarts(std::chrono::steady_clock::time_point end = std::chrono::steady_clock::time_point::max()) const {
+    Client other = *this;
+    other.outlasts_until_ = end;
+    return other;
+  }
+
   // A copy whose refusals call members of requests by these names.
   Client naming(NameOf name_of) const {
     Client other = *this;
@@ -68,7 +80,7 @@ class Client {
 
   // A response of any status. ErrorCode::Busy, with advice, if the daemon cannot be reached or either side does not
   // trust the other; NotFound if nothing serves the Unix socket.
-  Result<Answer> get(const std::string& path) const { return call("GET", path, ""); }
+  Result<Answer> get(const std::string& path) const;
   Result<Answer> post(const std::string& path, const std::string& body) const { return call("POST", path, body); }
   Result<Answer> put(const std::string& path, const std::string& body) const { return call("PUT", path, body); }
   Result<Answer> patch(const std::string& path, const std::string& body) const { return call("PATCH", path, body); }
@@ -79,6 +91,7 @@ class Client {
 
   Endpoint to_;
   std::optional<int> breaks_off_{};
+  std::optional<std::chrono::steady_clock::time_point> outlasts_until_{};
   NameOf name_of_ = nullptr;
 };
 

@@ -217,17 +217,18 @@ Outcome<> list_workloads(const Client& client, Output output, const WorkloadFilt
     query += (query.find("&label=") == std::string::npos ? "&label=" : "%2C") + encoded(label);
   }
   if (!query.empty()) query[0] = '?';
-  std::string shown;
-  for (;;) {
-    const std::string revision =
-        filter.watch ? text_of(TRY(value_of(client.get("/v1/health"))), "revision") : std::string();
-    const std::string body = TRY(body_of(client.get("/v1/workloads" + query)));
-    if (body != shown) TRY(print_list(body, output));
-    if (!filter.watch) return {};
+  std::string shown = TRY(body_of(client.get("/v1/workloads" + query)));
+  TRY(print_list(shown, output));
+  const Client patient = client.over_restarts();
+  while (filter.watch) {
     if (!flush()) return stop(kRefused);
+    const std::string revision = text_of(TRY(value_of(patient.get("/v1/health"))), "revision");
+    const std::string body = TRY(body_of(patient.get("/v1/workloads" + query)));
+    if (body != shown) TRY(print_list(body, output));
     shown = body;
-    TRY(wait_for_change(client, revision, Steady::now() + kLongestPoll));
+    TRY(wait_for_change(patient, revision, Steady::now() + kLongestPoll));
   }
+  return {};
 }
 
 Outcome<> show_workload(const Client& client, Output output, const std::string& called) {
@@ -282,11 +283,13 @@ Outcome<bool> is_reached(const Client& client, const std::string& called, Awaite
 
 Outcome<> wait_for_workload(const Client& client, const std::string& called, Awaited awaited, unsigned seconds) {
   const auto end = Steady::now() + std::chrono::seconds(seconds);
+  TRY(body_of(client.get("/v1/health")));  // nrd that does not run is not waited for
+  const Client patient = client.over_restarts(end);
   for (;;) {
-    const std::string revision = text_of(TRY(value_of(client.get("/v1/health"))), "revision");
-    if (TRY(is_reached(client, called, awaited))) return {};
+    const std::string revision = text_of(TRY(value_of(patient.get("/v1/health"))), "revision");
+    if (TRY(is_reached(patient, called, awaited))) return {};
     if (Steady::now() >= end) return stop(kTryLater, "timeout while waiting for workload " + called);
-    TRY(wait_for_change(client, revision, end));
+    TRY(wait_for_change(patient, revision, end));
   }
 }
 

@@ -159,18 +159,27 @@ Outcome<> show_once(const Client& client, Output output) {
   return {};
 }
 
+bool is_away(const Stop& stop) { return stop.exit == kUnreachable || stop.exit == kTryLater; }
+
 Outcome<> show_live(const Client& client, Output output) {
   Screen screen;
   const Client impatient = client.broken_off_by(screen.signals());
+  std::string shown;
+  std::chrono::steady_clock::time_point answered;
   for (;;) {
     const size_t rows = screen.rows();
     // Each workload takes at least one line, so request no more than fit on the screen.
     const Outcome<Frame> frame = look(impatient, rows);
-    if (!frame) {
-      if (screen.is_left_within(std::chrono::milliseconds(0))) return {};
+    const auto now = std::chrono::steady_clock::now();
+    if (frame) {
+      shown = draw_top(frame->watched, rows - 1, output.colour);
+      answered = now;
+    } else if (screen.is_left_within(std::chrono::milliseconds(0))) {
+      return {};
+    } else if (shown.empty() || !is_away(frame.error()) || now >= answered + kRestartTime) {
       return tl::unexpected(frame.error());  // printed after the screen is restored
     }
-    screen.show(draw_top(frame->watched, rows - 1, output.colour) + "q quits");
+    screen.show(shown + (frame ? "" : std::string(kReconnecting) + "; ") + "q quits");
     if (screen.is_left_within(std::chrono::seconds(1))) return {};
   }
 }

@@ -19,10 +19,7 @@
 namespace nrd::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kRetryInterval{200};  // retry interval while the daemon is unreachable
-constexpr std::chrono::seconds kPollTime{20};             // long-poll time; less than the client's timeout
-// A restarted daemon continues the operation, so keep following it.
-constexpr std::chrono::seconds kRestartTime{60};
+constexpr std::chrono::seconds kPollTime{20};  // long-poll time; less than the client's timeout
 
 // "onload.a=1": module, name and value.
 using Parameters = std::map<std::string, std::map<std::string, std::string>>;
@@ -48,22 +45,13 @@ void erase_line(Output output) {
   if (output.terminal && !output.json) print_drawn("\r\x1b[K");
 }
 
-// Polls the operation until the daemon was unreachable for too long.
-Outcome<std::string> poll_operation(const Client& client, const std::string& path) {
-  const auto until = std::chrono::steady_clock::now() + kRestartTime;
-  for (;;) {
-    const Result<Answer> answer = client.get(path);
-    if (answer || std::chrono::steady_clock::now() >= until) return body_of(answer);
-    std::this_thread::sleep_for(kRetryInterval);
-  }
-}
-
 Outcome<> follow(const Client& client, Output output, const std::string& id) {
   size_t shown = 0;
-  std::string waiting;  // text of the running step, not yet printed as a line
+  std::string waiting;                            // text of the running step, not yet printed as a line
+  const Client patient = client.over_restarts();  // a restarted daemon continues the operation
   for (;;) {
     const auto next = std::chrono::steady_clock::now() + kPollInterval;
-    const std::string body = TRY(poll_operation(client, "/v1/onload/operations/" + id + waiting));
+    const std::string body = TRY(body_of(patient.get("/v1/onload/operations/" + id + waiting)));
     const json::Value operation = TRY(parsed(body));
     const std::string outcome = text_of(operation, "outcome");
     if (!output.json) {

@@ -17,6 +17,7 @@ from harness import DEADLINE, NRDCTL, Node, wait_for
 from nrdctl import CLEAN, nrdctl, run_nrdctl
 from servers import Handler, UnixServer, serving
 from shared_node import node  # noqa: F401
+from test_metrics import Scrape
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 NAME = "a-name-of-sixty-characters-that-no-narrow-terminal-can-show-x"
@@ -110,6 +111,43 @@ def test_a_wait_is_a_long_poll(node, awaited):
         assert waiting.poll() is None and len(server.paths) == before, server.paths
         node.delete(node.list()[0]["id"]) if awaited == "deleted" else node.create("4", 1, 1, name="feed")
         assert waiting.wait(DEADLINE) == 0
+
+
+AWAY = "nrdctl: nrd is away; reconnecting\n"
+
+
+def health_requests(node):
+    return Scrape(node)("nrd_http_requests_total", method="GET", route="/v1/health", code="200") or 0
+
+
+def follow(node, *words):
+    """A process of nrdctl that has begun to follow nrd."""
+    before = health_requests(node)
+    process = subprocess.Popen([NRDCTL, "--socket", node.socket, "workload", *words], env=CLEAN, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: health_requests(node) >= before + 1 + ("wait" in words), "nrdctl to follow nrd")
+    return process
+
+
+def test_a_watch_and_a_wait_outlast_a_restart(node):
+    node.create("4", 1, 1, id="a")
+    with follow(node, "wait", "b", "--timeout", "60") as waiting, follow(node, "list", "--watch", "-o", "name") as watching:
+        assert watching.stdout.readline() == "a\n"
+        node.terminate()
+        assert watching.stderr.readline() == waiting.stderr.readline() == AWAY
+        node.start()
+        node.create("5", 1, 1, id="b")
+        assert waiting.wait(DEADLINE) == 0
+        assert [watching.stdout.readline() for _ in range(2)] == ["a\n", "b\n"]
+        watching.kill()
+
+
+def test_a_wait_for_nrd_ends_at_the_timeout_as_well(node):
+    with follow(node, "wait", "none", "--timeout", "8") as waiting:
+        node.terminate()
+        said = waiting.communicate(timeout=DEADLINE)[1]
+    assert said.startswith(AWAY) and "cannot reach nrd" in said and waiting.returncode == 3
+    assert "cannot reach nrd" in nrdctl(node, "workload", "wait", "none", "--timeout", "60", exit=3, timeout=10)
+    node.start()
 
 
 def test_a_wait_ends_at_its_timeout(node):

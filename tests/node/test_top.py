@@ -70,14 +70,14 @@ def test_an_unreachable_daemon_has_its_own_exit_code(node):
 class Terminal:
     """nrdctl top on a terminal of its own."""
 
-    def __init__(self, node):
+    def __init__(self, command):
         self.main, self.other = pty.openpty()
         self.before = termios.tcgetattr(self.other)
         self.seen = ""
-        self.process = subprocess.Popen(argv(node, "top"), stdin=self.other, stdout=self.other, stderr=self.other)
+        self.process = subprocess.Popen(command, stdin=self.other, stdout=self.other, stderr=self.other)
 
-    def wait_for(self, text, since=0):
-        end = time.monotonic() + DEADLINE
+    def wait_for(self, text, since=0, deadline=DEADLINE):
+        end = time.monotonic() + deadline
         while text not in self.seen[since:]:
             assert time.monotonic() < end, f"waited in vain for {text!r}: {self.seen!r}"
             if select.select([self.main], [], [], 0.1)[0]:
@@ -99,7 +99,7 @@ class Terminal:
 
 @pytest.fixture
 def terminal(node):
-    terminal = Terminal(node)
+    terminal = Terminal(argv(node, "top"))
     yield terminal
     terminal.close()
 
@@ -126,7 +126,7 @@ def test_the_terminal_is_always_restored(node, terminal, end):
 def test_ctrl_c_does_not_wait_for_an_answer():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.settimeout(DEADLINE)
-        terminal = Terminal(types.SimpleNamespace(port=silent.getsockname()[1]))
+        terminal = Terminal(argv(types.SimpleNamespace(port=silent.getsockname()[1]), "top"))
         try:
             asking, _ = silent.accept()
             with asking:
@@ -138,10 +138,28 @@ def test_ctrl_c_does_not_wait_for_an_answer():
             terminal.close()
 
 
-def test_a_vanished_daemon_is_reported_on_the_normal_screen(node, terminal):
+def test_a_restart_is_outlasted(node):
+    with contextlib.closing(Terminal([NRDCTL, "--socket", node.socket, "top"])) as terminal:
+        terminal.wait_for("q quits")
+        node.terminate()
+        terminal.wait_for("nrd is away; reconnecting; q quits")
+        node.start()
+        node.sim.use(node.cos, 0, "llc_occupancy", 3 * 2**20)
+        terminal.wait_for("3.0 of 3.0 MiB")
+        os.write(terminal.main, b"q")
+        terminal.assert_left()
+
+
+def test_a_daemon_that_stays_away_for_a_minute_is_reported_on_the_normal_screen(node, terminal):
     terminal.wait_for("q quits")
-    node.terminate()
-    terminal.wait_for(LEAVE)
-    terminal.wait_for("nrdctl:", terminal.seen.index(LEAVE))
-    assert terminal.process.wait(DEADLINE) == 3
-    assert termios.tcgetattr(terminal.other) == terminal.before
+    with subprocess.Popen(argv(node, "workload", "list", "--watch"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout.readline().startswith("ID")
+        node.terminate()
+        since = time.monotonic()
+        terminal.wait_for(LEAVE, deadline=90)
+        terminal.wait_for("nrdctl:", terminal.seen.index(LEAVE))
+        assert terminal.process.wait(DEADLINE) == 3
+        assert termios.tcgetattr(terminal.other) == terminal.before
+        away, reason = watching.communicate(timeout=30)[1].splitlines()
+    assert away == "nrdctl: nrd is away; reconnecting" and "cannot reach" in reason and watching.returncode == 3
+    assert time.monotonic() - since > 55
