@@ -82,10 +82,13 @@ Outcome<> remove_group(const Reset& wanted, Output output, const std::string& na
 
 Outcome<> remove_groups(const Reset& wanted, Output output, const std::map<std::string, std::string>& groups) {
   int exit = kDone;
+  bool is_found = false;
   for (const auto& [name, content] : groups) {
     if (::fnmatch(wanted.foreign.c_str(), name.c_str(), FNM_PERIOD) != 0) continue;
+    is_found = true;
     exit = std::max(exit, report(remove_group(wanted, output, name, content), output));
   }
+  if (!is_found) print_error(fmt::format("no foreign resctrl group matches {}", wanted.foreign));
   return exit == kDone ? Outcome<>() : stop(exit);
 }
 

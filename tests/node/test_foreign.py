@@ -235,6 +235,13 @@ def test_reset_over_a_url_deletes_nothing_if_it_cannot_remove_groups():
         node.assert_consistent({id})
 
 
+def test_reset_says_that_no_foreign_group_matches():
+    with Node() as node:
+        share(node, "theirs", "9")
+        done = node.sim.run_inside([NRDCTL, "--socket", node.socket, "reset", "--yes", "--foreign", "thiers"], check=False)
+        assert done.returncode == 0 and "no foreign resctrl group matches thiers" in done.stderr and "theirs" in groups_of(node), done
+
+
 def test_reset_removes_no_group_while_nrd_has_another_socket(tmp_path):
     with Node() as node:
         share(node, "theirs", "9")
