@@ -4,6 +4,7 @@
 
 #include <ostream>
 
+#include "hw/pstate/pstate.h"
 #include "tests/unit/hw_pstate/registers.h"
 #include "tests/unit/hw_pstate/tree.h"
 
@@ -187,6 +188,21 @@ TEST_CASE("a short register read is an error that names the register in the jour
     CHECK(word.error().message == "CPU 0: a register could not be read");
     CHECK(word.error().detail.find("msr, register 0x8: ") != std::string::npos);
     CHECK(word.error().detail.ends_with(" bytes of 8"));
+  }
+}
+
+TEST_CASE("registers of a kernel that is locked down are not used") {
+  for (const auto& [lockdown, is_usable] : {std::pair{"[none] integrity confidentiality\n", true},
+                                            std::pair{"none [integrity] confidentiality\n", false}}) {
+    Tree tree;
+    tree.online("4");
+    tree.part("GenuineIntel", 6);
+    tree.perf_ctl(4);
+    tree.put("sys/kernel/security/lockdown", lockdown);
+    const Node node = Pstate(tree.root()).discover().value();
+    CHECK(node.cpus.empty() == !is_usable);
+    CHECK(node.missing.empty() == is_usable);
+    if (!is_usable) CHECK(node.missing.front().find("the kernel is locked down") != std::string::npos);
   }
 }
 

@@ -227,21 +227,6 @@ TEST_CASE("a node without driver and device reports the remedy") {
   }
 }
 
-TEST_CASE("registers of a kernel that is locked down are not used") {
-  for (const auto& [lockdown, is_usable] : {std::pair{"[none] integrity confidentiality\n", true},
-                                            std::pair{"none [integrity] confidentiality\n", false}}) {
-    Tree tree;
-    tree.online("4");
-    tree.part("GenuineIntel", 6);
-    tree.perf_ctl(4);
-    tree.put("/sys/kernel/security/lockdown", lockdown);
-    const Node node = Pstate(tree.root()).discover().value();
-    CHECK(node.cpus.empty() == !is_usable);
-    CHECK(node.missing.empty() == is_usable);
-    if (!is_usable) CHECK(node.missing.front().find("the kernel is locked down") != std::string::npos);
-  }
-}
-
 TEST_CASE("a node whose vendor is unknown needs a driver") {
   Tree tree;
   tree.online("2");
