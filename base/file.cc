@@ -1,7 +1,6 @@
 #include "base/file.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <unistd.h>
 
 #include <array>
@@ -14,7 +13,7 @@ namespace nrd {
 namespace {
 
 Failure unreadable(const std::string& path, int error) {
-  return fail(ErrorCode::Hardware, "cannot read a kernel file", fmt::format("{}: {}", path, errno_text(error)));
+  return fail(ErrorCode::Hardware, "cannot read a kernel file", errno_text(path, error));
 }
 
 enum class Until { End, LineEnd };

@@ -25,8 +25,7 @@ bool is_gone(int error) { return error == ENOENT || error == ESRCH || error == E
 std::string path_of(pid_t id) { return fmt::format("/proc/{}", id); }
 
 Failure unreadable(pid_t id, int error) {
-  return fail(ErrorCode::Hardware, fmt::format("cannot inspect task {}", id),
-              fmt::format("{}: {}", path_of(id), errno_text(error)));
+  return fail(ErrorCode::Hardware, fmt::format("cannot inspect task {}", id), errno_text(path_of(id), error));
 }
 
 // /proc/ID, held open. Not valid: the task is gone.

@@ -103,7 +103,7 @@ class Launcher {
     const Result<CpuSet> cpus = CpuSet::parse(wanted_.workload.cpus);
     if (!cpus) return stop(kUsage, "--cpus: " + cpus.error().message);
     if (set_affinity(*cpus) != 0 && errno != EINVAL)
-      return stop(kRefused, "--cpus: cannot set the CPU affinity: " + errno_text());
+      return stop(kRefused, errno_text("--cpus: cannot set the CPU affinity"));
     // The kernel leaves out CPUs without an error as long as one is left, and changes nothing otherwise (EINVAL).
     const CpuSet missing = *cpus - affinity_of(0).value_or(*cpus);
     if (missing.empty()) return {};
@@ -120,7 +120,7 @@ class Launcher {
     std::vector<std::string> words = wanted_.command;
     std::vector<std::string> lines = lines_of(environment_);
     ::execvpe(program_.c_str(), pointers_to(words).data(), pointers_to(lines).data());
-    return stop(kNotExecutable, fmt::format("{}: {}", program_, errno_text()));
+    return stop(kNotExecutable, errno_text(program_));
   }
 
   const Client& client_;

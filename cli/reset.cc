@@ -74,7 +74,7 @@ Outcome<> remove_group(const Reset& wanted, Output output, const std::string& na
   TRY(check_name(name));
   TRY(confirm(wanted, fmt::format("remove resctrl group {} ({})?", name, content)));
   if (::rmdir((fs::path(kResctrl) / name).c_str()) != 0) {
-    return stop(kRefused, fmt::format("cannot remove group {}: {}", name, errno_text()));
+    return stop(kRefused, errno_text("cannot remove group " + name));
   }
   print_result(output, "group", name, "removed");
   return {};
@@ -114,7 +114,7 @@ Outcome<> run_daemon(const char* option, Output output) {
   const int failed =
       ::posix_spawn(&child, daemon.c_str(), &actions, nullptr, const_cast<char**>(words.data()), environ);
   ::posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) return stop(kRefused, fmt::format("cannot run {}: {}", daemon, errno_text(failed)));
+  if (failed != 0) return stop(kRefused, errno_text("cannot run " + daemon, failed));
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

@@ -87,7 +87,7 @@ Outcome<> write_pages(const Client& client, const std::vector<SupportPage>& page
 Outcome<> write_support_bundle(const Client& client, const std::string& file) {
   // Create the file first, so that an unwritable path fails before any request.
   const UniqueFd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!fd.valid()) return stop(kRefused, fmt::format("{}: {}", file, errno_text()));
+  if (!fd.valid()) return stop(kRefused, errno_text(file));
   const std::vector<SupportPage> pages = all_pages();
   const Outcome<> written = write_pages(client, pages, file, fd.get());
   if (written) {

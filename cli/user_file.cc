@@ -26,7 +26,7 @@ Result<std::string> read_standard_input(size_t limit) {
     if (got > 0) text.append(block.data(), static_cast<size_t>(got));
     // What is cut off could be workloads that --prune would then delete.
     if (got < 0 || text.size() > limit) {
-      return fail(ErrorCode::BadRequest, "cannot read standard input: " + errno_text(got < 0 ? errno : EFBIG));
+      return fail(ErrorCode::BadRequest, errno_text("cannot read standard input", got < 0 ? errno : EFBIG));
     }
   }
 }

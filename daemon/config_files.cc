@@ -48,7 +48,7 @@ Result<std::vector<std::string>> names_in(const std::string& folder) {
   constexpr size_t kMostEntries = 4096;
   const auto entries = list_names(folder, kMostEntries);
   if (!entries && (entries.error() == ENOENT || entries.error() == ENOTDIR)) return std::vector<std::string>();
-  if (!entries) return refused(folder, "cannot read directory: " + errno_text(entries.error()));
+  if (!entries) return refused(folder, errno_text("cannot read directory", entries.error()));
   std::vector<std::string> names;
   for (const std::string& name : *entries) {
     if (!name.starts_with('.') && name.ends_with(".toml")) names.push_back(name);

@@ -44,9 +44,7 @@ std::string_view value_of(std::string_view message, std::string_view key) {
 
 CpuSet every_cpu() { return CpuSet::first(CpuSet::kMaxCpus); }
 
-Failure no_socket() {
-  return fail(ErrorCode::Unsupported, "cannot receive CPU hotplug events", "netlink: " + errno_text());
-}
+Failure no_socket() { return fail(ErrorCode::Unsupported, "cannot receive CPU hotplug events", errno_text("netlink")); }
 
 }  // namespace
 
@@ -139,7 +137,7 @@ bool CpuEvents::note_message() {
   if (size < 0) {
     log::warning("CPU_EVENTS_OFF",
                  "CPU hotplug events are no longer received; changes are noticed at the drift interval",
-                 {{"DETAIL", "recvmsg: " + errno_text()}});
+                 {{"DETAIL", errno_text("recvmsg")}});
     is_open_ = false;
     return false;
   }

@@ -143,7 +143,7 @@ Result<std::unique_ptr<OwnerWatcher>> OwnerWatcher::start() {
   if (!boot_id) return fail(ErrorCode::Hardware, "cannot read the boot id", kBootId);
   UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.valid()) {
-    return fail(ErrorCode::Internal, "cannot create an eventfd", "eventfd: " + errno_text());
+    return fail(ErrorCode::Internal, "cannot create an eventfd", errno_text("eventfd"));
   }
   return std::make_unique<ThreadedOwnerWatcher>(std::string(trimmed(*boot_id)), std::move(wake));
 }

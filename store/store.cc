@@ -312,7 +312,7 @@ Result<std::string> resolved(const std::string& directory) {
     // The directory itself must survive a power cut, like its content.
     TRY(sync_directory(directory + "/.."));
   } else if (errno != EEXIST) {
-    return fail(ErrorCode::Store, fmt::format("{} cannot be created: {}", directory, errno_text()));
+    return fail(ErrorCode::Store, errno_text(directory + " cannot be created"));
   }
   std::error_code error;
   const std::filesystem::path path = std::filesystem::canonical(directory, error);
@@ -323,10 +323,10 @@ Result<std::string> resolved(const std::string& directory) {
 Result<UniqueFd> lock_directory(const std::string& directory) {
   const std::string path = directory + "/nrd.lock";
   UniqueFd lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!lock.valid()) return fail(ErrorCode::Store, fmt::format("{} cannot be opened: {}", path, errno_text()));
+  if (!lock.valid()) return fail(ErrorCode::Store, errno_text(path + " cannot be opened"));
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
   if (errno == EWOULDBLOCK) return fail(ErrorCode::Busy, fmt::format("another nrd uses {}; stop it first", directory));
-  return fail(ErrorCode::Store, fmt::format("{} cannot be locked: {}", path, errno_text()));
+  return fail(ErrorCode::Store, errno_text(path + " cannot be locked"));
 }
 
 }  // namespace
@@ -337,7 +337,7 @@ Result<std::unique_ptr<Store>> Store::open(const std::string& name) {
   // SQLite would create the file with the umask's mode; create it first, for root only.
   const std::string path = directory + "/nrd.db";
   if (!UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)).valid()) {
-    return fail(ErrorCode::Store, fmt::format("{} cannot be opened: {}", path, errno_text()));
+    return fail(ErrorCode::Store, errno_text(path + " cannot be opened"));
   }
   auto store = std::make_unique<SqliteStore>(directory, std::move(lock));
   TRY(store->start());

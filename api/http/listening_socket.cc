@@ -59,7 +59,7 @@ void set_option(int fd, int level, int option) {
 }
 
 Failure cannot_listen(const std::string& where, int error) {
-  return fail(ErrorCode::Internal, fmt::format("cannot listen on {}: {}", where, errno_text(error)));
+  return fail(ErrorCode::Internal, errno_text("cannot listen on " + where, error));
 }
 
 std::string v6_text(const in6_addr& address) {

@@ -143,7 +143,7 @@ Result<pid_t> spawn(const ShellRun& run, const Pipe& result, const Pipe& output)
       ::posix_spawn(&pid, "/bin/sh", &actions, &attributes, pointers_to(words).data(), pointers_to(lines).data());
   ::posix_spawn_file_actions_destroy(&actions);
   ::posix_spawnattr_destroy(&attributes);
-  if (error != 0) return not_run("/bin/sh: " + errno_text(error));
+  if (error != 0) return not_run(errno_text("/bin/sh", error));
   return pid;
 }
 

@@ -66,11 +66,11 @@ tl::unexpected<Stop> not_started(const Started& process, int error) {
 // Its number, once the program runs: the pipe is closed by execve(2).
 Outcome<pid_t> start(const Started& process, const Environment& environment) {
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return stop(kRefused, "cannot start a process: " + errno_text());
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return stop(kRefused, errno_text("cannot start a process"));
   UniqueFd reads(ends[0]);
   UniqueFd writes(ends[1]);
   const pid_t child = ::fork();
-  if (child < 0) return stop(kRefused, "cannot start a process: " + errno_text());
+  if (child < 0) return stop(kRefused, errno_text("cannot start a process"));
   if (child == 0) {
     unblock_signals();
     const int error = execute(process, environment);

@@ -52,7 +52,7 @@ Result<std::optional<CpuSet>> recorded_mask(pid_t thread) {
 Result<std::optional<CpuSet>> mask_of(pid_t thread) {
   const tl::expected<CpuSet, int> cpus = affinity_of(thread);
   if (!cpus && cpus.error() == ESRCH) return std::nullopt;
-  if (!cpus) return failed("cannot read the CPU affinity", thread, "sched_getaffinity: " + errno_text(cpus.error()));
+  if (!cpus) return failed("cannot read the CPU affinity", thread, errno_text("sched_getaffinity", cpus.error()));
   // The kernel reports online CPUs only: none of a sleeping thread whose CPUs are all offline.
   if (cpus->empty()) return recorded_mask(thread);
   return *cpus;

@@ -186,7 +186,7 @@ Result<void> write_to_file(const std::string& cgroup, const char* file, const st
   const tl::expected<void, int> written = write_value(path, value + "\n");
   if (written) return {};
   return fail(ErrorCode::Hardware, fmt::format("cannot change {} of cgroup {}", file, cgroup),
-              fmt::format("{}: {}", path, errno_text(written.error())));
+              errno_text(path, written.error()));
 }
 
 std::vector<pid_t> processes_in(const std::string& cgroup, size_t most) {

@@ -47,7 +47,7 @@ Result<void> converge(const std::string& root, CpuId cpu, const LatencyLimit& wa
   const std::string problem = fmt::format("{} did not take the idle latency limit {}", text_of(cpu), wanted);
   const std::string path = path_of(root, cpu);
   if (const auto written = write_value(path, wanted + "\n", O_TRUNC); !written)
-    return fail(ErrorCode::Hardware, problem, fmt::format("{}: {}", path, errno_text(written.error())));
+    return fail(ErrorCode::Hardware, problem, errno_text(path, written.error()));
   const std::optional<LatencyLimit> after = TRY(limit_of(root, cpu));
   if (!after || *after == wanted) return {};
   return fail(ErrorCode::Hardware, fmt::format("{} (found {})", problem, *after), path);

@@ -22,9 +22,7 @@ constexpr std::array kTypes{std::pair{HWLOC_OBJ_PACKAGE, Level::Package}, std::p
                             std::pair{HWLOC_OBJ_NUMANODE, Level::Node},   std::pair{HWLOC_OBJ_L3CACHE, Level::L3},
                             std::pair{HWLOC_OBJ_L2CACHE, Level::L2},      std::pair{HWLOC_OBJ_CORE, Level::Core}};
 
-Failure unreadable() {
-  return fail(ErrorCode::Hardware, "cannot read the topology of the CPUs", "hwloc: " + errno_text());
-}
+Failure unreadable() { return fail(ErrorCode::Hardware, "cannot read the topology of the CPUs", errno_text("hwloc")); }
 
 // Without the kinds of CPUs: for those hwloc reads three more files of each.
 constexpr unsigned long kFlags = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED | HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING |

@@ -265,8 +265,7 @@ Result<sd_bus*> Units::connection(Deadline deadline) {
     return bus_;
   }
   disconnect();
-  return fail(ErrorCode::Busy, "systemd does not answer; try again",
-              "D-Bus: " + errno_text(done < 0 ? -done : ENOTCONN));
+  return fail(ErrorCode::Busy, "systemd does not answer; try again", errno_text("D-Bus", done < 0 ? -done : ENOTCONN));
 }
 
 bool Units::is_booted() { return ::sd_booted() > 0; }

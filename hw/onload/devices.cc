@@ -22,8 +22,7 @@ constexpr mode_t kPermissions = 07777;
 std::string path_of(const std::string& root, const std::string& name) { return root + "/dev/" + name; }
 
 Failure failed(const std::string& path, int error) {
-  return fail(ErrorCode::Hardware, "cannot access device node " + std::string(name_in(path)),
-              fmt::format("{}: {}", path, errno_text(error)));
+  return fail(ErrorCode::Hardware, "cannot access device node " + std::string(name_in(path)), errno_text(path, error));
 }
 
 // A handle of the node itself, which may be a link. nullopt: it does not exist.

@@ -133,7 +133,7 @@ int prefix_of(const sockaddr& mask) {
 Result<Addresses> addresses_of_host() {
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) {
-    return fail(ErrorCode::Hardware, "cannot read the addresses of network interfaces", "getifaddrs: " + errno_text());
+    return fail(ErrorCode::Hardware, "cannot read the addresses of network interfaces", errno_text("getifaddrs"));
   }
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, &::freeifaddrs);
   Addresses addresses;

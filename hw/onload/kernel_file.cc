@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kQuoted = 80;  // characters of a text in an error
 
 Failure unreadable(const std::string& path, int error) {
-  return fail(ErrorCode::Hardware, "cannot read a kernel directory", fmt::format("{}: {}", path, errno_text(error)));
+  return fail(ErrorCode::Hardware, "cannot read a kernel directory", errno_text(path, error));
 }
 
 ErrorCode code_of(int error) {

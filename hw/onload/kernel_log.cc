@@ -1,7 +1,6 @@
 #include "hw/onload/kernel_log.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,7 +28,7 @@ constexpr std::string_view kServerTag = "onload_cp_server[";
 constexpr std::array<std::string_view, 2> kRefusals{"Loading of ", "Lockdown: "};
 
 Failure unreadable(const std::string& what, int error) {
-  return fail(ErrorCode::Hardware, "cannot read the kernel log", fmt::format("{}: {}", what, errno_text(error)));
+  return fail(ErrorCode::Hardware, "cannot read the kernel log", errno_text(what, error));
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ Result<std::optional<Parameter>> read_parameter(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
     if (errno == ENOENT) return std::nullopt;
-    return fail(ErrorCode::Hardware, "cannot read a module parameter", fmt::format("{}: {}", path, errno_text()));
+    return fail(ErrorCode::Hardware, "cannot read a module parameter", errno_text(path));
   }
   Parameter parameter{.value = std::nullopt, .writable = (status.st_mode & S_IWUSR) != 0};
   if ((status.st_mode & S_IRUSR) == 0) return parameter;

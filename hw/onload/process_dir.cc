@@ -26,7 +26,7 @@ bool is_gone(int error) { return error == ENOENT || error == ESRCH || error == E
 Failure ProcessDir::unreadable(const std::string& file, int error) const {
   constexpr std::string_view kProc = "/proc/";
   return fail(ErrorCode::Hardware, "cannot inspect process " + path_.substr(path_.rfind(kProc) + kProc.size()),
-              fmt::format("{}/{}: {}", path_, file, errno_text(error)));
+              errno_text(path_ + "/" + file, error));
 }
 
 Result<std::optional<ProcessDir>> ProcessDir::open_at(int at, const std::string& name, std::string path) {

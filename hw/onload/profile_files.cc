@@ -21,7 +21,7 @@ constexpr const char* kTemporary = ".new";  // not a valid profile name
 constexpr mode_t kMode = 0644;
 
 Failure not_stored(const std::string& path, int error) {
-  return fail(ErrorCode::Store, "cannot store an Onload profile", fmt::format("{}: {}", path, errno_text(error)));
+  return fail(ErrorCode::Store, "cannot store an Onload profile", errno_text(path, error));
 }
 
 Result<void> write_profile(int fd, std::string_view text, const std::string& path) {

@@ -24,7 +24,7 @@ namespace {
 constexpr int kLinkHops = 8;  // liba.so -> liba.so.1 -> liba.so.1.2
 
 Failure not_stored(const std::string& path, int error) {
-  return fail(ErrorCode::Store, "cannot store an Onload version", fmt::format("{}: {}", path, errno_text(error)));
+  return fail(ErrorCode::Store, "cannot store an Onload version", errno_text(path, error));
 }
 
 Failure refused(std::string_view path, const std::string& why) {

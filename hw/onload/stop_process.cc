@@ -26,7 +26,7 @@ constexpr std::chrono::seconds kKillTimeout{5};
 std::string name_of(const ProcessId& process) { return fmt::format("process {}", process.pid); }
 
 Failure failed(const ProcessId& process, const char* call, int error) {
-  return fail(ErrorCode::Hardware, "cannot stop " + name_of(process), fmt::format("{}: {}", call, errno_text(error)));
+  return fail(ErrorCode::Hardware, "cannot stop " + name_of(process), errno_text(call, error));
 }
 
 Result<bool> runs(const ProcessId& process, const std::string& exe) {

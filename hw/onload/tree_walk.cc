@@ -17,7 +17,7 @@ namespace {
 Failure failed(const std::string& path, int error) {
   const bool has_changed = error == ENOENT || error == ENOTDIR || error == ELOOP || error == EINVAL;
   if (has_changed) return fail(ErrorCode::BadRequest, "the tree changed while it was being read", path);
-  return fail(ErrorCode::Hardware, "cannot read an Onload directory", fmt::format("{}: {}", path, errno_text(error)));
+  return fail(ErrorCode::Hardware, "cannot read an Onload directory", errno_text(path, error));
 }
 
 Result<TreeEntry> entry_of(const TrustedDir& folder, const std::string& name, std::string path) {

@@ -22,7 +22,7 @@ bool is_name(std::string_view name) {
 Failure untrusted(const std::string& what, const std::string& path) { return fail(ErrorCode::BadRequest, what, path); }
 
 Failure unopened(const std::string& path, int error) {
-  const std::string detail = fmt::format("{}: {}", path, errno_text(error));
+  const std::string detail = errno_text(path, error);
   if (error == ENOENT) return fail(ErrorCode::NotFound, "file or directory not found", detail);
   if (error == ENOTDIR)
     return untrusted("a path component is not a directory (symbolic links are not followed)", detail);
@@ -115,7 +115,7 @@ Result<TrustedDir> TrustedDir::make(std::string_view name) const {
     // The sandbox of the unit needs the drop-in.
     const char* const why = errno == EROFS ? ": it is read-only for nrd, see the drop-in onload.conf" : "";
     return fail(ErrorCode::Store, std::string("cannot create a directory") + why,
-                fmt::format("{}/{}: {}", path_, name, errno_text()));
+                errno_text(path_ + "/" + parts.front()));
   }
   Result<TrustedDir> folder = step(parts.front());
   if (folder && made && ::fchmod(folder->fd(), 0755) != 0) return unopened(folder->path(), errno);

@@ -40,7 +40,7 @@ constexpr size_t kVersionNameLimit = 64;
 constexpr std::string_view kControlPlane = "sbin/onload_cp_server";
 
 Failure not_changed(const std::string& path, int error) {
-  return fail(ErrorCode::Store, "cannot change the Onload versions", fmt::format("{}: {}", path, errno_text(error)));
+  return fail(ErrorCode::Store, "cannot change the Onload versions", errno_text(path, error));
 }
 
 // A fault of the node, not of the request.

@@ -296,7 +296,7 @@ Result<void> write_cpufreq(const std::string& root, CpuId cpu, const Write& writ
   const tl::expected<void, int> written = write_value(path, write.value + "\n", O_TRUNC);
   if (written) return {};
   return fail(ErrorCode::Hardware, fmt::format("{} did not take {}", text_of(cpu), to_string(write)),
-              fmt::format("{}: {}", path, errno_text(written.error())));
+              errno_text(path, written.error()));
 }
 
 }  // namespace nrd::pstate

@@ -106,8 +106,7 @@ Result<std::unique_ptr<Registers>> open_registers(const std::string& root, CpuId
   UniqueFd device(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
   if (device.valid()) return std::make_unique<MsrDevice>(cpu, std::move(path), std::move(device));
   if (errno == ENOENT || errno == ENOTDIR || errno == ENXIO || errno == ENODEV) return nullptr;
-  return fail(ErrorCode::Hardware, text_of(cpu) + ": cannot open its registers",
-              fmt::format("{}: {}", path, errno_text()));
+  return fail(ErrorCode::Hardware, text_of(cpu) + ": cannot open its registers", errno_text(path));
 }
 
 Ratio ratio_at(uint64_t word, unsigned lowest_bit) {

@@ -95,8 +95,7 @@ bool is_roots_alone(const struct stat& file) { return S_ISREG(file.st_mode) && f
 Result<UniqueFd> lock_tree() {
   UniqueFd tree(::open(kResctrl, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!tree.valid()) {
-    return fail(ErrorCode::Hardware, "the kernel rejected a change to a class of service",
-                fmt::format("{}: {}", kResctrl, errno_text()));
+    return fail(ErrorCode::Hardware, "the kernel rejected a change to a class of service", errno_text(kResctrl));
   }
   if (wait_for([&tree] { return ::flock(tree.get(), LOCK_EX | LOCK_NB) == 0; })) return tree;
   return lock_is_held("the resctrl tree", tree.get());
@@ -133,8 +132,7 @@ Result<LibraryLock> LibraryLock::open() {
     file = UniqueFd(::open(kLibraryLock, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kRootAlone));
   if (!file.valid() || ::fstat(file.get(), &found) != 0 || !is_roots_alone(found) ||
       ::fchmod(file.get(), kRootAlone) != 0) {
-    return fail(ErrorCode::Hardware, "cannot use the libpqos lock file",
-                fmt::format("{}: {}", kLibraryLock, errno_text()));
+    return fail(ErrorCode::Hardware, "cannot use the libpqos lock file", errno_text(kLibraryLock));
   }
   return LibraryLock(std::move(file));
 }
