@@ -9,6 +9,7 @@
 #include "hw/cpuset/cpuset.h"
 #include "hw/cpuset/disturbances.h"
 #include "hw/cpuset/memory.h"
+#include "hw/cpuset/partition.h"
 #include "hw/pstate/pstate.h"
 #include "hw/rdt/rdt.h"
 
@@ -59,7 +60,7 @@ class NodeHardware final : public Hardware {
   Result<std::vector<cpuset::Pinned>> pinned_by(const cpuset::Setting& changed) override {
     return cpuset_.pinned_by(changed);
   }
-  std::string partition() override { return cpuset::Partition::kind(); }
+  std::string partition() override { return cpuset::kind_of_partition(); }
   Result<std::map<std::string, CpuSet>> pinned_services() override { return cpuset_.pinned_services(); }
 
   Result<pstate::Observed> observe_frequencies(const CpuSet& cpus, const pstate::Observed& last) override {

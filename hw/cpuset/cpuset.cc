@@ -14,6 +14,8 @@
 #include "hw/cpuset/controller.h"
 #include "hw/cpuset/kernel_facts.h"
 #include "hw/cpuset/latency.h"
+#include "hw/cpuset/partition.h"
+#include "hw/cpuset/scopes.h"
 
 namespace nrd::cpuset {
 namespace {
@@ -105,8 +107,8 @@ Result<Observed> Cpuset::observe_until(const Query& query, Deadline deadline) {
         masks = TRY(masks_of(target.task));
         if (const auto group = group_of(target.task)) observed.groups[target] = *group;
         break;
-      case Target::Kind::Scope: masks = TRY(scopes_.masks_of(target)); break;
-      case Target::Kind::Partition: masks = TRY(partition_.masks()); break;
+      case Target::Kind::Scope: masks = TRY(masks_of_scope(target)); break;
+      case Target::Kind::Partition: masks = TRY(masks_of_partition()); break;
       case Target::Kind::Slice:
       case Target::Kind::Unit:
       case Target::Kind::Cgroup: {
@@ -229,9 +231,10 @@ Result<void> Cpuset::converge_targets(const Setting& wanted) {
 Result<void> Cpuset::shrink_partition(const std::map<Target, CpuSet>& limited, Deadline deadline) {
   for (const auto& [target, cpus] : limited) {
     if (target.kind != Target::Kind::Partition) continue;
-    const Masks masks = TRY(Partition::masks());
+    const Masks masks = TRY(masks_of_partition());
     const CpuSet kept = masks.cpus & cpus;
-    if (masks.partition == "root" && !kept.empty() && kept != masks.cpus) return partition_.limit(kept, deadline);
+    if (masks.partition == "root" && !kept.empty() && kept != masks.cpus)
+      return limit_partition(units_, kept, deadline);
   }
   return {};
 }
@@ -239,8 +242,8 @@ Result<void> Cpuset::shrink_partition(const std::map<Target, CpuSet>& limited, D
 Result<void> Cpuset::limit(const Target& target, const CpuSet& cpus, const MemoryNodes& nodes, Deadline deadline) {
   switch (target.kind) {
     case Target::Kind::Task: return apply(target.task, Masks{.cpus = cpus});
-    case Target::Kind::Scope: return scopes_.limit(target, cpus, nodes, deadline);
-    case Target::Kind::Partition: return partition_.limit(cpus, deadline);
+    case Target::Kind::Scope: return limit_scope(units_, target, cpus, nodes, deadline);
+    case Target::Kind::Partition: return limit_partition(units_, cpus, deadline);
     case Target::Kind::Slice:
     case Target::Kind::Unit:
     case Target::Kind::Cgroup: return groups_.limit(target, cpus, deadline);
@@ -257,8 +260,8 @@ Result<void> Cpuset::release(const Target& target, const Masks& before, Deadline
 Result<void> Cpuset::free(const Target& target, const Masks& before, Deadline deadline) {
   switch (target.kind) {
     case Target::Kind::Task: return restore(target.task, before);
-    case Target::Kind::Scope: return scopes_.release(target, before, deadline);
-    case Target::Kind::Partition: return partition_.release(deadline);
+    case Target::Kind::Scope: return release_scope(units_, target, before, deadline);
+    case Target::Kind::Partition: return release_partition(units_, deadline);
     case Target::Kind::Slice:
     case Target::Kind::Unit:
     case Target::Kind::Cgroup: return groups_.release(target, before, deadline);

@@ -14,8 +14,6 @@
 #include "hw/cpuset/groups.h"
 #include "hw/cpuset/memory.h"
 #include "hw/cpuset/noise.h"
-#include "hw/cpuset/partition.h"
-#include "hw/cpuset/scopes.h"
 #include "hw/cpuset/shares.h"
 #include "hw/cpuset/topology.h"
 #include "hw/cpuset/types.h"
@@ -65,12 +63,10 @@ class Cpuset {
   std::optional<Deadline::duration> left_;  // to wait for systemd, of a request
   Topology topology_;
   Units units_;
-  Scopes scopes_{units_};
   Groups groups_{units_};
   Shares shares_{units_};
   MemoryBinding memory_{units_};
   Noise noise_;
-  Partition partition_{units_};
   PinnedServices pinned_services_;  // only for the search
   std::future<std::vector<Conflict>> search_;
   std::vector<Conflict> found_;

@@ -11,24 +11,14 @@
 
 namespace nrd::cpuset {
 
-class Partition {
- public:
-  explicit Partition(Units& units) : units_(units) {}
-
-  // Of what is in nrd.slice, or would be.
-  static Result<Masks> masks();
-  // "root", "member", "root invalid (...)".
-  static std::string kind();
-  // Hardware with the kernel's reason: the partition is invalid, for example because another top-level cgroup asks for
-  // one of the CPUs.
-  Result<void> limit(const CpuSet& cpus, Deadline deadline);
-  // No partition any more: all may run on all CPUs again.
-  Result<void> release(Deadline deadline);
-
- private:
-  Result<void> set(const CpuSet& cpus, const std::string& kind, Deadline deadline);
-
-  Units& units_;
-};
+// Of what is in nrd.slice, or would be.
+Result<Masks> masks_of_partition();
+// "root", "member", "root invalid (...)".
+std::string kind_of_partition();
+// Hardware with the kernel's reason: the partition is invalid, for example because another top-level cgroup asks for
+// one of the CPUs.
+Result<void> limit_partition(Units& units, const CpuSet& cpus, Deadline deadline);
+// No partition any more: all may run on all CPUs again.
+Result<void> release_partition(Units& units, Deadline deadline);
 
 }  // namespace nrd::cpuset
