@@ -27,8 +27,9 @@ class Answers:
     def may_fail(self, workload):
         """While turbo is off, without a mount, or all CPUs of a pool are offline."""
         has_code = "code" in workload["cache"] and not self.has_cdp
-        return ("pstate" in workload and not self.has_turbo or "cpu" in workload and not self.cpus_of(workload) or has_code
-                or not self.is_mounted)
+        has_memory_elsewhere = workload.get("cpu_request", {}).get("memory") == "near"
+        return ("pstate" in workload and not self.has_turbo or "cpu" in workload and not cpus_of(workload["cpu"]["cpus"]) - self.offline or has_code
+                or not self.is_mounted or has_memory_elsewhere)
 
     def differences(self):
         workloads, node, tree, frequencies = self.node.list(), self.node.call("GET", "/v1/node"), self.node.hardware(), self.sim.freq()
@@ -45,6 +46,7 @@ class Answers:
         found += self.unowned_differences(workloads, frequencies)
         found += self.pool_differences(workloads)
         found += self.cgroup_differences(workloads, tree)
+        found += self.host_differences(workloads, tree)
         if self.is_mounted != bool(node["capabilities"]["l3_cat"]):
             found.append(("mounted", self.is_mounted))
         elif self.is_mounted:
@@ -57,11 +59,29 @@ class Answers:
         answered = {w["id"]: (w["cos_name"] or "COS0", {c: g["mask"] for c, g in w.get("granted_ways", {}).items()}) for w in workloads}
         if stored.keys() != answered.keys() or self.is_mounted and any(answered[id] != stored[id] for id in stored if answered[id][1]):
             yield "stored", stored, answered
-        text = self.node.request("GET", "/metrics")[1].splitlines()
-        counted = sum(float(line.split()[-1]) for line in text if line.startswith("nrd_workloads{"))
-        failed = next(float(line.split()[-1]) for line in text if line.startswith("nrd_workloads_failed "))
-        if (counted, failed) != (len(workloads), sum(w["status"] != "Successful" for w in workloads)):
-            yield "metrics", counted, failed
+        revision = self.node.rows("SELECT revision FROM node")[0][0]
+        if self.node.health()["revision"] != revision:
+            yield "revision", revision
+        yield from self.metric_differences(workloads)
+
+    def metric_differences(self, workloads):
+        series = [line.rsplit(" ", 1) for line in self.node.request("GET", "/metrics")[1].splitlines() if line.startswith("nrd_")]
+
+        def of(name, *labels):
+            return [(labels_of, float(value)) for labels_of, value in series if labels_of.split("{")[0] == name and all(each in labels_of for each in labels)]
+
+        def sum_of(*selected):
+            return sum(value for _, value in of(*selected))
+
+        granted = {cpu for w in workloads for cpu in self.cpus_of(w)} & cpus_of(self.settings["pool"])
+        ways = sum(int(mask, 16).bit_count() for mask in {(c, g["mask"]) for w in workloads for c, g in w.get("granted_ways", {}).items()} for mask in [mask[1]])
+        counted = {"workloads": (sum_of("nrd_workloads"), len(workloads)),
+                   "failed": (sum_of("nrd_workloads_failed"), sum(w["status"] != "Successful" for w in workloads)),
+                   "info": ({name.split('"')[1] for name, _ in of("nrd_workload_info")}, {w["id"] for w in workloads}),
+                   "frequencies": (len(of("nrd_cpu_frequency_max_hertz")), sum(len(w.get("granted_frequencies", {})) for w in workloads)),
+                   "cpus": (sum_of("nrd_cpu_pool_cpus", 'pool="fast"', 'state="granted"'), len(granted)),
+                   "ways": (sum_of("nrd_cache_ways_used", 'level="3"'), ways if self.is_mounted else 0)}
+        yield from ((name, *values) for name, values in counted.items() if values[0] != values[1])
 
     def group_differences(self, workloads, tree):
         classes, bandwidth = {}, {}

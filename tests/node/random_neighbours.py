@@ -127,10 +127,14 @@ class Neighbours:
 
     def end_task(self):
         if self.processes:
-            ended = self.processes.pop(self.dice.randrange(len(self.processes)))
-            self.note("end", ended.pid)
-            ended.kill()
-            ended.wait()
+            self.end_process(self.dice.choice(self.processes).pid)
+
+    def end_process(self, pid):
+        ended = next(each for each in self.processes if each.pid == pid)
+        self.processes.remove(ended)
+        self.note("end", pid)
+        ended.kill()
+        ended.wait()
 
     def cgroup(self):
         """One comes with a process, or without; or it goes."""
@@ -152,7 +156,7 @@ class Neighbours:
         fault = self.dice.choice(["errno EIO", "errno EBUSY", "errno EINVAL", "errno ENOSPC", "lie", "kill-before", "kill-after", "delay 300"])
         self.note("fault", fault)
         self.sim.control(f"fault write {self.dice.randint(1, 12)} {fault}")
-        self.may_refuse = True
+        self.may_refuse = self.has_refused = True
         self.dice.choice(self.CLIENTS)(self)
         self.sim.control("reset")
         self.revive()
@@ -177,7 +181,7 @@ class Neighbours:
         if not self.node.answers():
             assert self.node.wait_dead() == -9, self.node.journal()
             self.note("start after its death")
-            self.node.start()
+            self.begin()
 
     # The administrator
 
@@ -189,23 +193,28 @@ class Neighbours:
             self.dice.choice([self.hotplug, self.turbo, self.group, self.end_task, self.driver, self.unmount, self.remount, self.cgroup])()
         if self.dice.random() < 0.2:
             self.wipe()
-        self.node.start()
+        self.begin()
         self.note("started")
+
+    def begin(self):
+        self.node.start()
+        self.has_refused = False
 
     def wipe(self):
         self.note("wipe")
         self.sim.control("wipe")
         self.foreign.clear()
         self.sim.write("/sys/fs/cgroup/cgroup.subtree_control", "+cpuset +cpu +memory")
+        self.boot_units()
         self.has_turbo, self.is_active = True, self.shape["cpufreq"] == "intel_pstate"
         self.reset_frequencies()
 
     def reload(self):
         changed = {**self.settings, **dict([self.dice.choice([
             ("shrink", self.dice.choice(["true", "false"])), ("os", self.dice.choice(["", "0", "1-2"])),
-            ("reserve", self.dice.choice([0, 1, 3])), ("pool", self.dice.choice(["4-6", "4-7", "5-6", "4"])),
+            ("reserve", self.dice.choice([0, 1, 3])), ("pool", self.dice.choice(["3-5", "2-5", "4-5", "4"])),
             ("threads", self.dice.choice(["any", "one", "all"])), ("latency", self.dice.choice([-1, 0, 20])),
-            ("foreign", self.dice.choice(["report", "refuse"]))])])}
+            ("foreign", self.dice.choice(["report", "refuse"])), ("noise", self.dice.choice(["true", "false"])), ("sizes", self.some_sizes())])])}
         self.node.configure(self.configuration(changed))
         status, text, _ = self.node.request("POST", "/v1/config/reload", {})
         self.note("reload", changed, status, text[:200])
@@ -213,6 +222,14 @@ class Neighbours:
         if status == 200:
             self.settings = changed
         self.node.configure(self.configuration(self.settings))
+
+
+    def some_sizes(self):
+        """Of the pools of ways, which need not fit."""
+        os_ways, shared = self.dice.randint(1, 2), self.dice.randint(0, 2)
+        guarantee = self.dice.randint(2, max(2, self.shape["ways"] - os_ways - shared))
+        best_effort = self.dice.randint(0, max(0, self.shape["ways"] - os_ways - shared - guarantee))
+        return self.dice.choice(["", f"os = {os_ways}\nguarantee = {guarantee}\nbesteffort = {best_effort}\nshared = {shared}"])
 
 
 def a_shape(seed):

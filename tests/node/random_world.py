@@ -15,6 +15,7 @@ import threading
 from harness import DRIFT, wait_for
 from mounted_nodes import KEPT, ServiceNode
 from random_answers import CGROUPS, Answers
+from random_host import UNITS, Host
 from random_neighbours import Neighbours, a_shape
 
 CONFIG = DRIFT + """[tasks]
@@ -22,44 +23,56 @@ interval_seconds = 1
 [cache_pools]
 shrink = {shrink}
 foreign_groups = "{foreign}"
+{sizes}
 [classes]
 reserve = {reserve}
 [os]
 cpus = "{os}"
+[workloads]
+directory = "{directory}"
+[cpu]
+systemd_timeout_ms = 20000
 [[cpu.pools]]
 name = "fast"
 cpus = "{pool}"
 kind = "exclusive"
 threads = "{threads}"
 latency_us = {latency}
+low_noise = {noise}
+[[cpu.pools]]
+name = "common"
+cpus = "6-7"
+kind = "shared"
 """
 GRANT = ("id", "cos_name", "granted_ways", "granted_l2_ways", "granted_bandwidth", "granted_frequencies", "core_ids", "cpu")
-REFUSED = (400, 404, 409, 412, 422)
+REFUSED = (400, 403, 404, 409, 412, 422)
 
 
-class World(Neighbours, Answers):
+class World(Neighbours, Answers, Host):
     def __init__(self, seed):
         self.dice = random.Random(seed)
         self.shape = a_shape(seed)
         self.log = [self.shape]  # all that was done
-        self.settings = {"shrink": self.dice.choice(["true", "false"]), "foreign": "report", "reserve": 0, "os": "", "pool": "4-6",
-                         "threads": self.dice.choice(["any", "one", "all"]), "latency": -1}
+        self.settings = {"shrink": self.dice.choice(["true", "false"]), "foreign": "report", "reserve": 0, "os": "", "pool": "3-5",
+                         "threads": self.dice.choice(["any", "one", "all"]), "latency": -1, "noise": "false", "sizes": ""}
         self.offline = {int(cpu) for cpu in self.shape.get("offline", "").split()}
         self.foreign, self.strays, self.processes = {}, set(), []
         self.has_turbo, self.has_cdp, self.is_mounted, self.may_refuse = True, "cdp" in self.shape, True, False
-        self.is_settled, self.had_other_driver = True, False
+        self.is_settled, self.had_other_driver, self.has_refused = True, False, False
         self.is_active = self.shape["cpufreq"] == "intel_pstate"
-        self.node = ServiceNode(self.configuration(self.settings), mounts=False, faulty_disk=True, **self.shape)
+        self.node = ServiceNode(mounts=False, faulty_disk=True, systemd=True, **self.shape)
         self.sim = self.node.sim
         self.reset_frequencies()
         self.sim.write("/sys/fs/cgroup/cgroup.subtree_control", "+cpuset +cpu +memory")
+        self.begin_host()
+        self.node.configure(self.configuration(self.settings))
         self.node.mount()
         self.node.start()
         self.first_tree = self.node.hardware()
         self.first_tree["/"]["cpus"] = f"0-{self.shape['cpus'] - 1}"
 
     def configuration(self, settings):
-        return CONFIG.format(**settings)
+        return CONFIG.format(directory=self.directory, **settings)
 
     def __enter__(self):
         return self
@@ -71,6 +84,7 @@ class World(Neighbours, Answers):
         if failure[0]:
             print(*self.log, sep="\n")
         self.node.__exit__(*failure)
+        self.end_host()
 
     def note(self, *what):
         self.log.append(what)
@@ -89,12 +103,15 @@ class World(Neighbours, Answers):
         return cache
 
     def a_frequency(self):
-        low, high = sorted((self.dice.randint(7, 36), self.dice.randint(7, 36)))
+        most = 34 if self.shape["cpufreq"] == "acpi-cpufreq" else 36  # whose highest entry does not say that it is turbo
+        low, high = sorted((self.dice.randint(7, most), self.dice.randint(7, most)))
         return self.dice.choice([{"min_ratio": low, "max_ratio": high}, {"max_ratio": high}, {"turbo": False}, {"epp": "power"},
                                  {"governor": "performance"}, {"governor": "powersave", "max_ratio": high},
                                  {"min_ratio": low, "max_ratio": high, "shared_domain": "allow"}])
 
     def a_request(self):
+        if self.dice.random() < 0.1:
+            return self.a_share()
         request = {}
         kind = self.dice.random()
         if kind < 0.5:
@@ -105,8 +122,10 @@ class World(Neighbours, Answers):
             request["task_ids"] = [str(self.a_task())]
         if "core_ids" not in request and self.dice.random() < 0.4:
             request.pop("task_ids", None)
-            request["cgroup"] = self.dice.choice(CGROUPS)
-            if self.dice.random() < 0.3:
+            request.update(self.a_group())
+            if "cpu" in request and self.dice.random() < 0.3:
+                request["cpu"]["memory"] = "near"
+            if "cgroup" in request and self.dice.random() < 0.3:
                 request["owner"] = {"cgroup": True, "within_seconds": self.dice.choice([5, 3600])}
         if self.dice.random() < 0.8:
             request["cache"] = self.a_cache()
@@ -124,7 +143,7 @@ class World(Neighbours, Answers):
         """A request is granted, or refused with a reason and without a change; workloads may end meanwhile."""
         before = self.grants()
         try:
-            status, text, answered = self.node.request(method, path, body, {"Content-Type": "application/json", **dict(headers)})
+            status, text, answered = self.node.request(method, path, body, {"Content-Type": "application/json", "Accept": "application/json", **dict(headers)})
         except (OSError, http.client.HTTPException) as death:
             assert self.may_refuse, death
             self.note(method, path, body, repr(death))
@@ -190,14 +209,14 @@ class World(Neighbours, Answers):
         if self.dice.random() < 0.2:
             changed[self.dice.choice(["cache", "pstate", "labels", "l2"])] = None
         if path := self.path_of_one():
-            for key in "cpu", "task_ids", "cgroup", "owner":
+            for key in "cpu", "task_ids", "cgroup", "unit", "owner":
                 changed.pop(key, None)
             self.ask("PATCH", path, changed)
 
     def patch_stale(self):
         if path := self.path_of_one():
             status, _ = self.ask(self.dice.choice(["PATCH", "DELETE"]), path, {"labels": {"a": "b"}}, [("If-Match", '"1-999-0123456789abcdef"')])
-            assert status in (None, 404, 412, 503), status
+            assert status in (None, 403, 404, 412, 503), status
 
     def delete(self):
         if path := self.path_of_one():
@@ -228,7 +247,7 @@ class World(Neighbours, Answers):
 
     OTHERS = [two_at_once, Neighbours.hotplug, Neighbours.remount, Neighbours.unmount, Neighbours.turbo, Neighbours.driver, Neighbours.frequency,
               Neighbours.group, Neighbours.tamper, Neighbours.stray_cpu, Neighbours.stray_task, Neighbours.vanish, Neighbours.end_task, Neighbours.cgroup,
-              Neighbours.hardware_fault, Neighbours.disk_fault, Neighbours.restart, Neighbours.reload]
+              Neighbours.hardware_fault, Neighbours.disk_fault, Neighbours.restart, Neighbours.reload, Host.unit, Host.declare]
 
     def calm(self):
         """All as at the start, except what clients have been granted."""
@@ -248,9 +267,11 @@ class World(Neighbours, Answers):
         for name in sorted(self.foreign):
             os.rmdir(self.sim.path(f"{KEPT}/{name}"))
         self.foreign.clear()
+        self.reload_files()
 
     def end_all(self):
         """By requests, or by a reset while nrd is stopped."""
+        self.undeclare()
         if self.dice.random() < 0.5:
             for workload in self.node.list():
                 self.ask("DELETE", f"/v1/workloads/{workload['id']}")
@@ -265,7 +286,10 @@ class World(Neighbours, Answers):
         assert remains == [], remains
 
     def remains(self):
-        """What differs from the start once there are no workloads."""
+        """What differs from the start once there are no workloads. Ways, CPUs and groups stay claimed until the next boot."""
         tree = self.node.hardware()
+        kept = {"ways", "cpu", "group"} | ({"noise"} if self.settings["noise"] == "true" or self.has_refused else set())
+        claims = [each for each in self.node.rows("SELECT kind, key FROM baseline") if each[0] not in kept]
         return [*self.node.list(), *((name, tree.get(name), self.first_tree.get(name)) for name in {*tree, *self.first_tree}
-                                     if tree.get(name) != self.first_tree.get(name)), *self.unowned_differences([], self.sim.freq())]
+                                     if tree.get(name) != self.first_tree.get(name)), *self.unowned_differences([], self.sim.freq()),
+                *self.host_differences([], tree), *self.cgroup_differences([], tree), *claims]
