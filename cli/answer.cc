@@ -41,8 +41,8 @@ std::string option_named_in(const std::string& message) {
 
 std::string problem_of(const Stop& stop) {
   const std::string option = option_named_in(stop.error);
-  if (option.empty()) return json::text_of({{"title", title_of(stop.exit)}, {"detail", stop.error}});
-  return json::text_of({{"title", title_of(stop.exit)}, {"detail", stop.error}, {"field", option}});
+  if (option.empty()) return json::document({{"title", title_of(stop.exit)}, {"detail", stop.error}});
+  return json::document({{"title", title_of(stop.exit)}, {"detail", stop.error}, {"field", option}});
 }
 
 struct Named {
@@ -110,7 +110,7 @@ int report(const Outcome<>& done, const Output& output) {
 }
 
 void print_result(const Output& output, const char* kind, const std::string& name, const char* result) {
-  if (output.json) return print_json(json::text_of({{kind, name}, {"result", result}}));
+  if (output.json) return print_json(json::document({{kind, name}, {"result", result}}));
   print("{} {} {}\n", kind, name, result);
 }
 

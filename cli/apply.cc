@@ -165,7 +165,7 @@ Outcome<> show_differences(const Client& client, Output output, const Apply& wan
     }
     for (const std::string& change : *changes) {
       const std::string& id = each.document.id;
-      output.json ? print_json(json::text_of({{"workload", id}, {"change", change}})) : print("{} {}\n", id, change);
+      output.json ? print_json(json::document({{"workload", id}, {"change", change}})) : print("{} {}\n", id, change);
     }
     has_changes |= !changes->empty();
   }
@@ -220,7 +220,7 @@ Outcome<> back_up(const Client& client, Output output, const std::string& file) 
     return stop(kRefused, path.parent_path().string() + ": directory not found");
   TRY(or_stop(write_new_files(path.parent_path(), {{.name = path.filename(), .content = document_with(workloads)}})));
   if (output.json) {
-    print_json(json::text_of({{"file", file}, {"workloads", workloads.size()}}));
+    print_json(json::document({{"file", file}, {"workloads", workloads.size()}}));
     return {};
   }
   print("{} workloads saved in {}; nrdctl restore {} creates them again\n", workloads.size(), file, file);

@@ -17,7 +17,7 @@ inline http::Response json_answer(int status, std::string body) {
 // What `write` writes.
 template <std::invocable<json::Writer&> Write>
 http::Response json_answer(int status, const Write& write) {
-  return json_answer(status, json::text_of(write));
+  return json_answer(status, json::document(write));
 }
 
 }  // namespace nrd::routing

@@ -23,7 +23,7 @@ http::Response index(const Call& call, Links links) {
     w.end_object();
   };
   return json_answer(200,
-                     json::text_of({{"service", "nrd"}, {"version", call.service.version}, {"links", write_links}}));
+                     json::document({{"service", "nrd"}, {"version", call.service.version}, {"links", write_links}}));
 }
 
 }  // namespace

@@ -96,13 +96,13 @@ http::Response render(const Problem& problem, ErrorStyle style) {
                               without_controls((problem.field.empty() ? "" : problem.field + ": ") + problem.detail));
   if (style == ErrorStyle::Text) return response;
   response.content_type = "application/problem+json";
-  response.body = json::text_of({{"type", "urn:nrd:problem:" + problem.code},
-                                 {"title", title_of(problem.status)},
-                                 {"status", problem.status},
-                                 {"detail", without_controls(problem.detail)},
-                                 {"code", problem.code},
-                                 {"field", json::given(problem.field)},
-                                 {"allowed", json::given(problem.allowed)}});
+  response.body = json::document({{"type", "urn:nrd:problem:" + problem.code},
+                                  {"title", title_of(problem.status)},
+                                  {"status", problem.status},
+                                  {"detail", without_controls(problem.detail)},
+                                  {"code", problem.code},
+                                  {"field", json::given(problem.field)},
+                                  {"allowed", json::given(problem.allowed)}});
   return response;
 }
 

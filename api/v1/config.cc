@@ -33,10 +33,10 @@ void render_declared(json::Writer& w, const DeclaredReport& report) {
 http::Response report_of(const ReloadReport& report) {
   const bool is_dry = report.mode == ReloadMode::Check;
   http::Response response = routing::json_answer(
-      200, json::text_of({{"dry_run", is_dry},
-                          {"changed", json::array(report.changed, render_change)},
-                          {"restart_required", json::array(report.restart_required, render_change)},
-                          {"workloads", json::or_null(report.workloads, render_declared)}}));
+      200, json::document({{"dry_run", is_dry},
+                           {"changed", json::array(report.changed, render_change)},
+                           {"restart_required", json::array(report.restart_required, render_change)},
+                           {"workloads", json::or_null(report.workloads, render_declared)}}));
   return is_dry ? dry_run(std::move(response)) : response;
 }
 
@@ -52,7 +52,7 @@ Result<ReloadMode> parse_mode(const json::Value& body) {
 void show_config(const routing::Call& call, http::Reply reply) {
   const auto view = call.config.view();
   reply.send(routing::json_answer(
-      200, json::text_of({{"files", view->files}, {"settings", json::array(view->settings, render_setting)}})));
+      200, json::document({{"files", view->files}, {"settings", json::array(view->settings, render_setting)}})));
 }
 
 void reload_config(const routing::Call& call, http::Reply reply) {

@@ -164,7 +164,7 @@ void render_cpu(json::Writer& w, const NodeState& state, const Workload& workloa
 void render_cpu_request(json::Writer& w, const Workload& workload) {
   const std::vector<const CpuRequest*> requests = cpu_requests_of(workload.spec);
   if (requests.size() > 1) w.begin_array();
-  for (const CpuRequest* request : requests) json::render_members(w, *request);
+  for (const CpuRequest* request : requests) json::write_object(w, *request);
   if (requests.size() > 1) w.end_array();
 }
 

@@ -133,9 +133,9 @@ struct Checked {
 http::Response report_of(const Checked& checked, const PoolCheck::Disturbances& found) {
   PoolCheck::Disturbances all = checked.siblings;
   all.insert(all.end(), found.begin(), found.end());
-  return routing::json_answer(200, json::text_of({{"pool", checked.pool},
-                                                  {"cpus", checked.query.cpus},
-                                                  {"disturbances", json::array(all, render_disturbance)}}));
+  return routing::json_answer(200, json::document({{"pool", checked.pool},
+                                                   {"cpus", checked.query.cpus},
+                                                   {"disturbances", json::array(all, render_disturbance)}}));
 }
 
 // Null: there is none, which was the answer.
@@ -155,15 +155,15 @@ void show_cpus(const routing::Call& call, http::Reply reply) {
   const auto of_state = [&state](auto part) { return [&state, part](json::Writer& w) { part(w, *state); }; };
   const auto render_each = [&state](json::Writer& w, CpuId cpu) { render_logical_cpu(w, *state, cpu); };
   reply.send(routing::json_answer(
-      200, json::text_of({{"possible", node.possible},
-                          {"online", node.online},
-                          {"isolated", node.isolated},
-                          {"nohz_full", state->facts.cpuset.nohz_full},
-                          {"zones", of_state(render_zones)},
-                          {"cpus", json::array(possible, render_each)},
-                          {"huge_pages", json::array(state->facts.cpuset.free_huge_pages, render_huge_pages)},
-                          {"confine", of_state(render_confinement)},
-                          {"conflicts", json::array(state->cpu_conflicts, render_conflict)}})));
+      200, json::document({{"possible", node.possible},
+                           {"online", node.online},
+                           {"isolated", node.isolated},
+                           {"nohz_full", state->facts.cpuset.nohz_full},
+                           {"zones", of_state(render_zones)},
+                           {"cpus", json::array(possible, render_each)},
+                           {"huge_pages", json::array(state->facts.cpuset.free_huge_pages, render_huge_pages)},
+                           {"confine", of_state(render_confinement)},
+                           {"conflicts", json::array(state->cpu_conflicts, render_conflict)}})));
 }
 
 void list_cpu_pools(const routing::Call& call, http::Reply reply) {

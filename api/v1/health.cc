@@ -41,14 +41,14 @@ void render_warnings(json::Writer& w, const NodeState& state, const routing::Ser
 void show_health(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   const auto warnings = [&](json::Writer& w) { render_warnings(w, *state, call.service); };
-  reply.send(routing::json_answer(200, json::text_of({{"status", is_ok(*state) ? "ok" : "degraded"},
-                                                      {"writes_frozen", state->health.writes_frozen},
-                                                      {"hardware_problem", problem_of(*state)},
-                                                      {"warnings", warnings},
-                                                      {"version", call.service.version},
-                                                      {"revision", state->revision},
-                                                      {"drift_repairs", state->health.drift_repairs},
-                                                      {"workloads", state->workloads.size()}})));
+  reply.send(routing::json_answer(200, json::document({{"status", is_ok(*state) ? "ok" : "degraded"},
+                                                       {"writes_frozen", state->health.writes_frozen},
+                                                       {"hardware_problem", problem_of(*state)},
+                                                       {"warnings", warnings},
+                                                       {"version", call.service.version},
+                                                       {"revision", state->revision},
+                                                       {"drift_repairs", state->health.drift_repairs},
+                                                       {"workloads", state->workloads.size()}})));
 }
 
 }  // namespace nrd::v1

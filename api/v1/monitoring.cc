@@ -116,12 +116,12 @@ std::string render_usage(const NodeState& state, const Workload& workload, const
       sample.since ? std::optional(std::chrono::duration<double>(*sample.since).count()) : std::nullopt;
   const std::set<CacheId> caches = counted_caches(state, workload);
   const auto render_each = [&](json::Writer& w, CacheId cache) { render_cache(w, state, workload, cache, sample); };
-  return json::text_of({{"id", id_text(workload)},
-                        {"cos_name", text_of(clos)},
-                        {"workloads_in_class", workloads_in_class(state, clos)},
-                        {"sampled", render(sample.at)},
-                        {"interval_seconds", rounded(interval)},
-                        {"caches", json::array(caches, render_each)}});
+  return json::document({{"id", id_text(workload)},
+                         {"cos_name", text_of(clos)},
+                         {"workloads_in_class", workloads_in_class(state, clos)},
+                         {"sampled", render(sample.at)},
+                         {"interval_seconds", rounded(interval)},
+                         {"caches", json::array(caches, render_each)}});
 }
 
 void show_monitoring(const routing::Call& call, http::Reply reply) {

@@ -17,8 +17,8 @@ namespace {
 
 void render_policy(json::Writer& w, const Policy& policy) {
   w.begin_object();
-  if (policy.cache) json::render_members(w.key("cache"), *policy.cache);
-  if (policy.mba) json::render_members(w.key("mba"), *policy.mba);
+  if (policy.cache) json::write_object(w.key("cache"), *policy.cache);
+  if (policy.mba) json::write_object(w.key("mba"), *policy.mba);
   if (policy.frequency) render(w.key("pstate"), *policy.frequency);
   w.end_object();
 }

@@ -82,10 +82,10 @@ void list_pstates(const routing::Call& call, http::Reply reply) {
   const auto render_each = [&state](json::Writer& w, const auto& cpu) {
     render_cpu_frequency(w, *state, cpu.first, cpu.second);
   };
-  reply.send(routing::json_answer(200, json::text_of({{"cpus", json::array(node.cpus, render_each)},
-                                                      {"turbo", state->observed.pstate.turbo},
-                                                      {"max_perf_pct", node.max_percent},
-                                                      {"missing", node.missing}})));
+  reply.send(routing::json_answer(200, json::document({{"cpus", json::array(node.cpus, render_each)},
+                                                       {"turbo", state->observed.pstate.turbo},
+                                                       {"max_perf_pct", node.max_percent},
+                                                       {"missing", node.missing}})));
 }
 
 void show_pstate(const routing::Call& call, http::Reply reply) {

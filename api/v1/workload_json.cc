@@ -24,7 +24,7 @@ namespace {
 // {} without a value.
 template <typename T>
 void render_part(json::Writer& w, const std::optional<T>& part) {
-  part ? json::render_members(w, *part) : void(w.begin_object().end_object());
+  part ? json::write_object(w, *part) : void(w.begin_object().end_object());
 }
 
 void render_granted_ways(json::Writer& w, const Workload& workload, bool of_l2) {
@@ -96,7 +96,7 @@ void render_grant(json::Writer& w, const NodeState& state, const Workload& workl
   render_exclusive(w, state, workload);
   render_granted_ways(w.key("granted_ways"), workload, false);
   if (workload.spec.l2) {
-    json::render_members(w.key("l2"), *workload.spec.l2);
+    json::write_object(w.key("l2"), *workload.spec.l2);
     render_granted_ways(w.key("granted_l2_ways"), workload, true);
   }
   if (!workload.grant.bandwidth.empty()) render_granted_bandwidth(w.key("granted_bandwidth"), workload.grant.bandwidth);
@@ -152,14 +152,14 @@ void render(json::Writer& w, const NodeState& state, const Workload& workload, c
 }
 
 std::string render_workload(const NodeState& state, const Workload& workload, const RenderOptions& options) {
-  return json::text_of([&](json::Writer& w) { render(w, state, workload, options); });
+  return json::document([&](json::Writer& w) { render(w, state, workload, options); });
 }
 
 std::string render_dry_run(const Done& dry_run) {
   const auto render_granted = [&dry_run](json::Writer& w) {
     render(w, *dry_run.state, dry_run.workload, {.is_dry_run = true});
   };
-  return json::text_of({{"workload", render_granted}, {"changes", json::array(dry_run.changes, render_knob_change)}});
+  return json::document({{"workload", render_granted}, {"changes", json::array(dry_run.changes, render_knob_change)}});
 }
 
 bool Selection::matches(const Workload& workload) const {

@@ -179,7 +179,7 @@ Result<T> parse_member(const Value& object, std::string_view key, T otherwise, c
 
 // An object with all members but empty texts.
 template <Described T>
-void render_whole(Writer& w, const T& value) {
+void write_whole_object(Writer& w, const T& value) {
   w.begin_object();
   for_each_field<T>([&](const auto& field, uint32_t) {
     using Type = typename std::remove_cvref_t<decltype(field)>::Type;
@@ -193,7 +193,7 @@ void render_whole(Writer& w, const T& value) {
 
 // An object without the members that have their defaults.
 template <Described T>
-void render_members(Writer& w, const T& value) {
+void write_object(Writer& w, const T& value) {
   w.begin_object();
   for_each_field<T>([&](const auto& field, uint32_t) {
     if (field.is_written(value)) write(w.key(field.name), value.*field.member);

@@ -1,6 +1,6 @@
 // Writes objects and arrays whole, so that no begin lacks its end:
 //
-//   json::text_of({{"id", module.id}, {"reason", json::given(reason)}, {"steps", json::array(steps, render_step)}})
+//   json::document({{"id", module.id}, {"reason", json::given(reason)}, {"steps", json::array(steps, write_step)}})
 //     {"id":3,"steps":[{"act":"insert"}]}
 //
 // A value is a text, whatever json::write() takes, or a function that writes it. Entries refer to their values: use
@@ -87,14 +87,14 @@ inline void write_object(Writer& writer, std::initializer_list<Entry> entries) {
 
 // What `write` writes.
 template <std::invocable<Writer&> Write>
-std::string text_of(const Write& write) {
+std::string document(const Write& write) {
   Writer writer;
   write(writer);
   return writer.take();
 }
 
-inline std::string text_of(std::initializer_list<Entry> entries) {
-  return text_of([entries](Writer& writer) { write_object(writer, entries); });
+inline std::string document(std::initializer_list<Entry> entries) {
+  return document([entries](Writer& writer) { write_object(writer, entries); });
 }
 
 struct WriteItem {

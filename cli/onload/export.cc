@@ -95,17 +95,17 @@ std::string cdi(const Parts& parts) {
     json::write_object(w, {{"name", name}, {"containerEdits", write_edits}});
   };
   const std::array kDevices = {"onload"};
-  return json::text_of(
+  return json::document(
              {{"cdiVersion", "0.6.0"}, {"kind", "amd.com/onload"}, {"devices", json::array(kDevices, write_onload)}}) +
          "\n";
 }
 
 std::string request_of(const OnloadStart& request, const Environment& variables, const std::string& owner) {
-  return json::text_of({{"owner", [&owner](json::Writer& w) { w.raw(owner); }},
-                        {"profiles", request.profiles},
-                        {"env", json::by_key(variables)},
-                        {"force", request.force},
-                        {"preload", request.preload}});
+  return json::document({{"owner", [&owner](json::Writer& w) { w.raw(owner); }},
+                         {"profiles", request.profiles},
+                         {"env", json::by_key(variables)},
+                         {"force", request.force},
+                         {"preload", request.preload}});
 }
 
 }  // namespace

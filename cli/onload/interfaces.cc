@@ -22,7 +22,7 @@ Outcome<> change(const Client& client, const std::vector<std::string>& args, con
   const std::string& to = args.at(1);
   if (to != "on" && to != "off") return stop(kUsage, to + " is invalid; expected on or off");
   if (!is_valid_name(name)) return stop(kUsage, name + " is not a valid interface name");
-  TRY(body_of(client.put("/v1/onload/interfaces/" + name + "/" + what, json::text_of({{key, to == "on"}}))));
+  TRY(body_of(client.put("/v1/onload/interfaces/" + name + "/" + what, json::document({{key, to == "on"}}))));
   return {};
 }
 

@@ -49,7 +49,7 @@ class OnloadLaunch {
   // Requests the library and the allocation; variables from profiles are evaluated locally.
   Outcome<> allocate() {
     const auto owner = [this](json::Writer& w) { w.raw(launch_.owner); };
-    const std::string request = json::text_of({{"owner", owner}, {"preload", wanted_.preload}});
+    const std::string request = json::document({{"owner", owner}, {"preload", wanted_.preload}});
     const Answer answer = TRY(or_stop(launch_.client.post("/v1/onload/allocations", request), kUnreachable));
     if (answer.status == kConflict && wanted_.allow_unaccelerated) {
       print_error(refusal_of(answer).error);

@@ -76,14 +76,14 @@ Outcome<> follow(const Client& client, Output output, const std::string& id) {
 std::string spec_of(const OnloadArguments& a, const std::string& state, const Parameters& parameters) {
   const auto write_values = [](json::Writer& w, const auto& values) { json::by_key(values)(w); };
   const auto write_parameters = json::by_key(parameters, write_values);
-  return json::text_of({{"state", state},
-                        {"version", json::given(a.version)},
-                        {"users_policy", json::given(a.users_policy)},
-                        {"drain_seconds", json::given(a.drain_seconds)},
-                        {"on_failure", json::given(a.on_failure)},
-                        {"sfc", json::given(std::string(a.manages_sfc ? "managed" : ""))},
-                        {"parameters", write_parameters},
-                        {"control_plane", json::given(words_of(a.control_plane, ' '))}});
+  return json::document({{"state", state},
+                         {"version", json::given(a.version)},
+                         {"users_policy", json::given(a.users_policy)},
+                         {"drain_seconds", json::given(a.drain_seconds)},
+                         {"on_failure", json::given(a.on_failure)},
+                         {"sfc", json::given(std::string(a.manages_sfc ? "managed" : ""))},
+                         {"parameters", write_parameters},
+                         {"control_plane", json::given(words_of(a.control_plane, ' '))}});
 }
 
 Outcome<> follow_answer(const Client& client, Output output, const Result<Answer>& answer) {
@@ -155,7 +155,7 @@ Outcome<> show_onload_versions(const Client& client, Output output, const Onload
 }
 
 Outcome<> import_onload(const Client& client, Output output, const OnloadArguments& a) {
-  const std::string body = json::text_of({{"name", a.version}, {"source", a.source}});
+  const std::string body = json::document({{"name", a.version}, {"source", a.source}});
   TRY(value_to_draw(client.post("/v1/onload/versions", body), output));
   print("version {} is installed\n", a.version);
   return {};
@@ -171,20 +171,20 @@ Outcome<> unload_onload(const Client& client, Output output, const OnloadArgumen
 }
 
 Outcome<> roll_back_onload(const Client& client, Output output, const OnloadArguments& a) {
-  const std::string body = json::text_of({{"to", json::given(a.generation)}});
+  const std::string body = json::document({{"to", json::given(a.generation)}});
   return follow_answer(client, output, client.post("/v1/onload/rollback", body));
 }
 
 Outcome<> freeze_onload(const Client& client, Output output, const OnloadArguments& a) {
-  const std::string body = json::text_of({{"frozen", true}, {"reason", json::given(a.reason)}});
+  const std::string body = json::document({{"frozen", true}, {"reason", json::given(a.reason)}});
   TRY(body_of(client.put("/v1/onload/freeze", body)));
-  output.json ? print_json(json::text_of({{"frozen", true}})) : print("frozen\n");
+  output.json ? print_json(json::document({{"frozen", true}})) : print("frozen\n");
   return {};
 }
 
 Outcome<> thaw_onload(const Client& client, Output output, const OnloadArguments& /*a*/) {
-  TRY(body_of(client.put("/v1/onload/freeze", json::text_of({{"frozen", false}}))));
-  output.json ? print_json(json::text_of({{"frozen", false}})) : print("thawed\n");
+  TRY(body_of(client.put("/v1/onload/freeze", json::document({{"frozen", false}}))));
+  output.json ? print_json(json::document({{"frozen", false}})) : print("thawed\n");
   return {};
 }
 
@@ -209,7 +209,7 @@ Outcome<> preflight_onload(const Client& client, Output output, const OnloadArgu
 
 Outcome<> drain_onload(const Client& client, Output output, const OnloadArguments& a) {
   const std::string body =
-      json::text_of({{"users_policy", json::given(a.users_policy)}, {"drain_seconds", json::given(a.drain_seconds)}});
+      json::document({{"users_policy", json::given(a.users_policy)}, {"drain_seconds", json::given(a.drain_seconds)}});
   return follow_answer(client, output, client.post("/v1/onload/drain", body));
 }
 
@@ -257,7 +257,7 @@ Outcome<> show_control_plane(const Client& client, Output output, const OnloadAr
 }
 
 Outcome<> set_control_plane(const Client& client, Output output, const OnloadArguments& a) {
-  const std::string body = json::text_of({{"parameters", words_of(a.control_plane, ' ')}});
+  const std::string body = json::document({{"parameters", words_of(a.control_plane, ' ')}});
   return follow_answer(client, output, client.patch("/v1/onload/controlplane", body));
 }
 

@@ -43,13 +43,13 @@ std::string render_summary(const rdt::Node& node) {
     render_ids(w, "l3", node.level_of(3).caches);
     w.end_object();
   };
-  return json::text_of({{"rdt", has.rdt},
-                        {"cqm", has.monitoring},
-                        {"cdp", has.l3_cdp || has.l2_cdp},
-                        {"cdp_enable", has.is_mounted_with_cdp},
-                        {"cat", has.l3_cat || has.l2_cat},
-                        {"cat_enable", has.is_mounted && !has.is_mounted_with_cdp},
-                        {"caches", render_caches}});
+  return json::document({{"rdt", has.rdt},
+                         {"cqm", has.monitoring},
+                         {"cdp", has.l3_cdp || has.l2_cdp},
+                         {"cdp_enable", has.is_mounted_with_cdp},
+                         {"cat", has.l3_cat || has.l2_cat},
+                         {"cat_enable", has.is_mounted && !has.is_mounted_with_cdp},
+                         {"caches", render_caches}});
 }
 
 struct PoolView {
@@ -151,7 +151,7 @@ std::string render_level(const NodeState& state, const std::map<CacheId, CpuSet>
     for (const auto& [id, cpus] : caches) render_cache(w.key(std::to_string(id.value)), state, id, cpus);
     w.end_object();
   };
-  return json::text_of({{"number", caches.size()}, {"Caches", render_caches}});
+  return json::document({{"number", caches.size()}, {"Caches", render_caches}});
 }
 
 http::Response refuse(const routing::Call& call, int status, const char* code, std::string_view line) {

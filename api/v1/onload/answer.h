@@ -22,7 +22,7 @@ http::Response listed(const Things& things) {
 
 inline http::Response accepted(const onload::Accepted& done) {
   http::Response response = routing::json_answer(
-      done.operation ? 202 : 200, json::text_of({{"generation", done.generation}, {"operation", done.operation}}));
+      done.operation ? 202 : 200, json::document({{"generation", done.generation}, {"operation", done.operation}}));
   if (done.operation) {
     response.headers.emplace_back("Location", "/v1/onload/operations/" + std::to_string(*done.operation));
   }

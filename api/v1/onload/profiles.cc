@@ -17,13 +17,13 @@ using onload::ProfileEntry;
 
 http::Response shown_profile(const std::string& id, const onload::ProfileRepository::Found& found) {
   return routing::json_answer(
-      200, json::text_of({{"id", id}, {"folder", found.folder}, {"own", found.is_own}, {"text", found.text}}));
+      200, json::document({{"id", id}, {"folder", found.folder}, {"own", found.is_own}, {"text", found.text}}));
 }
 
 http::Response shown_form(Form form, const onload::RenderedProfiles& rendered) {
   const auto text = form == Form::Json
-                        ? json::text_of({{"env", json::by_key(rendered.environment)}, {"warnings", rendered.warnings}})
-                        : json::text_of({{"text", rendered.text}, {"warnings", rendered.warnings}});
+                        ? json::document({{"env", json::by_key(rendered.environment)}, {"warnings", rendered.warnings}})
+                        : json::document({{"text", rendered.text}, {"warnings", rendered.warnings}});
   return routing::json_answer(200, text);
 }
 

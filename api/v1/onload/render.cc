@@ -106,7 +106,7 @@ void render_installed(Writer& w, const VersionModule& module) {
 
 }  // namespace
 
-void render(Writer& w, const onload::Spec& spec) { json::render_whole(w, spec); }
+void render(Writer& w, const onload::Spec& spec) { json::write_whole_object(w, spec); }
 
 void render(Writer& w, const Generation& generation) {
   json::write_object(w, {{"generation", generation.number},

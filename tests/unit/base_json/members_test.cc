@@ -68,9 +68,9 @@ Result<json::Partial<Lamp>> parsed(const std::string& text) {
   return json::parse_members<Lamp>(*json::parse(text), "/lamp");
 }
 
-std::string rendered(const Lamp& lamp) {
+std::string written(const Lamp& lamp) {
   json::Writer w;
-  json::render_members(w, lamp);
+  json::write_object(w, lamp);
   return w.take();
 }
 
@@ -130,9 +130,9 @@ TEST_CASE("an invalid member is refused with its pointer, the value and what is 
   }
 }
 
-TEST_CASE("an object is rendered in its unit and without defaults") {
-  CHECK(rendered({}) == R"({"count":0})");
-  CHECK(rendered({.count = 2, .light = 60, .unit = Lamp::Unit::Lumen, .colour = Colour::Green}) ==
+TEST_CASE("an object is written in its unit and without defaults") {
+  CHECK(written({}) == R"({"count":0})");
+  CHECK(written({.count = 2, .light = 60, .unit = Lamp::Unit::Lumen, .colour = Colour::Green}) ==
         R"({"count":2,"lumen":60,"colour":"green"})");
   CHECK(json::to_json(Lamp{.light = 60}) ==
         R"({"count":0,"spare":null,"watt":60,"lumen":null,"name":null,"dimmed":null,"colour":null})");
@@ -147,7 +147,7 @@ TEST_CASE("a whole object has what is required, and the defaults of the rest") {
   const char* text = R"({"name":"a","stay_seconds":0,"lamps":{"b":{"c":"1"}},"walls":[]})";
   CHECK(whole(text).value() == full);
   json::Writer w;
-  json::render_whole(w, full);
+  json::write_whole_object(w, full);
   CHECK(w.take() == text);
   CHECK(json::to_json(full) == R"({"name":"a","stay":0,"lamps":[["b",[["c","1"]]]],"walls":[]})");
   CHECK(json::from_json<Room>(json::to_json(full)).value() == full);

@@ -17,16 +17,16 @@ void write_point(Writer& writer, const Point& point) { write_object(writer, {{"x
 TEST_CASE("members keep their order and the type of their values") {
   const std::string name = "a\"b";
   const std::vector<std::string> words = {"c", "d"};
-  CHECK(text_of({{"name", name}, {"literal", "e"}, {"count", 3}, {"set", true}, {"words", words}}) ==
+  CHECK(document({{"name", name}, {"literal", "e"}, {"count", 3}, {"set", true}, {"words", words}}) ==
         R"({"name":"a\"b","literal":"e","count":3,"set":true,"words":["c","d"]})");
-  CHECK(text_of({}) == "{}");
+  CHECK(document({}) == "{}");
 }
 
 TEST_CASE("absent values are null, and given ones are left out") {
   const std::optional<int> none;
   const std::optional<int> zero = 0;
-  CHECK(text_of({{"a", none}, {"b", or_null("")}, {"c", or_null("x")}}) == R"({"a":null,"b":null,"c":"x"})");
-  CHECK(text_of({{"a", given(none)}, {"b", given(zero)}, {"c", given(std::string())}, {"d", given(false)}}) ==
+  CHECK(document({{"a", none}, {"b", or_null("")}, {"c", or_null("x")}}) == R"({"a":null,"b":null,"c":"x"})");
+  CHECK(document({{"a", given(none)}, {"b", given(zero)}, {"c", given(std::string())}, {"d", given(false)}}) ==
         R"({"b":0})");
 }
 
@@ -35,9 +35,9 @@ TEST_CASE("a value may write itself") {
   const std::map<std::string, Point> named = {{"p", {5, 6}}};
   const std::map<std::string, std::string> texts = {{"k", "v"}};
   const auto write_first = [&](Writer& writer) { write_point(writer, points.front()); };
-  CHECK(text_of({{"first", write_first}, {"all", array(points, write_point)}}) ==
+  CHECK(document({{"first", write_first}, {"all", array(points, write_point)}}) ==
         R"({"first":{"x":1,"y":2},"all":[{"x":1,"y":2},{"x":3,"y":4}]})");
-  CHECK(text_of({{"named", by_key(named, write_point)}, {"texts", by_key(texts)}}) ==
+  CHECK(document({{"named", by_key(named, write_point)}, {"texts", by_key(texts)}}) ==
         R"({"named":{"p":{"x":5,"y":6}},"texts":{"k":"v"}})");
 }
 
