@@ -105,10 +105,10 @@ ErrorStyle style_of(const http::Request& request) { return error_style(request.a
 
 http::Response refuse(const http::Request& request, const Problem& problem, const std::string& user,
                       RefusalLog& refusals) {
-  if (!refusals.admits(request.client.client_key)) return render(problem, style_of(request));
+  if (!refusals.admits(request.client.client_key)) return problem_response(problem, style_of(request));
   log_audit("AUDIT_REFUSED", user, *request.peer, request.method, request.path, problem.status,
             {{"REASON", problem.detail}});
-  return render(problem, style_of(request));
+  return problem_response(problem, style_of(request));
 }
 
 std::string part_of(const http::Peer& peer, std::string_view attribute) {
@@ -302,8 +302,8 @@ class Authorization : public std::enable_shared_from_this<Authorization> {
                                error.detail.empty() ? "" : " (" + error.detail + ")"),
                    {{"USER", echoed(login.user)}, {"FROM", peer.address}, {"DETAIL", error.detail}}, log::Shown::Text);
     }
-    return render({.status = 503, .code = "LoginUnchecked", .line = error.message, .detail = error.message},
-                  style_of(login.request));
+    return problem_response({.status = 503, .code = "LoginUnchecked", .line = error.message, .detail = error.message},
+                            style_of(login.request));
   }
 
   http::Response refuse_failed(const Login& login, const std::string& pam_message) {
@@ -313,7 +313,7 @@ class Authorization : public std::enable_shared_from_this<Authorization> {
                   fmt::format("{} from {}: {}", name_in_line(login.user, peer), peer.address, pam_message),
                   {{"USER", echoed(login.user)}, {"FROM", peer.address}, {"REASON", pam_message}}, log::Shown::Text);
     }
-    http::Response response = render(
+    http::Response response = problem_response(
         {.status = 401, .code = "Unauthorized", .line = pam_message, .detail = pam_message}, style_of(login.request));
     response.headers.emplace_back("WWW-Authenticate", rmd::kChallenge);
     return response;

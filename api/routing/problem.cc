@@ -89,7 +89,7 @@ Problem problem_of_request(const Error& error) { return problem_of(error, rmd::r
 
 Problem problem_of_body(const Error& error) { return problem_of(error, rmd::unreadable(error)); }
 
-http::Response render(const Problem& problem, ErrorStyle style) {
+http::Response problem_response(const Problem& problem, ErrorStyle style) {
   http::Response response = http::plain(problem.status, without_controls(problem.line));
   response.cause = problem.cause;
   response.audit.emplace_back("REASON",

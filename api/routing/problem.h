@@ -35,6 +35,6 @@ Problem problem_of_request(const Error& error);
 // The body is not JSON.
 Problem problem_of_body(const Error& error);
 
-http::Response render(const Problem& problem, ErrorStyle style);
+http::Response problem_response(const Problem& problem, ErrorStyle style);
 
 }  // namespace nrd::routing

@@ -37,7 +37,7 @@ std::optional<Parts> match(std::string_view pattern, std::string_view path) {
 std::string_view handled_as(std::string_view method) { return method == "HEAD" ? "GET" : method; }
 
 http::Response refuse(int status, const char* code, std::string_view line, const char* detail, ErrorStyle style) {
-  return render({.status = status, .code = code, .line = std::string(line), .detail = detail}, style);
+  return problem_response({.status = status, .code = code, .line = std::string(line), .detail = detail}, style);
 }
 
 // A body needs Content-Type: application/json. Without a body the header may be absent; RMD's clients send it on DELETE
@@ -95,7 +95,7 @@ void dispatch(RouteTable table, Call call, http::Reply reply) {
                              ErrorStyle::Text));
   }
   if (const Result<void> checked = check_query(request.query, found.route->query); !checked) {
-    return reply.send(render(problem_of_request(checked.error()), style));
+    return reply.send(problem_response(problem_of_request(checked.error()), style));
   }
   call.id = found.parts.id;
   call.level = found.parts.level;

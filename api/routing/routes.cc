@@ -71,7 +71,7 @@ RouteTable route_table() {
 }
 
 http::Handler routes(Services services, ServiceInfo info) {
-  const auto bodies = std::make_shared<Bodies>(render_workloads, rmd::render_cache_level);
+  const auto bodies = std::make_shared<Bodies>(workloads_json, rmd::cache_level_json);
   return [services, info = std::move(info), bodies](const http::Request& request, http::Reply reply) {
     dispatch(route_table(), {services, info, *bodies, request, {}, {}, {}}, std::move(reply));
   };

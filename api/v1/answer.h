@@ -14,7 +14,7 @@
 namespace nrd::v1 {
 
 inline http::Response refuse(const Error& error, routing::ErrorStyle style) {
-  return render(routing::problem_of_request(error), style);
+  return problem_response(routing::problem_of_request(error), style);
 }
 
 inline http::Response refuse(const Failure& failure, routing::ErrorStyle style) {
@@ -45,7 +45,7 @@ auto accept_body(const routing::Call& call, const http::Reply& reply, Parse pars
   using Parsed = typename std::invoke_result_t<Parse, const json::Value&>::value_type;
   const Result<json::Value> body = json::parse(call.request.body.empty() ? absent : call.request.body);
   if (body) return accept(call, reply, Result<Parsed>(parse(*body)));
-  reply.send(render(routing::problem_of_body(body.error()), call.error_style));
+  reply.send(problem_response(routing::problem_of_body(body.error()), call.error_style));
   return std::optional<Parsed>();
 }
 

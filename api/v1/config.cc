@@ -10,7 +10,7 @@
 namespace nrd::v1 {
 namespace {
 
-void render_setting(json::Writer& w, const ConfigSetting& setting) {
+void write_setting(json::Writer& w, const ConfigSetting& setting) {
   json::write_object(w, {{"key", setting.key},
                          {"value", setting.value},
                          {"source", setting.source},
@@ -19,11 +19,11 @@ void render_setting(json::Writer& w, const ConfigSetting& setting) {
                          {"reload", setting.reload}});
 }
 
-void render_change(json::Writer& w, const ConfigChange& change) {
+void write_change(json::Writer& w, const ConfigChange& change) {
   json::write_object(w, {{"key", change.key}, {"from", change.from}, {"to", change.to}});
 }
 
-void render_declared(json::Writer& w, const DeclaredReport& report) {
+void write_declared(json::Writer& w, const DeclaredReport& report) {
   json::write_object(w, {{"created", report.created},
                          {"changed", report.changed},
                          {"deleted", report.deleted},
@@ -34,9 +34,9 @@ http::Response report_of(const ReloadReport& report) {
   const bool is_dry = report.mode == ReloadMode::Check;
   http::Response response = routing::json_answer(
       200, json::document({{"dry_run", is_dry},
-                           {"changed", json::array(report.changed, render_change)},
-                           {"restart_required", json::array(report.restart_required, render_change)},
-                           {"workloads", json::or_null(report.workloads, render_declared)}}));
+                           {"changed", json::array(report.changed, write_change)},
+                           {"restart_required", json::array(report.restart_required, write_change)},
+                           {"workloads", json::or_null(report.workloads, write_declared)}}));
   return is_dry ? dry_run(std::move(response)) : response;
 }
 
@@ -52,7 +52,7 @@ Result<ReloadMode> parse_mode(const json::Value& body) {
 void show_config(const routing::Call& call, http::Reply reply) {
   const auto view = call.config.view();
   reply.send(routing::json_answer(
-      200, json::document({{"files", view->files}, {"settings", json::array(view->settings, render_setting)}})));
+      200, json::document({{"files", view->files}, {"settings", json::array(view->settings, write_setting)}})));
 }
 
 void reload_config(const routing::Call& call, http::Reply reply) {

@@ -81,7 +81,7 @@ const Observed* first_of(const std::map<cpuset::Target, Observed>& observed, con
   return nullptr;
 }
 
-void render_enforced(json::Writer& w, const NodeState& state, const Workload& workload) {
+void write_enforced(json::Writer& w, const NodeState& state, const Workload& workload) {
   const CpuSet effective = effective_cpus(state, workload);
   if (effective.empty()) return;
   const cpuset::Observed& observed = state.observed.cpuset;
@@ -141,7 +141,7 @@ Result<void> parse_cpu_list(const Value& list, const std::string& at, SpecPatch&
   return {};
 }
 
-void render_cpu(json::Writer& w, const NodeState& state, const Workload& workload) {
+void write_cpu(json::Writer& w, const NodeState& state, const Workload& workload) {
   const std::span<const CpuGrant> grants = cpu_grants_of(workload);
   if (grants.size() > 1) w.begin_array();
   for (const CpuGrant& grant : grants) {
@@ -155,13 +155,13 @@ void render_cpu(json::Writer& w, const NodeState& state, const Workload& workloa
                             {"mems", json::given(grant.memory_nodes)},
                             {"zone", grant.zone},
                             {"reason", grant.reason}});
-    if (&grant == &grants.front()) render_enforced(w, state, workload);
+    if (&grant == &grants.front()) write_enforced(w, state, workload);
     w.end_object();
   }
   if (grants.size() > 1) w.end_array();
 }
 
-void render_cpu_request(json::Writer& w, const Workload& workload) {
+void write_cpu_request(json::Writer& w, const Workload& workload) {
   const std::vector<const CpuRequest*> requests = cpu_requests_of(workload.spec);
   if (requests.size() > 1) w.begin_array();
   for (const CpuRequest* request : requests) json::write_object(w, *request);

@@ -25,7 +25,7 @@ bool is_unedited_grant(const json::Value& cpu);
 Result<void> parse_cpu_list(const json::Value& list, const std::string& at, SpecPatch& patch);
 
 // The grant of `workload`, which has one, and where its tasks run; a list of grants if it has CPUs of several pools.
-void render_cpu(json::Writer& w, const NodeState& state, const Workload& workload);
-void render_cpu_request(json::Writer& w, const Workload& workload);
+void write_cpu(json::Writer& w, const NodeState& state, const Workload& workload);
+void write_cpu_request(json::Writer& w, const Workload& workload);
 
 }  // namespace nrd::v1

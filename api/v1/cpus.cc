@@ -42,7 +42,7 @@ std::string kind_of(const NodeState& state, CpuId cpu) {
   return {};
 }
 
-void render_logical_cpu(json::Writer& w, const NodeState& state, CpuId cpu) {
+void write_logical_cpu(json::Writer& w, const NodeState& state, CpuId cpu) {
   const CpuPool* pool = pool_with(state.config->cpu_pools, cpu);
   const Workload* owner = owner_of(state, cpu);
   json::write_object(w, {{"cpu", cpu},
@@ -52,7 +52,7 @@ void render_logical_cpu(json::Writer& w, const NodeState& state, CpuId cpu) {
                          {"core_kind", json::given(kind_of(state, cpu))}});
 }
 
-void render_zones(json::Writer& w, const NodeState& state) {
+void write_zones(json::Writer& w, const NodeState& state) {
   w.begin_array();
   for (const cpuset::Zone& zone : state.facts.cpuset.zones) {
     const CpuSet online = zone.cpus & state.facts.rdt.online;
@@ -61,11 +61,11 @@ void render_zones(json::Writer& w, const NodeState& state) {
   w.end_array();
 }
 
-void render_huge_pages(json::Writer& w, const std::pair<const cpuset::HugePages, uint64_t>& pages) {
+void write_huge_pages(json::Writer& w, const std::pair<const cpuset::HugePages, uint64_t>& pages) {
   json::write_object(w, {{"node", pages.first.node}, {"bytes", pages.first.bytes}, {"free", pages.second}});
 }
 
-void render_conflict(json::Writer& w, const cpuset::Conflict& conflict) {
+void write_conflict(json::Writer& w, const cpuset::Conflict& conflict) {
   json::write_object(w, {{"source", conflict.source},
                          {"name", conflict.name},
                          {"cpus", conflict.cpus},
@@ -73,13 +73,13 @@ void render_conflict(json::Writer& w, const cpuset::Conflict& conflict) {
                          {"remedy", conflict.remedy}});
 }
 
-void render_confinement(json::Writer& w, const NodeState& state) {
+void write_confinement(json::Writer& w, const NodeState& state) {
   json::write_object(w, {{"kind", state.config->confinement},
                          {"others", cpus_of_others(state)},
                          {"problem", json::or_null(confinement_problem(state))}});
 }
 
-void render_members(json::Writer& w, const NodeState& state, const CpuPool& pool) {
+void write_members(json::Writer& w, const NodeState& state, const CpuPool& pool) {
   w.begin_array();
   for (const auto& [id, workload] : state.workloads) {
     const bool is_member =
@@ -91,14 +91,14 @@ void render_members(json::Writer& w, const NodeState& state, const CpuPool& pool
 }
 
 // The largest number of CPUs that one request can have now within a zone of each level.
-void render_largest(json::Writer& w, const NodeState& state, const CpuPool& pool, const CpuSet& free) {
+void write_largest(json::Writer& w, const NodeState& state, const CpuPool& pool, const CpuSet& free) {
   w.begin_object();
   for (const auto& [level, count] : plan::largest_requests(*state.cpu_zones, pool, free))
     w.key(json::name_of(level)).number(count);
   w.end_object();
 }
 
-void render_pool(json::Writer& w, const NodeState& state, const CpuPool& pool) {
+void write_pool(json::Writer& w, const NodeState& state, const CpuPool& pool) {
   const CpuSet free = free_cpus_of(state, pool);
   w.begin_object();
   json::write_members(w, {{"name", pool.name},
@@ -110,13 +110,13 @@ void render_pool(json::Writer& w, const NodeState& state, const CpuPool& pool) {
                           {"latency_us", pool.latency_us},
                           {"low_noise", pool.low_noise},
                           {"free", free}});
-  if (pool.kind == CpuPool::Kind::Exclusive) render_largest(w.key("largest"), state, pool, free);
+  if (pool.kind == CpuPool::Kind::Exclusive) write_largest(w.key("largest"), state, pool, free);
   if (pool.kind == CpuPool::Kind::Shared) w.key("requested_milli").number(requested_milli(state, pool));
-  render_members(w.key("workloads"), state, pool);
+  write_members(w.key("workloads"), state, pool);
   w.end_object();
 }
 
-void render_disturbance(json::Writer& w, const cpuset::Disturbance& disturbance) {
+void write_disturbance(json::Writer& w, const cpuset::Disturbance& disturbance) {
   json::write_object(w, {{"source", disturbance.source},
                          {"name", json::or_null(disturbance.name)},
                          {"cpus", disturbance.cpus},
@@ -135,7 +135,7 @@ http::Response report_of(const Checked& checked, const PoolCheck::Disturbances& 
   all.insert(all.end(), found.begin(), found.end());
   return routing::json_answer(200, json::document({{"pool", checked.pool},
                                                    {"cpus", checked.query.cpus},
-                                                   {"disturbances", json::array(all, render_disturbance)}}));
+                                                   {"disturbances", json::array(all, write_disturbance)}}));
 }
 
 // Null: there is none, which was the answer.
@@ -153,29 +153,29 @@ void show_cpus(const routing::Call& call, http::Reply reply) {
   const rdt::Node& node = state->facts.rdt;
   const std::vector<CpuId> possible = node.possible.members();
   const auto of_state = [&state](auto part) { return [&state, part](json::Writer& w) { part(w, *state); }; };
-  const auto render_each = [&state](json::Writer& w, CpuId cpu) { render_logical_cpu(w, *state, cpu); };
+  const auto write_each = [&state](json::Writer& w, CpuId cpu) { write_logical_cpu(w, *state, cpu); };
   reply.send(routing::json_answer(
       200, json::document({{"possible", node.possible},
                            {"online", node.online},
                            {"isolated", node.isolated},
                            {"nohz_full", state->facts.cpuset.nohz_full},
-                           {"zones", of_state(render_zones)},
-                           {"cpus", json::array(possible, render_each)},
-                           {"huge_pages", json::array(state->facts.cpuset.free_huge_pages, render_huge_pages)},
-                           {"confine", of_state(render_confinement)},
-                           {"conflicts", json::array(state->cpu_conflicts, render_conflict)}})));
+                           {"zones", of_state(write_zones)},
+                           {"cpus", json::array(possible, write_each)},
+                           {"huge_pages", json::array(state->facts.cpuset.free_huge_pages, write_huge_pages)},
+                           {"confine", of_state(write_confinement)},
+                           {"conflicts", json::array(state->cpu_conflicts, write_conflict)}})));
 }
 
 void list_cpu_pools(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
-  const auto render_each = [&state](json::Writer& w, const CpuPool& pool) { render_pool(w, *state, pool); };
-  reply.send(routing::json_answer(200, json::array(state->config->cpu_pools, render_each)));
+  const auto write_each = [&state](json::Writer& w, const CpuPool& pool) { write_pool(w, *state, pool); };
+  reply.send(routing::json_answer(200, json::array(state->config->cpu_pools, write_each)));
 }
 
 void show_cpu_pool(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   const CpuPool* pool = find_pool(*state, call, reply);
-  if (pool) reply.send(routing::json_answer(200, [&](json::Writer& w) { render_pool(w, *state, *pool); }));
+  if (pool) reply.send(routing::json_answer(200, [&](json::Writer& w) { write_pool(w, *state, *pool); }));
 }
 
 void check_cpu_pool(const routing::Call& call, http::Reply reply) {

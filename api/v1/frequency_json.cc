@@ -27,7 +27,7 @@ Result<Change<FrequencyRequest>> parse_pstate(const json::Value& object, const s
   return Change<FrequencyRequest>(request == nothing ? std::nullopt : std::optional(std::move(request)));
 }
 
-void render(json::Writer& w, const FrequencyRequest& request, const std::string& ratio) {
+void to_json(json::Writer& w, const FrequencyRequest& request, const std::string& ratio) {
   w.begin_object();
   json::for_each_field<FrequencyRequest>([&](const auto& field, uint32_t) {
     const std::string_view name = field.name;
@@ -39,17 +39,17 @@ void render(json::Writer& w, const FrequencyRequest& request, const std::string&
   w.end_object();
 }
 
-void render_window(json::Writer& w, KHz min, KHz max) {
+void write_window(json::Writer& w, KHz min, KHz max) {
   json::write_members(w,
                       {{"min_khz", min}, {"max_khz", max}, {"min_ratio", ratio_of(min)}, {"max_ratio", ratio_of(max)}});
 }
 
-void render_granted_frequencies(json::Writer& w, const NodeState& state, const Workload& workload) {
+void write_granted_frequencies(json::Writer& w, const NodeState& state, const Workload& workload) {
   w.begin_object();
   for (const auto& [cpu, granted] : workload.grant.frequencies) {
     const pstate::FrequencySetting window = granted_window(state, workload, cpu);
     w.key(std::to_string(cpu.value)).begin_object();
-    render_window(w, window.min, window.max);
+    write_window(w, window.min, window.max);
     w.end_object();
   }
   w.end_object();

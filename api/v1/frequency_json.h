@@ -23,11 +23,11 @@ namespace nrd::v1 {
 Result<Change<FrequencyRequest>> parse_pstate(const json::Value& object, const std::string& at);
 
 // `ratio`: the literal to write for the threshold; empty: formatted from the number.
-void render(json::Writer& w, const FrequencyRequest& request, const std::string& ratio = {});
+void to_json(json::Writer& w, const FrequencyRequest& request, const std::string& ratio = {});
 // By CPU.
-void render_granted_frequencies(json::Writer& w, const NodeState& state, const Workload& workload);
+void write_granted_frequencies(json::Writer& w, const NodeState& state, const Workload& workload);
 
 // {"min_khz": ..., "max_khz": ..., "min_ratio": ..., "max_ratio": ...}, without the braces.
-void render_window(json::Writer& w, KHz min, KHz max);
+void write_window(json::Writer& w, KHz min, KHz max);
 
 }  // namespace nrd::v1

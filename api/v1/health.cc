@@ -14,7 +14,7 @@
 namespace nrd::v1 {
 namespace {
 
-void render_warnings(json::Writer& w, const NodeState& state, const routing::ServiceInfo& service) {
+void write_warnings(json::Writer& w, const NodeState& state, const routing::ServiceInfo& service) {
   w.begin_array();
   if (service.debug_port_open) {
     w.string("plain HTTP without authentication is open: every local user can change workloads (--debug)");
@@ -40,7 +40,7 @@ void render_warnings(json::Writer& w, const NodeState& state, const routing::Ser
 
 void show_health(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
-  const auto warnings = [&](json::Writer& w) { render_warnings(w, *state, call.service); };
+  const auto warnings = [&](json::Writer& w) { write_warnings(w, *state, call.service); };
   reply.send(routing::json_answer(200, json::document({{"status", is_ok(*state) ? "ok" : "degraded"},
                                                        {"writes_frozen", state->health.writes_frozen},
                                                        {"hardware_problem", problem_of(*state)},

@@ -28,7 +28,7 @@ Result<LaunchRequest> parse_launch(const json::Value& body, nrd::SpecPatch& patc
 
 // {"profiles": [...], "env": {...}, "force": false, "generation": 3, "version": "9.0.2"}, and with a launch environment
 // also "environment", "devices", "device_nodes", "mounts", "warnings". Writes nothing for a workload without Onload.
-void render_launch(json::Writer& w, const nrd::Spec& spec, const Launch& launch);
+void write_launch(json::Writer& w, const nrd::Spec& spec, const Launch& launch);
 
 // Routes below /v1/onload.
 routing::RouteTable launch_routes();

@@ -42,7 +42,7 @@ Result<void> check_counted(const NodeState& state, const Workload& workload) {
               "class and cannot be separated");
 }
 
-void render_usage_of(json::Writer& w, const std::optional<CacheUsage>& usage) {
+void write_usage_of(json::Writer& w, const std::optional<CacheUsage>& usage) {
   const CacheUsage known = usage.value_or(CacheUsage{});
   json::write_members(w, {{"occupancy_bytes", known.counted.occupancy_bytes},
                           {"total_bytes", known.counted.total_bytes},
@@ -63,8 +63,8 @@ std::set<uint32_t> counted_nodes_of(const UsageSample& sample, ClosId clos, Cach
   return nodes;
 }
 
-void render_cache(json::Writer& w, const NodeState& state, const Workload& workload, CacheId cache,
-                  const UsageSample& sample) {
+void write_cache(json::Writer& w, const NodeState& state, const Workload& workload, CacheId cache,
+                 const UsageSample& sample) {
   // A workload may have L2 ways only.
   const WayMask* found = find_in(workload.grant.ways, cache);
   const WayMask ways = found ? *found : WayMask();
@@ -73,11 +73,11 @@ void render_cache(json::Writer& w, const NodeState& state, const Workload& workl
   json::write_members(w, {{"id", cache.value},
                           {"ways", ways.empty() ? std::nullopt : std::optional(ways.count())},
                           {"ways_bytes", way ? std::optional(*way * ways.count()) : std::nullopt}});
-  render_usage_of(w, usage_of(sample, workload, {cache}));
+  write_usage_of(w, usage_of(sample, workload, {cache}));
   w.key("numa_nodes").begin_array();
   for (const uint32_t node : counted_nodes_of(sample, workload.grant.clos, cache)) {
     w.begin_object().key("id").number(node);
-    render_usage_of(w, usage_of(sample, workload, {cache, node}));
+    write_usage_of(w, usage_of(sample, workload, {cache, node}));
     w.end_object();
   }
   w.end_array().end_object();
@@ -110,18 +110,18 @@ std::optional<CacheUsage> usage_of(const UsageSample& sample, const Workload& wo
   return usage;
 }
 
-std::string render_usage(const NodeState& state, const Workload& workload, const UsageSample& sample) {
+std::string usage_json(const NodeState& state, const Workload& workload, const UsageSample& sample) {
   const ClosId clos = workload.grant.clos;
   const auto interval =
       sample.since ? std::optional(std::chrono::duration<double>(*sample.since).count()) : std::nullopt;
   const std::set<CacheId> caches = counted_caches(state, workload);
-  const auto render_each = [&](json::Writer& w, CacheId cache) { render_cache(w, state, workload, cache, sample); };
+  const auto write_each = [&](json::Writer& w, CacheId cache) { write_cache(w, state, workload, cache, sample); };
   return json::document({{"id", id_text(workload)},
                          {"cos_name", text_of(clos)},
                          {"workloads_in_class", workloads_in_class(state, clos)},
-                         {"sampled", render(sample.at)},
+                         {"sampled", timestamp(sample.at)},
                          {"interval_seconds", rounded(interval)},
-                         {"caches", json::array(caches, render_each)}});
+                         {"caches", json::array(caches, write_each)}});
 }
 
 void show_monitoring(const routing::Call& call, http::Reply reply) {
@@ -134,7 +134,7 @@ void show_monitoring(const routing::Call& call, http::Reply reply) {
   const ClosId clos = found->grant.clos;
   call.engine.sample_usage(clos,
                            [reply, state, found, style](const Result<std::shared_ptr<const UsageSample>>& sample) {
-                             reply.send(sample ? routing::json_answer(200, render_usage(*state, *found, **sample))
+                             reply.send(sample ? routing::json_answer(200, usage_json(*state, *found, **sample))
                                                : refuse(sample.error(), style));
                            });
 }

@@ -18,6 +18,6 @@ std::optional<CacheUsage> usage_of(const UsageSample& sample, const Workload& wo
 size_t workloads_in_class(const NodeState& state, ClosId clos);
 
 // {"id": "1", "cos_name": "COS2", "workloads_in_class": 1, "sampled": "…", "interval_seconds": 1.000, "caches": […]}
-std::string render_usage(const NodeState& state, const Workload& workload, const UsageSample& sample);
+std::string usage_json(const NodeState& state, const Workload& workload, const UsageSample& sample);
 
 }  // namespace nrd::v1

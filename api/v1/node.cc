@@ -25,13 +25,13 @@ namespace {
 
 // Its mask and the number of its ways.
 auto mask_of(WayMask ways) {
-  return [ways](json::Writer& w) { render(w, ways); };
+  return [ways](json::Writer& w) { to_json(w, ways); };
 }
 
-void render_mba(json::Writer& w, const rdt::MbaInfo& mba) {
+void write_mba(json::Writer& w, const rdt::MbaInfo& mba) {
   const char* note = mba.throttle_mode == "max" ? "the limit of a CPU also slows the other threads of its core" : "";
   w.begin_object();
-  render_unit(w, mba);
+  write_unit(w, mba);
   json::write_members(w, {{"step", mba.step},
                           {"least", mba.least},
                           {"most", mba.most},
@@ -40,7 +40,7 @@ void render_mba(json::Writer& w, const rdt::MbaInfo& mba) {
   w.end_object();
 }
 
-void render_cat(json::Writer& w, const rdt::Cat& cat) {
+void write_cat(json::Writer& w, const rdt::Cat& cat) {
   json::write_object(w, {{"classes", cat.classes},
                          {"ways", cat.ways},
                          {"min_ways", cat.min_ways},
@@ -49,7 +49,7 @@ void render_cat(json::Writer& w, const rdt::Cat& cat) {
                          {"sparse_masks", cat.sparse_masks}});
 }
 
-void render_monitoring(json::Writer& w, const rdt::Monitoring& monitoring) {
+void write_monitoring(json::Writer& w, const rdt::Monitoring& monitoring) {
   json::write_object(w, {{"groups", monitoring.groups},
                          {"occupancy", monitoring.occupancy},
                          {"total", monitoring.total},
@@ -57,36 +57,36 @@ void render_monitoring(json::Writer& w, const rdt::Monitoring& monitoring) {
                          {"assigned_counters", monitoring.assigned_counters}});
 }
 
-void render_capabilities(json::Writer& w, const rdt::Node& node) {
-  json::write_object(w, {{"l3_cat", json::or_null(node.level_of(3).cat, render_cat)},
-                         {"l2_cat", json::or_null(node.level_of(2).cat, render_cat)},
-                         {"mba", json::or_null(node.capabilities.mba_info, render_mba)},
-                         {"monitoring", json::or_null(node.monitoring, render_monitoring)},
+void write_capabilities(json::Writer& w, const rdt::Node& node) {
+  json::write_object(w, {{"l3_cat", json::or_null(node.level_of(3).cat, write_cat)},
+                         {"l2_cat", json::or_null(node.level_of(2).cat, write_cat)},
+                         {"mba", json::or_null(node.capabilities.mba_info, write_mba)},
+                         {"monitoring", json::or_null(node.monitoring, write_monitoring)},
                          {"missing", node.missing}});
 }
 
-void render_layout(json::Writer& w, const PoolPartition& layout) {
+void write_layout(json::Writer& w, const PoolPartition& layout) {
   w.begin_object();
-  for (const NamedPool& pool : kNamedPools) render(w.key(pool.name), layout.*pool.ways);
+  for (const NamedPool& pool : kNamedPools) to_json(w.key(pool.name), layout.*pool.ways);
   w.end_object();
 }
 
-void render_groups(json::Writer& w, const NodeState& state) {
-  const auto render_id = [](json::Writer& of, const Task& task) { json::write(of, task.id); };
+void write_groups(json::Writer& w, const NodeState& state) {
+  const auto write_id = [](json::Writer& of, const Task& task) { json::write(of, task.id); };
   json::write_object(w, {{"os_cpus", state.config->groups.os},
                          {"infra_cpus", state.config->groups.infra},
-                         {"infra_processes", json::array(state.infra_tasks, render_id)},
+                         {"infra_processes", json::array(state.infra_tasks, write_id)},
                          {"max_allowed_shared", state.config->max_shared}});
 }
 
 // Used: the root class and the classes of infra, workloads and foreign groups.
-void render_classes(json::Writer& w, const NodeState& state) {
+void write_classes(json::Writer& w, const NodeState& state) {
   json::write_object(w, {{"total", state.facts.rdt.main().cat.value_or(rdt::Cat{}).classes},
                          {"used", used_classes(state)},
                          {"reserved", state.config->reserved_classes}});
 }
 
-void render_writer(json::Writer& w, const rdt::MaskWriterChoice& writer) {
+void write_mask_writer(json::Writer& w, const rdt::MaskWriterChoice& writer) {
   json::write_object(w, {{"by", writer.is_libpqos ? "libpqos" : "resctrl"}, {"reason", writer.reason}});
 }
 
@@ -101,7 +101,7 @@ std::string_view text_of(rdt::GroupMode mode) {
 }
 
 // Resctrl groups not created by nrd: their masks on this cache, CPUs and tasks.
-void render_foreign(json::Writer& w, const NodeState& state, CacheId cache, const CpuSet& cpus) {
+void write_foreign(json::Writer& w, const NodeState& state, CacheId cache, const CpuSet& cpus) {
   w.key("foreign").begin_array();
   for (const auto& [name, group] : foreign_groups(state)) {
     const WayMask* ways = find_in(group->ways, cache);
@@ -118,7 +118,7 @@ void render_foreign(json::Writer& w, const NodeState& state, CacheId cache, cons
 }
 
 // Free ways of each pool that has ways on this cache.
-void render_pools(json::Writer& w, const NodeState& state, CacheId cache) {
+void write_pools(json::Writer& w, const NodeState& state, CacheId cache) {
   const PoolPartition* layout = layout_of(state, cache.level);
   const WayMask unassigned = unassigned_ways(state, cache);
   const WayMask idle = idle_ways(state, cache);
@@ -134,7 +134,7 @@ void render_pools(json::Writer& w, const NodeState& state, CacheId cache) {
   w.end_object();
 }
 
-void render_owners(json::Writer& w, const NodeState& state, CacheId cache) {
+void write_owners(json::Writer& w, const NodeState& state, CacheId cache) {
   w.key("workloads").begin_array();
   for (const auto& [id, workload] : state.workloads) {
     const WayMask* ways = find_in(workload.grant.ways, cache);
@@ -149,7 +149,7 @@ void render_owners(json::Writer& w, const NodeState& state, CacheId cache) {
   w.end_array();
 }
 
-void render_cache(json::Writer& w, const NodeState& state, CacheId id, const CpuSet& cpus) {
+void write_cache(json::Writer& w, const NodeState& state, CacheId id, const CpuSet& cpus) {
   const rdt::Node& node = state.facts.rdt;
   const auto* socket = find_in(node.sockets, id);
   w.begin_object();
@@ -164,13 +164,13 @@ void render_cache(json::Writer& w, const NodeState& state, CacheId id, const Cpu
                           {"free", mask_of(free_ways(state, id))},
                           {"longest_run", unassigned_ways(state, id).longest_run().count()},
                           {"idle", mask_of(idle_ways(state, id))}});
-  render_pools(w, state, id);
-  render_foreign(w, state, id, cpus);
-  render_owners(w, state, id);
+  write_pools(w, state, id);
+  write_foreign(w, state, id, cpus);
+  write_owners(w, state, id);
   w.end_object();
 }
 
-void render_pool(json::Writer& w, const CpuPool& pool, const Reserve::Cpus& reserved, const ReserveCapacity& capacity) {
+void write_pool(json::Writer& w, const CpuPool& pool, const Reserve::Cpus& reserved, const ReserveCapacity& capacity) {
   if (pool.kind == CpuPool::Kind::Exclusive) {
     json::write_object(w,
                        {{"kind", pool.kind}, {"reserved", reserved.listed}, {"usable", capacity.cpus.at(pool.name)}});
@@ -181,41 +181,41 @@ void render_pool(json::Writer& w, const CpuPool& pool, const Reserve::Cpus& rese
   }
 }
 
-void render_reserve(json::Writer& w, const Capacity& node, const Reserve& reserve, const ReserveCapacity& capacity) {
-  const auto render_ways = [&reserve](json::Writer& of, unsigned usable) {
+void write_reserve(json::Writer& w, const Capacity& node, const Reserve& reserve, const ReserveCapacity& capacity) {
+  const auto write_ways = [&reserve](json::Writer& of, unsigned usable) {
     json::write_object(of, {{"reserved", *reserve.ways}, {"usable", usable}});
   };
-  const auto render_reserved = [&](json::Writer& of, const std::map<std::string, Reserve::Cpus>& reserved) {
+  const auto write_reserved = [&](json::Writer& of, const std::map<std::string, Reserve::Cpus>& reserved) {
     of.begin_object();
     for (const CpuPool& pool : node.pools) {
       const Reserve::Cpus* found = find_in(reserved, pool.name);
-      if (found) render_pool(of.key(pool.name), pool, *found, capacity);
+      if (found) write_pool(of.key(pool.name), pool, *found, capacity);
     }
     of.end_object();
   };
-  json::write_object(w, {{"ways", json::or_null(capacity.ways, render_ways)},
+  json::write_object(w, {{"ways", json::or_null(capacity.ways, write_ways)},
                          {"onload", reserve.onload},
-                         {"pools", json::or_null(reserve.pools, render_reserved)}});
+                         {"pools", json::or_null(reserve.pools, write_reserved)}});
 }
 
-void render_capacity(json::Writer& w, const NodeState& state) {
+void write_capacity(json::Writer& w, const NodeState& state) {
   const Capacity capacity = capacity_of(state);
-  const auto render_reserves = [&capacity](json::Writer& of) {
+  const auto write_reserves = [&capacity](json::Writer& of) {
     of.begin_object();
     for (const auto& [origin, reserve] : capacity.reserves)
-      render_reserve(of.key(origin), capacity, reserve, capacity.by_origin.at(origin));
+      write_reserve(of.key(origin), capacity, reserve, capacity.by_origin.at(origin));
     of.end_object();
   };
   json::write_object(w, {{"revision", state.capacity_revision},
                          {"default_pool", json::or_null(capacity.default_pool)},
-                         {"reserves", render_reserves}});
+                         {"reserves", write_reserves}});
 }
 
-http::Response shown(const NodeState& state) { return routing::json_answer(200, render_node(state)); }
+http::Response shown(const NodeState& state) { return routing::json_answer(200, node_json(state)); }
 
 }  // namespace
 
-void render_unit(json::Writer& w, const rdt::MbaInfo& mba) {
+void write_unit(json::Writer& w, const rdt::MbaInfo& mba) {
   const bool is_percent = mba.unit == rdt::MbaUnit::Percent;
   w.key("mba_request").string(is_percent ? "percentage" : "mbps");
   w.key("mba_unit").string(is_percent ? "percent" : mba.unit == rdt::MbaUnit::Mbps ? "MB/s" : "GB/s / 8");
@@ -236,15 +236,15 @@ std::string numa_nodes_of(const rdt::Node& node, CacheId cache) {
   return numbers.to_string();
 }
 
-std::string render_node(const NodeState& state) {
+std::string node_json(const NodeState& state) {
   const rdt::Node& node = state.facts.rdt;
   const PoolPartition* layout = main_layout(state);
   const auto of_state = [&state](auto part) { return [&state, part](json::Writer& w) { part(w, state); }; };
-  const auto render_cpus = [&node](json::Writer& w) {
+  const auto write_cpus = [&node](json::Writer& w) {
     json::write_object(w, {{"possible", node.possible}, {"online", node.online}});
   };
-  const auto render_each = [&state](json::Writer& w, const auto& cache) {
-    render_cache(w, state, cache.first, cache.second);
+  const auto write_each = [&state](json::Writer& w, const auto& cache) {
+    write_cache(w, state, cache.first, cache.second);
   };
   json::Writer w;
   w.begin_object();
@@ -252,17 +252,17 @@ std::string render_node(const NodeState& state) {
                           {"host_name", state.facts.host_name},
                           {"machine_id", json::or_null(state.facts.machine_id)},
                           {"boot_id", state.facts.boot_id},
-                          {"capacity", of_state(render_capacity)},
-                          {"cpus", render_cpus},
-                          {"capabilities", [&node](json::Writer& of) { render_capabilities(of, node); }},
-                          {"writer", json::or_null(node.writer, render_writer)},
-                          {"layout", json::or_null(layout, render_layout)},
-                          {"groups", of_state(render_groups)},
-                          {"classes", of_state(render_classes)},
-                          {"caches", json::array(node.main().caches, render_each)}});
+                          {"capacity", of_state(write_capacity)},
+                          {"cpus", write_cpus},
+                          {"capabilities", [&node](json::Writer& of) { write_capabilities(of, node); }},
+                          {"writer", json::or_null(node.writer, write_mask_writer)},
+                          {"layout", json::or_null(layout, write_layout)},
+                          {"groups", of_state(write_groups)},
+                          {"classes", of_state(write_classes)},
+                          {"caches", json::array(node.main().caches, write_each)}});
   if (const PoolPartition* l2 = layout_of(state, 2); l2 && node.main_level != 2) {
-    render_layout(w.key("l2_layout"), *l2);
-    json::array(node.level_of(2).caches, render_each)(w.key("l2_caches"));
+    write_layout(w.key("l2_layout"), *l2);
+    json::array(node.level_of(2).caches, write_each)(w.key("l2_caches"));
   }
   w.end_object();
   return w.take();

@@ -18,10 +18,10 @@ struct Node;
 
 namespace nrd::v1 {
 
-std::string render_node(const NodeState& state);
+std::string node_json(const NodeState& state);
 
 // "mba_request", the unit of requests, and "mba_unit", the unit of the kernel's values.
-void render_unit(json::Writer& w, const rdt::MbaInfo& mba);
+void write_unit(json::Writer& w, const rdt::MbaInfo& mba);
 // Nullopt: the kernel does not report the size of the cache, or its ways cannot be set.
 std::optional<uint64_t> way_bytes(const rdt::Node& node, CacheId cache);
 // "0-1"; empty if the kernel reports no NUMA nodes.

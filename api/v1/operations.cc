@@ -22,7 +22,7 @@
 namespace nrd::v1 {
 namespace {
 
-void render_operation(json::Writer& w, uint64_t id, const MemoryMove& move) {
+void write_operation(json::Writer& w, uint64_t id, const MemoryMove& move) {
   json::write_object(w, {{"id", id},
                          {"workload", move.workload_text},
                          {"target", move.target.name},
@@ -30,8 +30,8 @@ void render_operation(json::Writer& w, uint64_t id, const MemoryMove& move) {
                          {"to", move.to},
                          {"bytes", move.bytes},
                          {"state", to_string(move.state)},
-                         {"started", render(move.started)},
-                         {"finished", json::or_null(move.finished ? render(*move.finished) : "")},
+                         {"started", timestamp(move.started)},
+                         {"finished", json::or_null(move.finished ? timestamp(*move.finished) : "")},
                          {"message", move.message}});
 }
 
@@ -44,15 +44,15 @@ const MemoryMove* find(const NodeState& state, const WorkloadService& workloads,
 
 http::Response shown(const MemoryMove* move, std::optional<uint64_t> id, routing::ErrorStyle style) {
   if (!move) return refuse(fail(ErrorCode::NotFound, "there is no such operation since nrd has started"), style);
-  return routing::json_answer(200, [&](json::Writer& w) { render_operation(w, *id, *move); });
+  return routing::json_answer(200, [&](json::Writer& w) { write_operation(w, *id, *move); });
 }
 
 }  // namespace
 
 void list_operations(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
-  const auto render_each = [](json::Writer& w, const auto& entry) { render_operation(w, entry.first, entry.second); };
-  reply.send(routing::json_answer(200, json::array(state->memory_moves, render_each)));
+  const auto write_each = [](json::Writer& w, const auto& entry) { write_operation(w, entry.first, entry.second); };
+  reply.send(routing::json_answer(200, json::array(state->memory_moves, write_each)));
 }
 
 void show_operation(const routing::Call& call, http::Reply reply) {

@@ -76,11 +76,11 @@ Result<std::optional<OwnerRequest>> parse_owner(const Value& body) {
   return parse_owner_request(*owner).map([](const OwnerRequest& requested) { return std::optional(requested); });
 }
 
-void render(json::Writer& w, const Owner& owner) {
+void to_json(json::Writer& w, const Owner& owner) {
   json::write_object(w, {{"pid", owner.pid}, {"start", owner.start}});
 }
 
-void render(json::Writer& w, const CgroupOwner& owner) {
+void to_json(json::Writer& w, const CgroupOwner& owner) {
   json::write_object(w, {{"cgroup", true}, {"within_seconds", owner.within_seconds}});
 }
 

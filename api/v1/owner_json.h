@@ -16,7 +16,7 @@ namespace nrd::v1 {
 // The member "owner" of a body; nullopt if absent.
 Result<std::optional<OwnerRequest>> parse_owner(const json::Value& body);
 
-void render(json::Writer& w, const Owner& owner);
-void render(json::Writer& w, const CgroupOwner& owner);
+void to_json(json::Writer& w, const Owner& owner);
+void to_json(json::Writer& w, const CgroupOwner& owner);
 
 }  // namespace nrd::v1

@@ -225,7 +225,7 @@ Result<Change<MbaRequest>> parse_mba(const Value& object, const std::string& at,
 const Spec* answered_in(const Value& body, const Workload& workload) {
   const Value* updated = body.find("updated");
   const std::string* time = updated ? updated->as_string() : nullptr;
-  return time && *time == render(workload.updated) ? &workload.spec : nullptr;
+  return time && *time == timestamp(workload.updated) ? &workload.spec : nullptr;
 }
 
 // True if a PATCH with this part alone changes nothing.

@@ -15,11 +15,11 @@
 namespace nrd::v1 {
 namespace {
 
-void render_policy(json::Writer& w, const Policy& policy) {
+void write_policy(json::Writer& w, const Policy& policy) {
   w.begin_object();
   if (policy.cache) json::write_object(w.key("cache"), *policy.cache);
   if (policy.mba) json::write_object(w.key("mba"), *policy.mba);
-  if (policy.frequency) render(w.key("pstate"), *policy.frequency);
+  if (policy.frequency) to_json(w.key("pstate"), *policy.frequency);
   w.end_object();
 }
 
@@ -28,13 +28,13 @@ void render_policy(json::Writer& w, const Policy& policy) {
 void list_policies(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   if (!state->config->policies) {
-    return reply.send(render({.status = 404,
-                              .code = "NotFound",
-                              .line = std::string(rmd::kNoPolicies),
-                              .detail = "there is no file of policies, or it has none for this kind of CPU"},
-                             call.error_style));
+    return reply.send(problem_response({.status = 404,
+                                        .code = "NotFound",
+                                        .line = std::string(rmd::kNoPolicies),
+                                        .detail = "there is no file of policies, or it has none for this kind of CPU"},
+                                       call.error_style));
   }
-  reply.send(routing::json_answer(200, json::by_key(*state->config->policies, render_policy)));
+  reply.send(routing::json_answer(200, json::by_key(*state->config->policies, write_policy)));
 }
 
 }  // namespace nrd::v1

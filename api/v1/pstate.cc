@@ -26,15 +26,15 @@ const char* name_of(pstate::Interface interface) {
   return "";
 }
 
-void render_knobs(json::Writer& w, const pstate::FrequencySetting& knobs) {
+void write_knobs(json::Writer& w, const pstate::FrequencySetting& knobs) {
   w.begin_object();
-  render_window(w, knobs.min, knobs.max);
+  write_window(w, knobs.min, knobs.max);
   json::write_members(w, {{"governor", json::given(knobs.governor)}, {"epp", json::given(knobs.epp)}});
   w.end_object();
 }
 
 // Null for a CPU without a threshold.
-void render_threshold(json::Writer& w, const NodeState& state, CpuId id, const Workload* owner) {
+void write_threshold(json::Writer& w, const NodeState& state, CpuId id, const Workload* owner) {
   const bool has_threshold = owner != nullptr && owner->spec.frequency && owner->spec.frequency->threshold;
   if (!has_threshold) return void(w.null());
   const FrequencyRequest& request = *owner->spec.frequency;
@@ -48,29 +48,29 @@ void render_threshold(json::Writer& w, const NodeState& state, CpuId id, const W
                          {"transitions", control ? control->transitions : 0}});
 }
 
-void render_cpu_frequency(json::Writer& w, const NodeState& state, CpuId id, const pstate::Cpu& cpu) {
+void write_cpu_frequency(json::Writer& w, const NodeState& state, CpuId id, const pstate::Cpu& cpu) {
   const pstate::FrequencySetting* set = find_in(state.observed.pstate.cpus, id);
   const KHz* current = find_in(state.current, id);
   const Workload* owner = owner_of(state, id);
   const bool is_set = owner != nullptr && owner->grant.frequencies.contains(id);
-  const auto render_limits = [&cpu](json::Writer& of) {
+  const auto write_limits = [&cpu](json::Writer& of) {
     of.begin_object();
-    render_window(of, cpu.min, cpu.max);
+    write_window(of, cpu.min, cpu.max);
     json::write(of.key("base_khz"), cpu.base);
     of.end_object();
   };
   json::write_object(w, {{"cpu", id},
                          {"driver", cpu.driver},
                          {"interface", name_of(cpu.way)},
-                         {"limits", render_limits},
+                         {"limits", write_limits},
                          {"steps_khz", cpu.steps},
                          {"hwp", cpu.hwp},
-                         {"set", json::or_null(set, render_knobs)},
+                         {"set", json::or_null(set, write_knobs)},
                          {"current_khz", current ? std::optional(*current) : std::nullopt},
                          {"domain", cpu.domain},
                          {"governors", cpu.governors},
                          {"epps", cpu.epps},
-                         {"monitoring", [&](json::Writer& of) { render_threshold(of, state, id, owner); }},
+                         {"monitoring", [&](json::Writer& of) { write_threshold(of, state, id, owner); }},
                          {"workload", json::or_null(is_set ? id_text(*owner) : "")}});
 }
 
@@ -79,10 +79,10 @@ void render_cpu_frequency(json::Writer& w, const NodeState& state, CpuId id, con
 void list_pstates(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   const pstate::Node& node = state->facts.pstate;
-  const auto render_each = [&state](json::Writer& w, const auto& cpu) {
-    render_cpu_frequency(w, *state, cpu.first, cpu.second);
+  const auto write_each = [&state](json::Writer& w, const auto& cpu) {
+    write_cpu_frequency(w, *state, cpu.first, cpu.second);
   };
-  reply.send(routing::json_answer(200, json::document({{"cpus", json::array(node.cpus, render_each)},
+  reply.send(routing::json_answer(200, json::document({{"cpus", json::array(node.cpus, write_each)},
                                                        {"turbo", state->observed.pstate.turbo},
                                                        {"max_perf_pct", node.max_percent},
                                                        {"missing", node.missing}})));
@@ -94,10 +94,10 @@ void show_pstate(const routing::Call& call, http::Reply reply) {
   const pstate::Cpu* cpu = number ? find_in(state->facts.pstate.cpus, CpuId{*number}) : nullptr;
   if (!cpu) {
     const char* text = "no such CPU, or its frequency cannot be set";
-    return reply.send(render({.status = 404, .code = "NotFound", .line = text, .detail = text}, call.error_style));
+    return reply.send(
+        problem_response({.status = 404, .code = "NotFound", .line = text, .detail = text}, call.error_style));
   }
-  reply.send(
-      routing::json_answer(200, [&](json::Writer& w) { render_cpu_frequency(w, *state, CpuId{*number}, *cpu); }));
+  reply.send(routing::json_answer(200, [&](json::Writer& w) { write_cpu_frequency(w, *state, CpuId{*number}, *cpu); }));
 }
 
 }  // namespace nrd::v1

@@ -1,4 +1,4 @@
-// A response body rendered once per published state instead of once per request.
+// A response body written once per published state instead of once per request.
 #pragma once
 
 #include <memory>
@@ -14,9 +14,9 @@ namespace nrd::v1 {
 
 class ResponseCache {
  public:
-  explicit ResponseCache(std::string (*render)(const NodeState&)) : render_(render) {}
+  explicit ResponseCache(std::string (*write)(const NodeState&)) : write_(write) {}
 
-  // Any thread. Concurrent first calls after a change may both render; the texts are equal.
+  // Any thread. Concurrent first calls after a change may both write; the texts are equal.
   struct Text {
     std::shared_ptr<const NodeState> of;  // kept alive, so that no other state can get the same address
     std::string text;
@@ -25,14 +25,14 @@ class ResponseCache {
   std::shared_ptr<const Text> text(const std::shared_ptr<const NodeState>& state);
 
  private:
-  std::string (*render_)(const NodeState&);
+  std::string (*write_)(const NodeState&);
   Published<Text> last_;
 };
 
 // What handlers keep between requests.
 struct Bodies {
-  using Render = std::string (*)(const NodeState&);
-  Bodies(Render render_workloads, Render render_caches) : workloads(render_workloads), caches(render_caches) {}
+  using Write = std::string (*)(const NodeState&);
+  Bodies(Write write_workloads, Write write_caches) : workloads(write_workloads), caches(write_caches) {}
   ResponseCache workloads;
   ResponseCache caches;
 };

@@ -23,22 +23,22 @@ namespace {
 
 // {} without a value.
 template <typename T>
-void render_part(json::Writer& w, const std::optional<T>& part) {
+void write_part(json::Writer& w, const std::optional<T>& part) {
   part ? json::write_object(w, *part) : void(w.begin_object().end_object());
 }
 
-void render_granted_ways(json::Writer& w, const Workload& workload, bool of_l2) {
+void write_granted_ways(json::Writer& w, const Workload& workload, bool of_l2) {
   w.begin_object();
   for (const auto& [id, ways] : workload.grant.ways) {
     if (is_of_l2(workload, id) != of_l2) continue;
     w.key(std::to_string(id.value));
-    render(w, ways, split_of(workload, id));
+    to_json(w, ways, split_of(workload, id));
   }
   w.end_object();
 }
 
 // {"0": {"percentage": 50}}: by cache, in the units of requests.
-void render_granted_bandwidth(json::Writer& w, const std::map<CacheId, rdt::Bandwidth>& granted) {
+void write_granted_bandwidth(json::Writer& w, const std::map<CacheId, rdt::Bandwidth>& granted) {
   constexpr uint64_t kMbpsOfEighth = 125;  // an eighth of a GB/s
   w.begin_object();
   for (const auto& [cache, limit] : granted) {
@@ -51,26 +51,26 @@ void render_granted_bandwidth(json::Writer& w, const std::map<CacheId, rdt::Band
 }
 
 // Only for workloads with cache ways.
-void render_exclusive(json::Writer& w, const NodeState& state, const Workload& workload) {
+void write_exclusive(json::Writer& w, const NodeState& state, const Workload& workload) {
   if (!workload.grant.has_class()) return;
   w.key("exclusive").boolean(is_exclusive(state, workload));
   json::write(w.key("shared_with"), sharing_groups(state, workload));
 }
 
 // RMD's keys, in RMD's order, up to its newer shape.
-void render_as_rmd(json::Writer& w, const NodeState& state, const Workload& workload, const RenderOptions& options) {
+void write_as_rmd(json::Writer& w, const NodeState& state, const Workload& workload, const JsonOptions& options) {
   const Spec& spec = workload.spec;
   const bool is_new = options.is_dry_run && !state.workloads.contains(workload.id);
-  const auto render_task = [](json::Writer& of, const Task& task) { of.string(std::to_string(task.id)); };
-  const auto render_rdt = [&spec](json::Writer& of) {
+  const auto write_task = [](json::Writer& of, const Task& task) { of.string(std::to_string(task.id)); };
+  const auto write_rdt = [&spec](json::Writer& of) {
     of.begin_object();
-    render_part(of.key("cache"), spec.cache);
-    render_part(of.key("mba"), spec.mba);
+    write_part(of.key("cache"), spec.cache);
+    write_part(of.key("mba"), spec.mba);
     of.end_object();
   };
   json::write_members(w,
                       {{"id", is_new ? spec.given_id : id_text(workload)}, {"core_ids", json::given(spec.core_ids)}});
-  if (!spec.tasks.empty()) json::array(spec.tasks, render_task)(w.key("task_ids"));
+  if (!spec.tasks.empty()) json::array(spec.tasks, write_task)(w.key("task_ids"));
   // "Failed": the hardware setting differs from the grant, after an external change or a failed write at startup.
   const char* status = options.is_dry_run ? "None" : is_applied(state, workload) ? "Successful" : "Failed";
   json::write_members(w, {{"unit", json::given(spec.unit)},
@@ -78,35 +78,35 @@ void render_as_rmd(json::Writer& w, const NodeState& state, const Workload& work
                           {"policy", json::given(spec.policy)},
                           {"status", status},
                           {"cos_name", workload.grant.has_class() ? text_of(workload.grant.clos) : ""},
-                          {"rdt", render_rdt},
+                          {"rdt", write_rdt},
                           {"uuid", json::given(spec.uuid)},
                           {"origin", workload.origin}});
   if (!spec.frequency) return;
   w.key("plugins").begin_object();
-  render(w.key("pstate"), *spec.frequency, options.ratio);
+  to_json(w.key("pstate"), *spec.frequency, options.ratio);
   w.end_object();
 }
 
-void render_grant(json::Writer& w, const NodeState& state, const Workload& workload) {
+void write_grant(json::Writer& w, const NodeState& state, const Workload& workload) {
   if (workload.grant.cpu) {
-    render_cpu(w.key("cpu"), state, workload);
-    if (workload.spec.cpu) render_cpu_request(w.key("cpu_request"), workload);
+    write_cpu(w.key("cpu"), state, workload);
+    if (workload.spec.cpu) write_cpu_request(w.key("cpu_request"), workload);
   }
   w.key("pool").string(to_string(workload.grant.pool));
-  render_exclusive(w, state, workload);
-  render_granted_ways(w.key("granted_ways"), workload, false);
+  write_exclusive(w, state, workload);
+  write_granted_ways(w.key("granted_ways"), workload, false);
   if (workload.spec.l2) {
     json::write_object(w.key("l2"), *workload.spec.l2);
-    render_granted_ways(w.key("granted_l2_ways"), workload, true);
+    write_granted_ways(w.key("granted_l2_ways"), workload, true);
   }
-  if (!workload.grant.bandwidth.empty()) render_granted_bandwidth(w.key("granted_bandwidth"), workload.grant.bandwidth);
+  if (!workload.grant.bandwidth.empty()) write_granted_bandwidth(w.key("granted_bandwidth"), workload.grant.bandwidth);
   if (const CpuSet siblings = plan::throttled_siblings(state, workload); !siblings.empty())
     w.key("throttled_siblings").string(siblings.to_string());
-  if (workload.spec.frequency) render_granted_frequencies(w.key("granted_frequencies"), state, workload);
+  if (workload.spec.frequency) write_granted_frequencies(w.key("granted_frequencies"), state, workload);
 }
 
 // The one that a change of it waits for, if any.
-void render_operation(json::Writer& w, const NodeState& state, const Workload& workload, const RenderOptions& options) {
+void write_operation(json::Writer& w, const NodeState& state, const Workload& workload, const JsonOptions& options) {
   const std::optional<uint64_t> id = options.operation ? options.operation : open_operation_of(state, workload);
   if (!id) return;
   const MemoryMove& move = state.memory_moves.at(*id);
@@ -114,52 +114,52 @@ void render_operation(json::Writer& w, const NodeState& state, const Workload& w
                      {{"id", *id}, {"state", to_string(move.state)}, {"from", move.from}, {"to", move.to}});
 }
 
-void render_knob_change(json::Writer& w, const KnobChange& change) {
+void write_knob_change(json::Writer& w, const KnobChange& change) {
   json::write_object(w, {{"knob", change.knob}, {"from", change.from}, {"to", change.to}});
 }
 
 }  // namespace
 
-void render(json::Writer& w, WayMask ways, const std::optional<rdt::Split>& split) {
+void to_json(json::Writer& w, WayMask ways, const std::optional<rdt::Split>& split) {
   w.begin_object();
   json::write_members(w, {{"mask", ways.hex()}, {"ways", ways.count()}});
   if (split) json::write_members(w, {{"code", split->code}, {"data", split->data}});
   w.end_object();
 }
 
-std::string render(Time time) {
+std::string timestamp(Time time) {
   const auto second = std::chrono::floor<std::chrono::seconds>(time);
   return fmt::format("{:%FT%T}.{:03}Z", fmt::gmtime(second.time_since_epoch().count()), (time - second).count());
 }
 
-void render(json::Writer& w, const NodeState& state, const Workload& workload, const RenderOptions& options) {
+void to_json(json::Writer& w, const NodeState& state, const Workload& workload, const JsonOptions& options) {
   const Spec& spec = workload.spec;
   w.begin_object();
-  render_as_rmd(w, state, workload, options);
+  write_as_rmd(w, state, workload, options);
   // RMD 0.2's shape, then nrd's own keys.
-  render_part(w.key("cache"), spec.cache);
-  if (spec.frequency) render(w.key("pstate"), *spec.frequency, options.ratio);
+  write_part(w.key("cache"), spec.cache);
+  if (spec.frequency) to_json(w.key("pstate"), *spec.frequency, options.ratio);
   if (!spec.name.empty()) w.key("name").string(spec.name);
   if (!spec.labels.empty()) json::by_key(spec.labels)(w.key("labels"));
-  render_grant(w, state, workload);
-  render_operation(w, state, workload, options);
-  if (spec.owner) render(w.key("owner"), *spec.owner);
-  if (spec.cgroup_owner) render(w.key("owner"), *spec.cgroup_owner);
-  render_launch(w, spec, options.launch);
-  w.key("created").string(render(workload.created));
-  w.key("updated").string(render(workload.updated));
+  write_grant(w, state, workload);
+  write_operation(w, state, workload, options);
+  if (spec.owner) to_json(w.key("owner"), *spec.owner);
+  if (spec.cgroup_owner) to_json(w.key("owner"), *spec.cgroup_owner);
+  write_launch(w, spec, options.launch);
+  w.key("created").string(timestamp(workload.created));
+  w.key("updated").string(timestamp(workload.updated));
   w.end_object();
 }
 
-std::string render_workload(const NodeState& state, const Workload& workload, const RenderOptions& options) {
-  return json::document([&](json::Writer& w) { render(w, state, workload, options); });
+std::string workload_json(const NodeState& state, const Workload& workload, const JsonOptions& options) {
+  return json::document([&](json::Writer& w) { to_json(w, state, workload, options); });
 }
 
-std::string render_dry_run(const Done& dry_run) {
-  const auto render_granted = [&dry_run](json::Writer& w) {
-    render(w, *dry_run.state, dry_run.workload, {.is_dry_run = true});
+std::string dry_run_json(const Done& dry_run) {
+  const auto write_granted = [&dry_run](json::Writer& w) {
+    to_json(w, *dry_run.state, dry_run.workload, {.is_dry_run = true});
   };
-  return json::document({{"workload", render_granted}, {"changes", json::array(dry_run.changes, render_knob_change)}});
+  return json::document({{"workload", write_granted}, {"changes", json::array(dry_run.changes, write_knob_change)}});
 }
 
 bool Selection::matches(const Workload& workload) const {
@@ -172,13 +172,13 @@ bool Selection::matches(const Workload& workload) const {
          std::ranges::all_of(labels, has);
 }
 
-std::string render_workloads(const NodeState& state) { return render_chosen(state, {}); }
+std::string workloads_json(const NodeState& state) { return selection_json(state, {}); }
 
-std::string render_chosen(const NodeState& state, const Selection& selection) {
+std::string selection_json(const NodeState& state, const Selection& selection) {
   json::Writer w;
   w.begin_array();
   for (const auto& [id, workload] : state.workloads) {
-    if (selection.matches(workload)) render(w, state, workload);
+    if (selection.matches(workload)) to_json(w, state, workload);
   }
   w.end_array();
   return w.take();

@@ -17,18 +17,18 @@ struct Done;
 
 namespace nrd::v1 {
 
-struct RenderOptions {
+struct JsonOptions {
   std::string ratio{};  // the branch-miss threshold as the client wrote it; empty: formatted from the number
   std::optional<uint64_t> operation{};  // that this change waits for, even if it has ended; nullopt: an open one
   bool is_dry_run = false;              // not applied to the hardware; a new workload has no id yet
   Launch launch{};                      // null: omitted
 };
-void render(json::Writer& w, const NodeState& state, const Workload& workload, const RenderOptions& options = {});
-std::string render_workload(const NodeState& state, const Workload& workload, const RenderOptions& options = {});
+void to_json(json::Writer& w, const NodeState& state, const Workload& workload, const JsonOptions& options = {});
+std::string workload_json(const NodeState& state, const Workload& workload, const JsonOptions& options = {});
 // The response to ?dry_run=true: the grant and the hardware settings that would change.
 //
 //   {"workload": {...}, "changes": [{"knob": "COS2 ways on cache 0", "from": "7ff", "to": "30"}, ...]}
-std::string render_dry_run(const Done& dry_run);
+std::string dry_run_json(const Done& dry_run);
 // The workloads that match; nullopt matches all.
 struct Selection {
   std::optional<std::string> uuid{};
@@ -38,12 +38,12 @@ struct Selection {
   bool is_whole() const { return !uuid && !origin && !name && labels.empty(); }
   bool matches(const Workload& workload) const;
 };
-std::string render_chosen(const NodeState& state, const Selection& selection);
-std::string render_workloads(const NodeState& state);  // an array, in the order of ids
+std::string selection_json(const NodeState& state, const Selection& selection);
+std::string workloads_json(const NodeState& state);  // an array, in the order of ids
 
 // {"mask": "600", "ways": 2}: the mask in hexadecimal as resctrl writes it; with CDP also the "code" and "data" masks.
-void render(json::Writer& w, WayMask ways, const std::optional<rdt::Split>& split = {});
+void to_json(json::Writer& w, WayMask ways, const std::optional<rdt::Split>& split = {});
 // "2026-07-01T12:00:00.000Z" (RFC 3339).
-std::string render(Time time);
+std::string timestamp(Time time);
 
 }  // namespace nrd::v1

@@ -34,7 +34,7 @@ namespace {
 constexpr int kOk = 200;
 
 http::Response refused(const Error& error, routing::ErrorStyle style) {
-  return render(routing::problem_of_workload(error), style);
+  return problem_response(routing::problem_of_workload(error), style);
 }
 
 http::Response no_such_workload(routing::ErrorStyle style) {
@@ -50,11 +50,11 @@ http::Response refuse_foreign_origin(const routing::Call& call, const Workload& 
   }
   const std::string reason = fmt::format("the workload has origin {}; this client changes only workloads of origin {}",
                                          workload.origin, origin);
-  return render({.status = 403,
-                 .code = "Forbidden",
-                 .line = origin == kOriginRest ? std::string(line) : reason,
-                 .detail = reason},
-                call.error_style);
+  return problem_response({.status = 403,
+                           .code = "Forbidden",
+                           .line = origin == kOriginRest ? std::string(line) : reason,
+                           .detail = reason},
+                          call.error_style);
 }
 
 // To the member of the body that has the request for CPUs: the engine knows it as `cpu`.
@@ -78,7 +78,7 @@ struct Pending {
   }
   void refuse(const Error& error) const {
     const Error pointed = pointing_at(cpu_member, rmd::pointing_into(shape, error));
-    reply.send(render(routing::problem_of_workload(pointed, uuid), style));
+    reply.send(problem_response(routing::problem_of_workload(pointed, uuid), style));
   }
   // Answers with `show` of the result, or refuses.
   template <typename T, typename Show>
@@ -90,8 +90,8 @@ struct Pending {
 };
 
 http::Response with_workload(int status, const NodeState& state, const Workload& workload,
-                             const RenderOptions& options = {}, std::string_view if_none_match = {}) {
-  std::string text = render_workload(state, workload, options);
+                             const JsonOptions& options = {}, std::string_view if_none_match = {}) {
+  std::string text = workload_json(state, workload, options);
   const std::string etag = etag_of(workload, text);
   return routing::with_etag(routing::json_answer(status, std::move(text)), etag, state.revision, if_none_match);
 }
@@ -161,7 +161,7 @@ Result<bool> is_forced(const http::Request& request) {
                  "no force, or such a Unix socket");
 }
 
-http::Response tried(const Done& dry_run) { return v1::dry_run(routing::json_answer(kOk, render_dry_run(dry_run))); }
+http::Response tried(const Done& dry_run) { return v1::dry_run(routing::json_answer(kOk, dry_run_json(dry_run))); }
 
 // "team=trading,rack": both, rack with any value.
 auto labels_in(std::string_view text) {
@@ -198,7 +198,7 @@ http::Response listed(Bodies& bodies, const std::shared_ptr<const NodeState>& st
     const auto whole = bodies.workloads.text(state);
     return routing::with_etag(routing::json_answer(kOk, whole->text), whole->tag, state->revision, if_none_match);
   }
-  std::string text = render_chosen(*state, query.selection);
+  std::string text = selection_json(*state, query.selection);
   const std::string tag = routing::etag_of(text);
   return routing::with_etag(routing::json_answer(kOk, std::move(text)), tag, state->revision, if_none_match);
 }
@@ -235,7 +235,7 @@ Result<WorkloadReplacement> parse_conditions(const http::Request& request, const
 // The request body with lower-case keys, or the error response.
 tl::expected<json::Value, http::Response> body_of(const routing::Call& call) {
   const Result<json::Value> body = json::parse(call.request.body);
-  if (!body) return tl::unexpected(render(routing::problem_of_body(body.error()), call.error_style));
+  if (!body) return tl::unexpected(problem_response(routing::problem_of_body(body.error()), call.error_style));
   Result<json::Value> folded = rmd::with_canonical_keys(*body);
   if (!folded) return tl::unexpected(refused(folded.error(), call.error_style));
   return *std::move(folded);

@@ -14,7 +14,7 @@ bool is_digest(std::string_view text) {
 
 }  // namespace
 
-std::string render_manifest(const Manifest& manifest) {
+std::string manifest_text(const Manifest& manifest) {
   std::string text;
   for (const auto& [path, digest] : manifest) text.append(digest).append(kGap).append(path).append("\n");
   return text;
@@ -33,7 +33,7 @@ Result<Manifest> parse_manifest(std::string_view text) {
     manifest.emplace(line.substr(kDigestLength + kGap.size()), line.substr(0, kDigestLength));
     text.remove_prefix(end + 1);
   }
-  if (manifest.empty() || render_manifest(manifest) != whole) {
+  if (manifest.empty() || manifest_text(manifest) != whole) {
     return fail(ErrorCode::Hardware, "the manifest of a version is damaged", "empty, unsorted or with duplicates");
   }
   return manifest;

@@ -18,8 +18,8 @@ inline constexpr std::string_view kManifestName = "SHA256SUMS";  // at the top o
 
 using Manifest = std::map<std::string, std::string>;  // path in the tree, hash
 
-std::string render_manifest(const Manifest& manifest);
-// Hardware: not exactly the output of render_manifest().
+std::string manifest_text(const Manifest& manifest);
+// Hardware: not exactly the output of manifest_text().
 Result<Manifest> parse_manifest(std::string_view text);
 
 }  // namespace nrd::onload

@@ -167,7 +167,7 @@ Result<void> Staging::complete() {
     if (!files_.contains(target)) return refused(path, "is a symbolic link that does not point to a file in the tree");
     TRY(add_hard_link(path, target));
   }
-  const std::string manifest = render_manifest(files_);
+  const std::string manifest = manifest_text(files_);
   std::string_view rest = manifest;
   const Result<std::string> wrote =
       write(tree_.fd(), std::string(kManifestName), false, [&rest](std::span<char> into) -> Result<size_t> {

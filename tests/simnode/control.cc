@@ -45,10 +45,10 @@ std::string json_string(std::string_view text) {
   return quoted + "\"";
 }
 
-template <typename Items, typename Render>
-std::string json_joined(const char* open, const Items& items, const char* close, Render render) {
+template <typename Items, typename Format>
+std::string json_joined(const char* open, const Items& items, const char* close, Format format) {
   std::string text;
-  for (const auto& item : items) text += (text.empty() ? "" : ", ") + render(item);
+  for (const auto& item : items) text += (text.empty() ? "" : ", ") + format(item);
   return open + text + close;
 }
 

@@ -125,27 +125,27 @@ class Parser {
   std::string status_;
 };
 
-template <typename Values, typename Render>
-std::string joined(const Values& values, Render render) {
+template <typename Values, typename Format>
+std::string joined(const Values& values, Format format) {
   std::string text;
   for (const auto& [domain, value] : values)
-    text += (text.empty() ? "" : ";") + std::to_string(domain) + "=" + render(value);
+    text += (text.empty() ? "" : ";") + std::to_string(domain) + "=" + format(value);
   return text;
 }
 
-template <typename Values, typename Render>
-std::string row(const Machine& machine, const std::string& name, const Values& values, Render render) {
-  return std::string(name_width(machine) - name.size(), ' ') + name + ":" + joined(values, render) + "\n";
+template <typename Values, typename Format>
+std::string row(const Machine& machine, const std::string& name, const Values& values, Format format) {
+  return std::string(name_width(machine) - name.size(), ' ') + name + ":" + joined(values, format) + "\n";
 }
 
 // A row of each kind of mask there is.
-template <typename Render>
-std::string cache_rows(const Machine& machine, const Group& group, Render render) {
+template <typename Format>
+std::string cache_rows(const Machine& machine, const Group& group, Format format) {
   std::string text;
   for (const MaskKind& kind : mask_kinds(machine)) {
     const CacheLevel& level = *kind.level;
     text += row(machine, kind.name, group.masks.at(level.number).*kind.masks,
-                [&level, render](Ways ways) { return render(level, ways); });
+                [&level, format](Ways ways) { return format(level, ways); });
   }
   return text;
 }

@@ -29,18 +29,18 @@ namespace {
 // RMD's clients decode into 32 bits and reject the whole response if a number is larger.
 uint64_t in_32_bits(uint64_t value) { return std::min<uint64_t>(value, std::numeric_limits<uint32_t>::max()); }
 
-void render_ids(json::Writer& w, std::string_view level, const std::map<CacheId, CpuSet>& caches) {
+void write_ids(json::Writer& w, std::string_view level, const std::map<CacheId, CpuSet>& caches) {
   if (caches.empty()) return;
-  const auto render_id = [](json::Writer& of, const auto& cache) { of.string(std::to_string(cache.first.value)); };
-  json::write_object(w.key(level), {{"number", caches.size()}, {"caches_id", json::array(caches, render_id)}});
+  const auto write_id = [](json::Writer& of, const auto& cache) { of.string(std::to_string(cache.first.value)); };
+  json::write_object(w.key(level), {{"number", caches.size()}, {"caches_id", json::array(caches, write_id)}});
 }
 
-std::string render_summary(const rdt::Node& node) {
+std::string summary_json(const rdt::Node& node) {
   const rdt::Capabilities& has = node.capabilities;
-  const auto render_caches = [&node](json::Writer& w) {
+  const auto write_caches = [&node](json::Writer& w) {
     w.begin_object();
-    render_ids(w, "l2", node.level_of(2).caches);
-    render_ids(w, "l3", node.level_of(3).caches);
+    write_ids(w, "l2", node.level_of(2).caches);
+    write_ids(w, "l3", node.level_of(3).caches);
     w.end_object();
   };
   return json::document({{"rdt", has.rdt},
@@ -49,7 +49,7 @@ std::string render_summary(const rdt::Node& node) {
                          {"cdp_enable", has.is_mounted_with_cdp},
                          {"cat", has.l3_cat || has.l2_cat},
                          {"cat_enable", has.is_mounted && !has.is_mounted_with_cdp},
-                         {"caches", render_caches}});
+                         {"caches", write_caches}});
 }
 
 struct PoolView {
@@ -74,7 +74,7 @@ std::vector<PoolView> pools_of(const NodeState& state, CacheId cache) {
   return pools;
 }
 
-void render_geometry(json::Writer& w, const rdt::Node& node, CacheId id) {
+void write_geometry(json::Writer& w, const rdt::Node& node, CacheId id) {
   const rdt::Geometry* found = find_in(node.geometry, id);
   const rdt::Geometry geometry = found ? *found : rdt::Geometry{};
   const uint64_t partitions = std::max(geometry.partitions, 1U);
@@ -93,7 +93,7 @@ void render_geometry(json::Writer& w, const rdt::Node& node, CacheId id) {
 }
 
 // Location and available resources.
-void render_place(json::Writer& w, const NodeState& state, CacheId id, const CpuSet& cpus) {
+void write_place(json::Writer& w, const NodeState& state, CacheId id, const CpuSet& cpus) {
   const rdt::Node& node = state.facts.rdt;
   const auto* socket = find_in(node.sockets, id);
   // Without NUMA support the kernel reports no nodes; report node 0, because clients expect a number.
@@ -116,7 +116,7 @@ Spec spec_of(const Policy& policy) {
 
 // The number of further workloads of each policy that fit; 0 for L2 next to L3, which no policy requests. Each workload
 // needs a free CPU of the cache.
-void render_policies(json::Writer& w, const NodeState& state, CacheId id, const CpuSet& cpus) {
+void write_policies(json::Writer& w, const NodeState& state, CacheId id, const CpuSet& cpus) {
   const auto most = static_cast<unsigned>((cpus & free_cpus(state)).size());
   w.key("available_policy").begin_object();
   for (const auto& [name, policy] : state.config->policies ? *state.config->policies : Policies{}) {
@@ -127,12 +127,12 @@ void render_policies(json::Writer& w, const NodeState& state, CacheId id, const 
   w.end_object();
 }
 
-void render_cache(json::Writer& w, const NodeState& state, CacheId id, const CpuSet& cpus) {
+void write_cache(json::Writer& w, const NodeState& state, CacheId id, const CpuSet& cpus) {
   const std::vector<PoolView> pools = pools_of(state, id);
   w.begin_object();
-  render_geometry(w, state.facts.rdt, id);
-  render_place(w, state, id, cpus);
-  render_policies(w, state, id, cpus);
+  write_geometry(w, state.facts.rdt, id);
+  write_place(w, state, id, cpus);
+  write_policies(w, state, id, cpus);
   w.key("available_ways_pool").begin_object();
   for (const PoolView& pool : pools) w.key(pool.name).string(pool.free.list());
   w.end_object();
@@ -145,18 +145,18 @@ void render_cache(json::Writer& w, const NodeState& state, CacheId id, const Cpu
   w.end_object().end_object();
 }
 
-std::string render_level(const NodeState& state, const std::map<CacheId, CpuSet>& caches) {
-  const auto render_caches = [&](json::Writer& w) {
+std::string level_json(const NodeState& state, const std::map<CacheId, CpuSet>& caches) {
+  const auto write_caches = [&](json::Writer& w) {
     w.begin_object();
-    for (const auto& [id, cpus] : caches) render_cache(w.key(std::to_string(id.value)), state, id, cpus);
+    for (const auto& [id, cpus] : caches) write_cache(w.key(std::to_string(id.value)), state, id, cpus);
     w.end_object();
   };
-  return json::document({{"number", caches.size()}, {"Caches", render_caches}});
+  return json::document({{"number", caches.size()}, {"Caches", write_caches}});
 }
 
 http::Response refuse(const routing::Call& call, int status, const char* code, std::string_view line) {
-  return render({.status = status, .code = code, .line = std::string(line), .detail = std::string(line)},
-                call.error_style);
+  return problem_response({.status = status, .code = code, .line = std::string(line), .detail = std::string(line)},
+                          call.error_style);
 }
 
 // Of a path that refuse_level() accepts.
@@ -182,10 +182,10 @@ std::optional<http::Response> refuse_level(const routing::Call& call, const rdt:
 
 std::string_view level_name(const rdt::Node& node) { return node.main_level == 2 ? "l2" : "l3"; }
 
-std::string render_cache_level(const NodeState& state) { return render_level(state, state.facts.rdt.main().caches); }
+std::string cache_level_json(const NodeState& state) { return level_json(state, state.facts.rdt.main().caches); }
 
 void show_caches(const routing::Call& call, http::Reply reply) {
-  reply.send(routing::json_answer(200, render_summary(call.engine.state()->facts.rdt)));
+  reply.send(routing::json_answer(200, summary_json(call.engine.state()->facts.rdt)));
 }
 
 void show_cache_level(const routing::Call& call, http::Reply reply) {
@@ -194,7 +194,7 @@ void show_cache_level(const routing::Call& call, http::Reply reply) {
   const rdt::Node& node = state->facts.rdt;
   const unsigned level = level_of(call, node);
   reply.send(routing::json_answer(200, level == node.main_level ? call.bodies.caches.text(state)->text
-                                                                : render_level(*state, node.level_of(level).caches)));
+                                                                : level_json(*state, node.level_of(level).caches)));
 }
 
 void show_cache(const routing::Call& call, http::Reply reply) {
@@ -214,7 +214,7 @@ void show_cache(const routing::Call& call, http::Reply reply) {
   if (!cpus) {
     return reply.send(refuse(call, 404, "NotFound", no_such_cache(call.id, level)));
   }
-  reply.send(routing::json_answer(200, [&](json::Writer& w) { render_cache(w, *state, {level, *id}, *cpus); }));
+  reply.send(routing::json_answer(200, [&](json::Writer& w) { write_cache(w, *state, {level, *id}, *cpus); }));
 }
 
 }  // namespace nrd::rmd

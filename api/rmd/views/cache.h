@@ -17,6 +17,6 @@ namespace nrd::rmd {
 std::string_view level_name(const rdt::Node& node);
 
 // Every cache of that level.
-std::string render_cache_level(const NodeState& state);
+std::string cache_level_json(const NodeState& state);
 
 }  // namespace nrd::rmd

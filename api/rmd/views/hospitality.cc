@@ -64,8 +64,8 @@ std::string line_of(const Error& error, const Question& question) {
   return error.code == ErrorCode::NoSuchPolicy ? no_such_policy(question.policy) : reason(error);
 }
 
-std::string render_scores(const rdt::Node& node, const std::map<CacheId, unsigned>& scores,
-                          std::optional<uint32_t> only) {
+std::string scores_json(const rdt::Node& node, const std::map<CacheId, unsigned>& scores,
+                        std::optional<uint32_t> only) {
   json::Writer w;
   w.begin_object().key("score").begin_object().key(level_name(node)).begin_object();
   for (const auto& [id, score] : scores) {
@@ -79,23 +79,25 @@ std::string render_scores(const rdt::Node& node, const std::map<CacheId, unsigne
 
 void show_hospitality(const routing::Call& call, http::Reply reply) {
   const Result<Value> body = json::parse(call.request.body);
-  if (!body) return reply.send(render(routing::problem_of_body(body.error()), call.error_style));
+  if (!body) return reply.send(problem_response(routing::problem_of_body(body.error()), call.error_style));
   const Result<Question> question = parse_question(*body);
   if (!question) {
-    return reply.send(render(routing::problem_of(question.error(), reason(question.error())), call.error_style));
+    return reply.send(
+        problem_response(routing::problem_of(question.error(), reason(question.error())), call.error_style));
   }
   const auto state = call.engine.state();
   const Result<CacheRequest> request = request_of(*state, *question);
   if (!request)
     return reply.send(
-        render(routing::problem_of(request.error(), line_of(request.error(), *question)), call.error_style));
+        problem_response(routing::problem_of(request.error(), line_of(request.error(), *question)), call.error_style));
   const auto scores = hospitality(*state, *request);
   if (!scores) {
     Error error = scores.error();
     error.field = "/min_cache";  // policies have been checked
-    return reply.send(render(routing::problem_of(error, no_pool(request->max, request->min)), call.error_style));
+    return reply.send(
+        problem_response(routing::problem_of(error, no_pool(request->max, request->min)), call.error_style));
   }
-  reply.send(routing::json_answer(200, render_scores(state->facts.rdt, *scores, question->only)));
+  reply.send(routing::json_answer(200, scores_json(state->facts.rdt, *scores, question->only)));
 }
 
 }  // namespace nrd::rmd

@@ -19,7 +19,7 @@ void show_mba(const routing::Call& call, http::Reply reply) {
     w.key("mba_enable").boolean(true);
     if (has.mba_info->step != 0) w.key("mba_step").number(has.mba_info->step);
     if (has.mba_info->least != 0) w.key("mba_min").number(has.mba_info->least);
-    v1::render_unit(w, *has.mba_info);
+    v1::write_unit(w, *has.mba_info);
   }
   w.end_object();
   reply.send(routing::json_answer(200, w.take()));

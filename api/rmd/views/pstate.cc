@@ -16,7 +16,7 @@ namespace nrd::rmd {
 namespace {
 
 // All CPUs with a threshold, monitored or not.
-std::string render_rmd_format(const NodeState& state) {
+std::string rmd_format_json(const NodeState& state) {
   json::Writer w;
   w.begin_array();
   for (const auto& [id, workload] : state.workloads) {
@@ -44,7 +44,7 @@ void list_pstates(const routing::Call& call, http::Reply reply) {
         fail_at(ErrorCode::BadRequest, "?view", "unknown view " + json::quoted(*view, json::kQuoted), "rmd");
     return reply.send(v1::refuse(unknown, call.error_style));
   }
-  reply.send(routing::json_answer(200, render_rmd_format(*call.engine.state())));
+  reply.send(routing::json_answer(200, rmd_format_json(*call.engine.state())));
 }
 
 }  // namespace nrd::rmd

@@ -13,7 +13,7 @@ Result<LaunchRequest> parse_launch(const json::Value& body, SpecPatch& /*patch*/
 }
 
 // No workload has it: nrd does not start with a store that holds one.
-void render_launch(json::Writer& /*w*/, const Spec& /*spec*/, const Launch& /*launch*/) {}
+void write_launch(json::Writer& /*w*/, const Spec& /*spec*/, const Launch& /*launch*/) {}
 
 routing::RouteTable launch_routes() { return {}; }
 

@@ -27,29 +27,29 @@ namespace {
 
 using namespace onload;
 
-void render_members(json::Writer& w, const Allocation& allocation) {
+void write_members(json::Writer& w, const Allocation& allocation) {
   json::write_members(w, {{"id", allocation.id},
-                          {"owner", [&](json::Writer& of) { render(of, allocation.owner); }},
+                          {"owner", [&](json::Writer& of) { to_json(of, allocation.owner); }},
                           {"generation", allocation.generation},
                           {"version", allocation.version},
-                          {"created", render(allocation.created)},
+                          {"created", timestamp(allocation.created)},
                           {"origin", allocation.origin}});
 }
 
 // An allocation of a workload: it ends with the workload and has no id.
-void render_of_workload(json::Writer& w, const Workload& workload) {
+void write_of_workload(json::Writer& w, const Workload& workload) {
   json::write_object(w, {{"workload", id_text(workload)},
                          {"generation", workload.spec.onload->generation},
                          {"version", workload.spec.onload->version},
-                         {"created", render(workload.created)},
+                         {"created", timestamp(workload.created)},
                          {"origin", workload.origin}});
 }
 
 http::Response allocated(const Allocated& made) {
   json::Writer w;
   w.begin_object();
-  render_members(w, made.allocation);
-  render_launch(w, made.launch, "env");
+  write_members(w, made.allocation);
+  write_launch(w, made.launch, "env");
   w.end_object();
   http::Response response = routing::json_answer(201, w.take());
   response.headers.emplace_back("Location", fmt::format("/v1/onload/allocations/{}", made.allocation.id));
@@ -85,12 +85,12 @@ void list_allocations(const routing::Call& call, http::Reply reply) {
   for (const Allocation& allocation : *known) {
     if (!filter.admits(allocation.owner)) continue;
     w.begin_object();
-    render_members(w, allocation);
+    write_members(w, allocation);
     w.end_object();
   }
   const auto state = call.engine.state();
   for (const auto& [id, workload] : state->workloads) {
-    if (workload.spec.onload && filter.admits(workload.spec.owner)) render_of_workload(w, workload);
+    if (workload.spec.onload && filter.admits(workload.spec.owner)) write_of_workload(w, workload);
   }
   w.end_array();
   reply.send(routing::json_answer(200, w.take()));

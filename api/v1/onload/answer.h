@@ -11,13 +11,13 @@
 namespace nrd::v1 {
 
 template <typename Thing>
-http::Response rendered(const Thing& thing) {
-  return routing::json_answer(200, [&thing](json::Writer& w) { render(w, thing); });
+http::Response json_response(const Thing& thing) {
+  return routing::json_answer(200, [&thing](json::Writer& w) { to_json(w, thing); });
 }
 
 template <typename Things>
 http::Response listed(const Things& things) {
-  return routing::json_answer(200, json::array(things, [](json::Writer& w, const auto& thing) { render(w, thing); }));
+  return routing::json_answer(200, json::array(things, [](json::Writer& w, const auto& thing) { to_json(w, thing); }));
 }
 
 inline http::Response accepted(const onload::Accepted& done) {

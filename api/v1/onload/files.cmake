@@ -1,7 +1,7 @@
 # What api_v1 has of Onload.
 if(NRD_ONLOAD)
   set(ONLOAD_SOURCES onload/allocations.cc onload/control_plane_args.cc onload/launch.cc onload/metrics.cc
-      onload/onload.cc onload/parse.cc onload/profiles.cc onload/render.cc onload/routes.cc onload/services.cc
+      onload/onload.cc onload/parse.cc onload/profiles.cc onload/routes.cc onload/services.cc onload/to_json.cc
       onload/verbs.cc onload/versions.cc)
   set(ONLOAD_HEADERS onload/answer.h onload/control_plane_args.h onload/onload.h onload/parse.h onload/services.h)
   set(ONLOAD_USES engine_onload engine_onload_allocations hw_onload_types)

@@ -34,7 +34,7 @@ Result<onload::RenderRequest> with_single_profile(const Value& value, onload::Re
 
 std::string path_of(const onload::DeviceNode& device) { return "/dev/" + device.name; }
 
-void render_device(json::Writer& w, const onload::DeviceNode& device) {
+void write_device(json::Writer& w, const onload::DeviceNode& device) {
   json::write_object(w, {{"path", path_of(device)},
                          {"type", "c"},
                          {"major", device.number->major},
@@ -68,19 +68,19 @@ Result<LaunchRequest> parse_launch(const Value& body, nrd::SpecPatch& patch) {
       .map_error(within_onload);
 }
 
-void render_launch(json::Writer& w, const onload::LaunchEnvironment& launch, std::string_view environment) {
-  const auto render_mount = [](json::Writer& of, const onload::Mount& mount) {
+void write_launch(json::Writer& w, const onload::LaunchEnvironment& launch, std::string_view environment) {
+  const auto write_mount = [](json::Writer& of, const onload::Mount& mount) {
     json::write_object(of, {{"source", mount.source}, {"target", mount.target}, {"read_only", true}});
   };
-  const auto render_path = [](json::Writer& of, const onload::DeviceNode& device) { of.string(path_of(device)); };
+  const auto write_path = [](json::Writer& of, const onload::DeviceNode& device) { of.string(path_of(device)); };
   json::write_members(w, {{environment, json::by_key(launch.environment)},
-                          {"devices", json::array(launch.devices, render_path)},
-                          {"device_nodes", json::array(launch.devices, render_device)},
-                          {"mounts", json::array(launch.mounts, render_mount)},
+                          {"devices", json::array(launch.devices, write_path)},
+                          {"device_nodes", json::array(launch.devices, write_device)},
+                          {"mounts", json::array(launch.mounts, write_mount)},
                           {"warnings", launch.warnings}});
 }
 
-void render_launch(json::Writer& w, const nrd::Spec& spec, const Launch& launch) {
+void write_launch(json::Writer& w, const nrd::Spec& spec, const Launch& launch) {
   if (!spec.onload) return;
   const OnloadUse& use = *spec.onload;
   w.key(kLaunchMember).begin_object();
@@ -89,7 +89,7 @@ void render_launch(json::Writer& w, const nrd::Spec& spec, const Launch& launch)
                           {"force", use.profiles_win},
                           {"generation", use.generation},
                           {"version", use.version}});
-  if (launch) render_launch(w, *launch, "environment");
+  if (launch) write_launch(w, *launch, "environment");
   w.end_object();
 }
 

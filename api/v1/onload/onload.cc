@@ -32,7 +32,7 @@ const Thing* find(const routing::Call& call, const std::vector<Thing>& things, u
 }
 
 http::Response shown(const Status& view) {
-  http::Response response = rendered(view);
+  http::Response response = json_response(view);
   response.headers.emplace_back("ETag", fmt::format("\"{}\"", last_generation(view)));
   return response;
 }
@@ -40,7 +40,7 @@ http::Response shown(const Status& view) {
 http::Response shown_operation(const Status& view, uint64_t id, routing::ErrorStyle style) {
   const Operation* found = first_with(view.operations, &Operation::id, id);
   if (!found) return refuse(fail(ErrorCode::NotFound, "the operation is no longer stored"), style);
-  return routing::json_answer(200, [&](json::Writer& w) { render(w, *found, view.revision); });
+  return routing::json_answer(200, [&](json::Writer& w) { to_json(w, *found, view.revision); });
 }
 
 // Answers with show(view): at once, or with ?since=REVISION once the revision changes or after ?wait=SECONDS.
@@ -80,7 +80,7 @@ void dry_run_onload(const routing::Call& call, http::Reply reply, onload::Spec s
   if (!if_match) return;
   const auto show = [style = call.error_style](const DryRun& dry_run) {
     if (const std::optional<Error> refusal = refusal_of(dry_run)) return refuse(*refusal, style);
-    return v1::dry_run(rendered(dry_run));
+    return v1::dry_run(json_response(dry_run));
   };
   call.launch->controller.dry_run(std::move(spec), *if_match, answer_with<DryRun>(call, std::move(reply), show));
 }
@@ -92,7 +92,7 @@ void turn(const routing::Call& call, http::Reply reply, InterfaceSwitch what, st
   const auto show = [&onload = call.launch->controller](const Interface& interface) {
     const auto view = onload.status();
     return routing::json_answer(200, [&](json::Writer& w) {
-      render(w, interface, find(view->interfaces, interface, view->observed.interfaces));
+      to_json(w, interface, find(view->interfaces, interface, view->observed.interfaces));
     });
   };
   call.launch->controller.set_interface(std::string(call.id), what, *to,
@@ -128,16 +128,16 @@ void freeze_onload(const routing::Call& call, http::Reply reply) {
 
 void list_onload_modules(const routing::Call& call, http::Reply reply) {
   const auto view = call.launch->controller.status();
-  const auto write = [](json::Writer& w, const auto& module) { render(w, module.second); };
+  const auto write = [](json::Writer& w, const auto& module) { to_json(w, module.second); };
   reply.send(routing::json_answer(200, json::array(view->observed.modules, write)));
 }
 
 void list_onload_users(const routing::Call& call, http::Reply reply) {
-  call.launch->controller.find_users(answer_with<InUse>(call, std::move(reply), rendered<InUse>));
+  call.launch->controller.find_users(answer_with<InUse>(call, std::move(reply), json_response<InUse>));
 }
 
 void verify_onload(const routing::Call& call, http::Reply reply) {
-  call.launch->controller.verify(answer_with<Verification>(call, std::move(reply), rendered<Verification>));
+  call.launch->controller.verify(answer_with<Verification>(call, std::move(reply), json_response<Verification>));
 }
 
 void list_onload_stacks(const routing::Call& call, http::Reply reply) {
@@ -153,7 +153,7 @@ void list_onload_stacks(const routing::Call& call, http::Reply reply) {
 void list_onload_interfaces(const routing::Call& call, http::Reply reply) {
   const auto show = [view = call.launch->controller.status()](const std::vector<Interface>& interfaces) {
     return routing::json_answer(200, json::array(interfaces, [&](json::Writer& w, const Interface& interface) {
-                                  render(w, interface, find(view->interfaces, interface, interfaces));
+                                  to_json(w, interface, find(view->interfaces, interface, interfaces));
                                 }));
   };
   call.launch->controller.read_interfaces(answer_with<std::vector<Interface>>(call, std::move(reply), show));
@@ -174,7 +174,7 @@ void list_onload_generations(const routing::Call& call, http::Reply reply) {
 void show_onload_generation(const routing::Call& call, http::Reply reply) {
   const auto view = call.launch->controller.status();
   const Generation* generation = find(call, view->generations, &Generation::number);
-  reply.send(generation == nullptr ? not_found(call, "generation") : rendered(*generation));
+  reply.send(generation == nullptr ? not_found(call, "generation") : json_response(*generation));
 }
 
 void list_onload_operations(const routing::Call& call, http::Reply reply) {

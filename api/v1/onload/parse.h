@@ -57,22 +57,22 @@ Result<onload::RenderRequest> parse_render(const json::Value& body, std::vector<
 // The member "format"; default "json".
 Result<onload::Form> parse_form(const json::Value& body);
 
-void render(json::Writer& w, const onload::Spec& spec);
-void render(json::Writer& w, const onload::Generation& generation);
+void to_json(json::Writer& w, const onload::Spec& spec);
+void to_json(json::Writer& w, const onload::Generation& generation);
 // `revision`, if given, can be passed to ?since.
-void render(json::Writer& w, const onload::Operation& operation, std::optional<uint64_t> revision = {});
-void render(json::Writer& w, const onload::DryRun& dry_run);
-void render_control_plane(json::Writer& w, const onload::Status& view);
-void render(json::Writer& w, const onload::Module& module);
-void render(json::Writer& w, const onload::Status& view);
-void render(json::Writer& w, const onload::InUse& use);
-void render(json::Writer& w, const onload::Version& version);
-void render(json::Writer& w, const onload::Verification& found);
-void render(json::Writer& w, const onload::Stack& stack);
-void render(json::Writer& w, const onload::ProfileEntry& entry);
+void to_json(json::Writer& w, const onload::Operation& operation, std::optional<uint64_t> revision = {});
+void to_json(json::Writer& w, const onload::DryRun& dry_run);
+void write_control_plane(json::Writer& w, const onload::Status& view);
+void to_json(json::Writer& w, const onload::Module& module);
+void to_json(json::Writer& w, const onload::Status& view);
+void to_json(json::Writer& w, const onload::InUse& use);
+void to_json(json::Writer& w, const onload::Version& version);
+void to_json(json::Writer& w, const onload::Verification& found);
+void to_json(json::Writer& w, const onload::Stack& stack);
+void to_json(json::Writer& w, const onload::ProfileEntry& entry);
 // `spec`: the requested settings; null: none.
-void render(json::Writer& w, const onload::Interface& interface, const onload::InterfaceSpec* spec);
+void to_json(json::Writer& w, const onload::Interface& interface, const onload::InterfaceSpec* spec);
 // The members of a launch environment; `environment`: the key of the variables.
-void render_launch(json::Writer& w, const onload::LaunchEnvironment& launch, std::string_view environment);
+void write_launch(json::Writer& w, const onload::LaunchEnvironment& launch, std::string_view environment);
 
 }  // namespace nrd::v1

@@ -60,7 +60,7 @@ void put_profile(const routing::Call& call, http::Reply reply) {
   std::optional<std::string> text = accept_body(call, reply, parse_text);
   if (!text) return;
   call.launch->allocations.put_profile(std::string(call.id), *std::move(text),
-                                       answer_with<ProfileEntry>(call, std::move(reply), rendered<ProfileEntry>));
+                                       answer_with<ProfileEntry>(call, std::move(reply), json_response<ProfileEntry>));
 }
 
 void delete_profile(const routing::Call& call, http::Reply reply) {

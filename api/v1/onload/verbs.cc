@@ -50,7 +50,7 @@ void preflight_onload(const routing::Call& call, http::Reply reply) {
   auto spec = accept_body(call, reply, parse, "{}");
   if (!spec) return;
   call.launch->controller.dry_run(*std::move(spec), std::nullopt,
-                                  answer_with<DryRun>(call, std::move(reply), rendered<DryRun>));
+                                  answer_with<DryRun>(call, std::move(reply), json_response<DryRun>));
 }
 
 void drain_onload(const routing::Call& call, http::Reply reply) {
@@ -71,7 +71,7 @@ void cancel_onload_operation(const routing::Call& call, http::Reply reply) {
 void show_onload_module(const routing::Call& call, http::Reply reply) {
   const auto view = call.launch->controller.status();
   const Module* module = find_in(view->observed.modules, std::string(call.id));
-  if (module) return reply.send(rendered(*module));
+  if (module) return reply.send(json_response(*module));
   reply.send(
       refuse(fail(ErrorCode::NotFound, "this module is not an Onload module or is not loaded"), call.error_style));
 }
@@ -85,7 +85,7 @@ void patch_onload_parameters(const routing::Call& call, http::Reply reply) {
 
 void show_control_plane(const routing::Call& call, http::Reply reply) {
   const auto view = call.launch->controller.status();
-  reply.send(routing::json_answer(200, [&view](json::Writer& w) { render_control_plane(w, *view); }));
+  reply.send(routing::json_answer(200, [&view](json::Writer& w) { write_control_plane(w, *view); }));
 }
 
 void patch_control_plane(const routing::Call& call, http::Reply reply) {

@@ -20,7 +20,7 @@ namespace {
 using namespace onload;
 
 http::Response imported(const Version& version) {
-  http::Response response = rendered(version);
+  http::Response response = json_response(version);
   response.status = 201;
   response.headers.emplace_back("Location", "/v1/onload/versions/" + version.name);
   return response;

@@ -21,7 +21,7 @@ Error an_error(ErrorCode code) {
 }
 
 std::string text_of(const Error& error) {
-  return routing::render(routing::problem_of_workload(error, "the-uuid"), ErrorStyle::Text).body;
+  return routing::problem_response(routing::problem_of_workload(error, "the-uuid"), ErrorStyle::Text).body;
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ TEST_CASE("RMD's texts are unchanged") {
 
 TEST_CASE("Error.detail is not sent to the client") {
   for (const ErrorStyle style : {ErrorStyle::Text, ErrorStyle::Json}) {
-    const auto response = routing::render(routing::problem_of_workload(an_error(ErrorCode::Hardware)), style);
+    const auto response = routing::problem_response(routing::problem_of_workload(an_error(ErrorCode::Hardware)), style);
     CHECK(response.body.find("errno") == std::string::npos);
     CHECK(response.body.find("resctrl") == std::string::npos);
   }
@@ -92,7 +92,8 @@ TEST_CASE("an error has no eight-bit form of a terminal escape") {
 }
 
 TEST_CASE("a problem has code, field, detail and allowed values") {
-  const auto response = routing::render(routing::problem_of_workload(an_error(ErrorCode::NotEnough)), ErrorStyle::Json);
+  const auto response =
+      routing::problem_response(routing::problem_of_workload(an_error(ErrorCode::NotEnough)), ErrorStyle::Json);
   CHECK(response.status == 409);
   CHECK(response.content_type == "application/problem+json");
   const auto body = json::parse(response.body);

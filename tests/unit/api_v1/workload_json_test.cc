@@ -243,7 +243,7 @@ TEST_CASE("memory bandwidth is accepted in either unit and removed by null") {
   CHECK_FALSE(patch_of(R"({"rdt": {"cache": {"max": 1}}})")->mba);
 }
 
-TEST_CASE("tasks and bandwidth are rendered where RMD has them") {
+TEST_CASE("tasks and bandwidth are written where RMD has them") {
   Workload workload = a_workload(1);
   workload.spec.core_ids = {};
   workload.spec.cpus = {};
@@ -251,7 +251,7 @@ TEST_CASE("tasks and bandwidth are rendered where RMD has them") {
   workload.spec.mba = MbaRequest{.value = 45};
   workload.grant.bandwidth = {{CacheId{3, 0}, {rdt::MbaUnit::Percent, 50}},
                               {CacheId{3, 1}, {rdt::MbaUnit::EighthsOfGbps, 2}}};
-  const std::string text = v1::render_workload(a_node(), workload);
+  const std::string text = v1::workload_json(a_node(), workload);
   CHECK(text.starts_with(R"({"id":"1","task_ids":["4711"],"status":)"));
   CHECK(text.find(R"("mba":{"percentage":45})") != std::string::npos);
   CHECK(text.find(R"("granted_bandwidth":{"0":{"percentage":50},"1":{"mbps":250}})") != std::string::npos);
@@ -290,7 +290,7 @@ TEST_CASE("a patch contains only the members of its body") {
 TEST_CASE("an answer may be sent back as a patch") {
   Workload workload = a_workload(1);
   workload.spec.uuid = "u";
-  const auto patch = patch_of(v1::render_workload(with(a_node(), workload), workload));
+  const auto patch = patch_of(v1::workload_json(with(a_node(), workload), workload));
   REQUIRE(patch);
   CHECK(patch->core_ids == workload.spec.core_ids);
   REQUIRE(patch->cache);
@@ -301,7 +301,7 @@ TEST_CASE("of the two shapes in an answer that is sent back, the edited one coun
   const Workload workload = a_workload(1);  // of 2 ways
   const auto sent = [&workload](const std::string& nested, const std::string& top, Time updated) {
     const std::string cache = R"({"rdt": {"cache": )" + nested + R"(}, "cache": )" + top;
-    return patch_of(cache + R"(, "updated": ")" + v1::render(updated) + "\"}", workload);
+    return patch_of(cache + R"(, "updated": ")" + v1::timestamp(updated) + "\"}", workload);
   };
   const std::string before = R"({"max": 2, "min": 2})";
   const std::string edited = R"({"max": 4, "min": 3})";
@@ -352,17 +352,17 @@ TEST_CASE("every error of a PATCH has a JSON pointer") {
 
 TEST_CASE("an answer has RMD's keys in RMD's order, then nrd's") {
   Workload workload = a_workload(12);
-  CHECK(v1::render_workload(with(a_node(), workload), workload) ==
+  CHECK(v1::workload_json(with(a_node(), workload), workload) ==
         R"({"id":"12","core_ids":["0","1"],"status":"Successful","cos_name":"COS2",)"
         R"("rdt":{"cache":{"max":2,"min":2},"mba":{}},"origin":"REST","cache":{"max":2,"min":2},"pool":"guarantee",)"
         R"("exclusive":true,"shared_with":[],)"
         R"("granted_ways":{"0":{"mask":"30","ways":2}},)"
         R"("created":"2023-11-14T22:13:20.123Z","updated":"2023-11-14T22:13:20.123Z"})");
   workload.spec.uuid = "u-1";
-  CHECK(v1::render_workload(with(a_node(), workload), workload).find(R"("uuid":"u-1","origin")") != std::string::npos);
+  CHECK(v1::workload_json(with(a_node(), workload), workload).find(R"("uuid":"u-1","origin")") != std::string::npos);
 }
 
-TEST_CASE("a policy is parsed by name and rendered where RMD has it") {
+TEST_CASE("a policy is parsed by name and written where RMD has it") {
   const auto spec = spec_of(R"({"core_ids": ["0"], "policy": "gold"})");
   REQUIRE(spec);
   CHECK(spec->policy == "gold");
@@ -371,25 +371,25 @@ TEST_CASE("a policy is parsed by name and rendered where RMD has it") {
   for (const char* body : {"{}", R"({"policy": ""})", R"({"policy": null})"}) CHECK(patch_of(body)->policy.empty());
   Workload workload = a_workload(1);
   workload.spec.policy = "gold";
-  CHECK(v1::render_workload(a_node(), workload).find(R"("core_ids":["0","1"],"policy":"gold","status")") !=
+  CHECK(v1::workload_json(a_node(), workload).find(R"("core_ids":["0","1"],"policy":"gold","status")") !=
         std::string::npos);
 }
 
 TEST_CASE("a workload that is not applied to the hardware has status Failed") {
   NodeState state = with(a_node(), a_workload(1));
   state.observed.rdt.classes[ClosId{2}].ways[CacheId{3, 0}] = WayMask::all(11);
-  CHECK(v1::render_workload(state, a_workload(1)).find(R"("status":"Failed")") != std::string::npos);
+  CHECK(v1::workload_json(state, a_workload(1)).find(R"("status":"Failed")") != std::string::npos);
 }
 
 TEST_CASE("the list is sorted by numeric id") {
   NodeState state = a_node();
   for (const uint64_t id : {10u, 2u, 1u}) state.workloads.put(a_workload(id));
-  const auto list = json::parse(v1::render_workloads(state));
+  const auto list = json::parse(v1::workloads_json(state));
   REQUIRE(list);
   std::vector<std::string> ids;
   for (const json::Value& item : list->items()) ids.push_back(*item.find("id")->as_string());
   CHECK(ids == std::vector<std::string>{"1", "2", "10"});
-  CHECK(v1::render_workloads(a_node()) == "[]");
+  CHECK(v1::workloads_json(a_node()) == "[]");
 }
 
 }  // namespace nrd::workload_json_test

@@ -50,7 +50,7 @@ TEST_CASE("a file is hashed completely, and its offset is kept") {
 TEST_CASE("a manifest has the format of sha256sum") {
   const Manifest manifest{{"sbin/onload_cp_server", kOfNothing}, {"usr/a b", kOfAbc}};
   const std::string text = kOfNothing + "  sbin/onload_cp_server\n" + kOfAbc + "  usr/a b\n";
-  CHECK(render_manifest(manifest) == text);
+  CHECK(manifest_text(manifest) == text);
   CHECK(parse_manifest(text).value() == manifest);
 }
 

@@ -36,29 +36,29 @@ using json::or_null;
 using json::Writer;
 
 // Renders the items of an array or the members of a map.
-constexpr auto kEach = [](Writer& w, const auto& item) { render(w, item); };
+constexpr auto kEach = [](Writer& w, const auto& item) { to_json(w, item); };
 
 std::optional<std::string> time_or_null(const std::optional<Time>& time) {
-  return time ? std::optional(render(*time)) : std::nullopt;
+  return time ? std::optional(timestamp(*time)) : std::nullopt;
 }
 
-void render_step(Writer& w, const Step& step) {
+void write_step(Writer& w, const Step& step) {
   json::write_object(w, {{"act", step.act},
                          {"subject", step.subject},
                          {"progress", step.progress},
-                         {"started", render(step.started)},
+                         {"started", timestamp(step.started)},
                          {"finished", time_or_null(step.finished)},
                          {"cause", step.cause},
                          {"message", step.message},
                          {"kernel", step.kernel}});
 }
 
-void render_condition(Writer& w, const Condition& condition) {
+void write_condition(Writer& w, const Condition& condition) {
   json::write_object(w, {{"type", condition.type},
                          {"status", condition.status},
                          {"reason", condition.reason},
                          {"message", condition.message},
-                         {"last_transition", render(condition.last_transition)}});
+                         {"last_transition", timestamp(condition.last_transition)}});
 }
 
 std::string_view device_access_of(const Status& view) {
@@ -66,7 +66,7 @@ std::string_view device_access_of(const Status& view) {
   return view.device_access_open ? "open" : "closed";
 }
 
-void render_user(Writer& w, const User& user) {
+void write_user(Writer& w, const User& user) {
   json::write_object(w, {{"pid", user.process.pid},
                          {"start", user.process.start},
                          {"comm", user.comm},
@@ -80,24 +80,24 @@ void render_user(Writer& w, const User& user) {
                          {"stale", user.stale}});
 }
 
-void render_interface_before(Writer& w, const NotedInterface& noted) {
+void write_interface_before(Writer& w, const NotedInterface& noted) {
   json::write_object(w, {{"name", noted.name}, {"pci", or_null(noted.pci)}, {"mac", noted.mac}});
 }
 
-void render_check(Writer& w, const Check& check) {
+void write_check(Writer& w, const Check& check) {
   json::write_object(w, {{"name", check.name},
                          {"ok", !check.refusal},
                          {"detail", check.refusal ? check.refusal->message : check.detail}});
 }
 
-void render_server(Writer& w, const ControlPlaneServer& server) {
+void write_server(Writer& w, const ControlPlaneServer& server) {
   json::write_object(w, {{"pid", server.process.pid},
                          {"exe", server.exe},
                          {"net_namespace", server.net_namespace},
                          {"age_seconds", server.age}});
 }
 
-void render_installed(Writer& w, const VersionModule& module) {
+void write_installed(Writer& w, const VersionModule& module) {
   json::write_object(w, {{"name", module.file.name},
                          {"version", or_null(module.file.version)},
                          {"build_id", module.file.build_id},
@@ -106,26 +106,26 @@ void render_installed(Writer& w, const VersionModule& module) {
 
 }  // namespace
 
-void render(Writer& w, const onload::Spec& spec) { json::write_whole_object(w, spec); }
+void to_json(Writer& w, const onload::Spec& spec) { json::write_whole_object(w, spec); }
 
-void render(Writer& w, const Generation& generation) {
+void to_json(Writer& w, const Generation& generation) {
   json::write_object(w, {{"generation", generation.number},
-                         {"spec", [&](Writer& of) { render(of, generation.spec); }},
-                         {"created", render(generation.created)},
+                         {"spec", [&](Writer& of) { to_json(of, generation.spec); }},
+                         {"created", timestamp(generation.created)},
                          {"verdict", generation.verdict},
                          {"verified", time_or_null(generation.verified)}});
 }
 
-void render(Writer& w, const DryRun& dry_run) {
-  const auto render_next = [](Writer& of, const NextStep& step) {
+void to_json(Writer& w, const DryRun& dry_run) {
+  const auto write_next = [](Writer& of, const NextStep& step) {
     json::write_object(of, {{"act", step.act}, {"subject", step.subject}});
   };
   json::write_object(w, {{"ok", !refusal_of(dry_run)},
-                         {"checks", array(dry_run.checks, render_check)},
-                         {"steps", array(dry_run.steps, render_next)}});
+                         {"checks", array(dry_run.checks, write_check)},
+                         {"steps", array(dry_run.steps, write_next)}});
 }
 
-void render_control_plane(Writer& w, const Status& view) {
+void write_control_plane(Writer& w, const Status& view) {
   const Module* onload = find_in(view.observed.modules, "onload");
   const auto parameter = [onload](const char* name) {
     const Parameter* found = onload ? find_in(onload->parameters, name) : nullptr;
@@ -134,26 +134,26 @@ void render_control_plane(Writer& w, const Status& view) {
   json::write_object(w, {{"path", parameter("cplane_server_path")},
                          {"parameters", parameter("cplane_server_params")},
                          {"spawn", parameter("cplane_spawn_server")},
-                         {"servers", array(view.observed.servers, render_server)}});
+                         {"servers", array(view.observed.servers, write_server)}});
 }
 
-void render(Writer& w, const Operation& operation, std::optional<uint64_t> revision) {
+void to_json(Writer& w, const Operation& operation, std::optional<uint64_t> revision) {
   json::write_object(w, {{"revision", json::given(revision)},
                          {"id", operation.id},
                          {"kind", operation.kind},
                          {"generation", operation.generation},
                          {"fallback", operation.fallback},
                          {"outcome", operation.outcome},
-                         {"started", render(operation.started)},
+                         {"started", timestamp(operation.started)},
                          {"finished", time_or_null(operation.finished)},
                          {"cause", operation.cause},
                          {"message", operation.message},
-                         {"steps", array(operation.steps, render_step)},
-                         {"interfaces_before", array(operation.interfaces, render_interface_before)}});
+                         {"steps", array(operation.steps, write_step)},
+                         {"interfaces_before", array(operation.interfaces, write_interface_before)}});
 }
 
-void render(Writer& w, const Module& module) {
-  const auto render_parameter = [](Writer& of, const Parameter& parameter) {
+void to_json(Writer& w, const Module& module) {
+  const auto write_parameter = [](Writer& of, const Parameter& parameter) {
     json::write_object(of, {{"value", parameter.value}, {"writable", parameter.writable}});
   };
   json::write_object(w, {{"name", module.name},
@@ -164,34 +164,34 @@ void render(Writer& w, const Module& module) {
                          {"holders", module.holders},
                          {"in_tree", module.in_tree},
                          {"taint", module.taint},
-                         {"parameters", by_key(module.parameters, render_parameter)}});
+                         {"parameters", by_key(module.parameters, write_parameter)}});
 }
 
-void render(Writer& w, const Status& view) {
+void to_json(Writer& w, const Status& view) {
   const Generation* kept = effective(view);
   const Operation* under_way = running(view);
   const Module* onload = find_in(view.observed.modules, "onload");
-  const auto render_spec = [&](Writer& of) {
-    view.generations.empty() ? void(of.null()) : render(of, view.generations.back().spec);
+  const auto write_spec = [&](Writer& of) {
+    view.generations.empty() ? void(of.null()) : to_json(of, view.generations.back().spec);
   };
-  const auto render_name = [](Writer& of, const auto& module) { of.string(module.first); };
+  const auto write_name = [](Writer& of, const auto& module) { of.string(module.first); };
   json::write_object(w, {{"revision", view.revision},
                          {"generation", last_generation(view)},
-                         {"spec", render_spec},
+                         {"spec", write_spec},
                          {"effective_generation", kept == nullptr ? std::nullopt : std::optional(kept->number)},
                          {"operation", under_way == nullptr ? std::nullopt : std::optional(under_way->id)},
-                         {"modules", array(view.observed.modules, render_name)},
+                         {"modules", array(view.observed.modules, write_name)},
                          {"version", onload ? or_null(onload->version) : std::nullopt},
                          {"current_files", or_null(view.observed.current)},
                          {"problem", or_null(view.problem)},
                          {"device_access", device_access_of(view)},
-                         {"conditions", array(view.conditions, render_condition)}});
+                         {"conditions", array(view.conditions, write_condition)}});
 }
 
-void render(Writer& w, const InUse& use) {
+void to_json(Writer& w, const InUse& use) {
   json::write_object(w, {{"in_use", use.in_use()},
-                         {"users", array(use.users, render_user)},
-                         {"services", array(use.services, render_user)},
+                         {"users", array(use.users, write_user)},
+                         {"services", array(use.services, write_user)},
                          {"stacks", array(use.stacks, kEach)},
                          {"orphans", array(use.orphans, kEach)},
                          {"unexplained", by_key(use.unexplained)},
@@ -199,15 +199,15 @@ void render(Writer& w, const InUse& use) {
                          {"unknown", use.unknown}});
 }
 
-void render(Writer& w, const Version& version) {
-  const auto render_modules = [](Writer& of, const auto& modules) { array(modules, render_installed)(of); };
+void to_json(Writer& w, const Version& version) {
+  const auto write_modules = [](Writer& of, const auto& modules) { array(modules, write_installed)(of); };
   json::write_object(w, {{"name", version.name},
-                         {"kernels", by_key(version.kernels, render_modules)},
+                         {"kernels", by_key(version.kernels, write_modules)},
                          {"control_plane", or_null(version.control_plane)},
                          {"library", or_null(version.library)}});
 }
 
-void render(Writer& w, const Verification& found) {
+void to_json(Writer& w, const Verification& found) {
   const StepError error = found.step_error.value_or(StepError{});
   json::write_object(w, {{"generation", found.generation},
                          {"verified", !found.step_error},
@@ -216,11 +216,11 @@ void render(Writer& w, const Verification& found) {
                          {"kernel", error.kernel}});
 }
 
-void render(Writer& w, const Stack& stack) {
+void to_json(Writer& w, const Stack& stack) {
   json::write_object(w, {{"id", stack.id}, {"pid", stack.creator}, {"uid", stack.uid}, {"orphan", stack.orphan}});
 }
 
-void render(Writer& w, const ProfileEntry& entry) {
+void to_json(Writer& w, const ProfileEntry& entry) {
   json::write_object(w, {{"id", entry.id},
                          {"folder", entry.folder},
                          {"own", entry.is_own},
@@ -229,9 +229,9 @@ void render(Writer& w, const ProfileEntry& entry) {
                          {"reason", entry.reason}});
 }
 
-void render(Writer& w, const Interface& interface, const InterfaceSpec* spec) {
+void to_json(Writer& w, const Interface& interface, const InterfaceSpec* spec) {
   const InterfaceSpec wanted = spec == nullptr ? InterfaceSpec{} : *spec;
-  const auto render_wanted = [&wanted](Writer& of) {
+  const auto write_wanted = [&wanted](Writer& of) {
     json::write_object(of, {{"accelerated", wanted.accelerated}, {"af_xdp", wanted.registered}});
   };
   json::write_object(w, {{"name", interface.name},
@@ -244,7 +244,7 @@ void render(Writer& w, const Interface& interface, const InterfaceSpec* spec) {
                          {"operstate", interface.operstate},
                          {"accelerated", interface.accelerated},
                          {"af_xdp", interface.afxdp},
-                         {"wanted", render_wanted},
+                         {"wanted", write_wanted},
                          {"uppers", interface.uppers},
                          {"addresses", interface.addresses},
                          {"default_route", interface.default_route},
