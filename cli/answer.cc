@@ -97,7 +97,7 @@ std::string option_of(const std::string& pointer) {
   return pointer;
 }
 
-int report(const Outcome<>& done, const Output& output) {
+int report(const OrStop<>& done, const Output& output) {
   if (done) return kDone;
   const Stop& stop = done.error();
   if (stop.error.empty()) return stop.exit;
@@ -137,27 +137,27 @@ Stop refusal_of(const Answer& answer) {
 Stop refusal_of_new(const Answer& answer) {
   Stop refusal = refusal_of(answer);
   // RMD's clients expect 400 for a CPU of another workload.
-  const Outcome<json::Value> problem = parsed(answer.body);
+  const OrStop<json::Value> problem = parsed(answer.body);
   const bool is_taken = problem && text_or_nothing(*problem, "code").ends_with("Taken");
   if (is_taken || answer.status == kConflict) refusal.exit = kTryLater;
   return refusal;
 }
 
-Outcome<std::string> body_of(const Result<Answer>& answer) {
+OrStop<std::string> body_of(const Result<Answer>& answer) {
   const Answer found = TRY(or_stop(answer, kUnreachable));
   if (found.is_success()) return found.body;
   return tl::unexpected(refusal_of(found));
 }
 
-Outcome<json::Value> parsed(const std::string& body) {
+OrStop<json::Value> parsed(const std::string& body) {
   return json::parse(body, kMostValues).map_error([](const Error&) {
     return Stop{kRefused, "the response is not JSON; check that the endpoint is nrd"};
   });
 }
 
-Outcome<json::Value> value_of(const Result<Answer>& answer) { return body_of(answer).and_then(parsed); }
+OrStop<json::Value> value_of(const Result<Answer>& answer) { return body_of(answer).and_then(parsed); }
 
-Outcome<json::Value> value_to_draw(const Result<Answer>& answer, Output output) {
+OrStop<json::Value> value_to_draw(const Result<Answer>& answer, Output output) {
   const std::string body = TRY(body_of(answer));
   if (!output.json) return parsed(body);
   print_json(body);
@@ -171,7 +171,7 @@ std::string text_in(const json::Value& value) {
 
 std::string text_or_nothing(const json::Value& object, std::string_view key) { return text_in(part(object, key)); }
 
-std::string text_of(const json::Value& object, std::string_view key) {
+std::string text_at(const json::Value& object, std::string_view key) {
   const std::string text = text_or_nothing(object, key);
   return text.empty() ? "-" : text;
 }

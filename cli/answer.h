@@ -33,18 +33,18 @@ struct Stop {
 };
 // The result of a command or of a part of it. TRY() passes a Stop on.
 template <typename T = void>
-using Outcome = tl::expected<T, Stop>;
+using OrStop = tl::expected<T, Stop>;
 
 inline tl::unexpected<Stop> stop(int exit, std::string error = {}) {
   return tl::unexpected(Stop{exit, std::move(error)});
 }
 // The message of an error becomes that of the command.
 template <typename T>
-Outcome<T> or_stop(Result<T> result, int exit = kRefused) {
+OrStop<T> or_stop(Result<T> result, int exit = kRefused) {
   return std::move(result).map_error([exit](const Error& error) { return Stop{exit, error.message}; });
 }
 // Prints the error, if any, and returns the exit code. With --json the error is JSON on standard output.
-int report(const Outcome<>& done, const Output& output = {});
+int report(const OrStop<>& done, const Output& output = {});
 
 // What became of a workload or group, "workload feed created"; with --json an object on a line of its own.
 void print_result(const Output& output, const char* kind, const std::string& name, const char* result);
@@ -66,17 +66,17 @@ Stop refusal_of_new(const Answer& answer);
 std::string option_of(const std::string& pointer);
 
 // The body of a successful response.
-Outcome<std::string> body_of(const Result<Answer>& answer);
-Outcome<json::Value> parsed(const std::string& body);
+OrStop<std::string> body_of(const Result<Answer>& answer);
+OrStop<json::Value> parsed(const std::string& body);
 // body_of() and parsed() combined.
-Outcome<json::Value> value_of(const Result<Answer>& answer);
+OrStop<json::Value> value_of(const Result<Answer>& answer);
 // value_of() for drawing; with --json prints the response and stops.
-Outcome<json::Value> value_to_draw(const Result<Answer>& answer, Output output);
+OrStop<json::Value> value_to_draw(const Result<Answer>& answer, Output output);
 
 // A text or number, without control characters (foreign program names may contain some); empty for other values.
 std::string text_in(const json::Value& value);
 // That under `key`; "-" if absent.
-std::string text_of(const json::Value& object, std::string_view key);
+std::string text_at(const json::Value& object, std::string_view key);
 // The same; empty if absent.
 std::string text_or_nothing(const json::Value& object, std::string_view key);
 // The texts and numbers of an array, with commas; "-" if there is none.

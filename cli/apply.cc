@@ -25,7 +25,7 @@ constexpr const char* kSetLabel = "nrd/set";
 
 using Known = std::map<std::string, json::Value>;  // workloads by id
 
-Outcome<Known> known_workloads(const Client& client) {
+OrStop<Known> known_workloads(const Client& client) {
   Known known;
   const json::Value list = TRY(value_of(client.get("/v1/workloads")));
   for (const json::Value& workload : list.items()) known.emplace(text_or_nothing(workload, "id"), workload);
@@ -52,7 +52,7 @@ struct Planned {
   std::string text;  // body of the PUT
 };
 
-Outcome<std::vector<Planned>> plan(const Apply& wanted) {
+OrStop<std::vector<Planned>> plan(const Apply& wanted) {
   if (wanted.prune && wanted.set.empty()) {
     return stop(kUsage, "--prune requires --set: it deletes the workloads of this set that no document names");
   }
@@ -82,7 +82,7 @@ std::vector<std::string> to_prune(const Known& known, const std::vector<Planned>
 }
 
 // What the PUT would change; a new workload differs in everything.
-Outcome<std::vector<std::string>> changes_of(const Client& client, const Known& known, const Planned& planned) {
+OrStop<std::vector<std::string>> changes_of(const Client& client, const Known& known, const Planned& planned) {
   const std::string path = "/v1/workloads/" + encoded(planned.document.id) + "?dry_run=true";
   const json::Value preview = TRY(value_of(client.put(path, planned.text)));
   const auto before = known.find(planned.document.id);
@@ -90,10 +90,10 @@ Outcome<std::vector<std::string>> changes_of(const Client& client, const Known& 
                      request_in(part(preview, "workload")));
 }
 
-Outcome<> put(const Client& client, Output output, const Known& known, const Planned& planned) {
+OrStop<> put(const Client& client, Output output, const Known& known, const Planned& planned) {
   const json::Value after = TRY(value_of(client.put("/v1/workloads/" + encoded(planned.document.id), planned.text)));
   const auto before = known.find(planned.document.id);
-  const bool is_same = before != known.end() && text_of(before->second, "updated") == text_of(after, "updated") &&
+  const bool is_same = before != known.end() && text_at(before->second, "updated") == text_at(after, "updated") &&
                        request_in(before->second) == request_in(after);
   print_result(output, "workload", planned.document.id,
                before == known.end() ? "created"
@@ -102,7 +102,7 @@ Outcome<> put(const Client& client, Output output, const Known& known, const Pla
   return {};
 }
 
-Outcome<> preview(const Client& client, Output output, const Known& known, const Planned& planned) {
+OrStop<> preview(const Client& client, Output output, const Known& known, const Planned& planned) {
   const std::vector<std::string> changes = TRY(changes_of(client, known, planned));
   print_result(output, "workload", planned.document.id,
                !known.contains(planned.document.id) ? "would be created"
@@ -111,9 +111,9 @@ Outcome<> preview(const Client& client, Output output, const Known& known, const
   return {};
 }
 
-Outcome<> prune(const Client& client, Output output, const std::string& id, bool is_dry) {
+OrStop<> prune(const Client& client, Output output, const std::string& id, bool is_dry) {
   if (!is_dry) {
-    const Outcome<std::string> removed = body_of(client.remove("/v1/workloads/" + encoded(id)));
+    const OrStop<std::string> removed = body_of(client.remove("/v1/workloads/" + encoded(id)));
     const bool is_gone = removed || removed.error().exit == kNoSuch;  // such as with its owner, since it was listed
     if (!is_gone) return tl::unexpected(removed.error());
   }
@@ -126,7 +126,7 @@ std::string named(const Planned& planned) {
 }
 
 // The exit code of the first refusal stays.
-void note_refusal(const Outcome<>& done, Output output, const std::string& name, int& exit) {
+void note_refusal(const OrStop<>& done, Output output, const std::string& name, int& exit) {
   if (done) return;
   const int refused = report(stop(done.error().exit, fmt::format("{}: {}", name, done.error().error)), output);
   if (exit == kDone) exit = refused;
@@ -134,31 +134,31 @@ void note_refusal(const Outcome<>& done, Output output, const std::string& name,
 
 }  // namespace
 
-Outcome<> apply(const Client& client, Output output, const Apply& wanted) {
+OrStop<> apply(const Client& client, Output output, const Apply& wanted) {
   const std::vector<Planned> planned = TRY(plan(wanted));
   const Known known = TRY(known_workloads(client));
   int exit = kDone;
   // First, because it frees resources.
   for (const std::string& id : to_prune(known, planned, wanted)) {
-    const Outcome<> done = prune(client, output, id, wanted.is_dry);
+    const OrStop<> done = prune(client, output, id, wanted.is_dry);
     if (!done && done.error().exit == kUnreachable) return done;
     note_refusal(done, output, "workload " + id, exit);
   }
   for (const Planned& each : planned) {
-    const Outcome<> done = wanted.is_dry ? preview(client, output, known, each) : put(client, output, known, each);
+    const OrStop<> done = wanted.is_dry ? preview(client, output, known, each) : put(client, output, known, each);
     if (!done && done.error().exit == kUnreachable) return done;
     note_refusal(done, output, named(each), exit);
   }
-  return exit == kDone ? Outcome<>() : stop(exit);
+  return exit == kDone ? OrStop<>() : stop(exit);
 }
 
-Outcome<> show_differences(const Client& client, Output output, const Apply& wanted) {
+OrStop<> show_differences(const Client& client, Output output, const Apply& wanted) {
   const std::vector<Planned> planned = TRY(plan(wanted));
   const Known known = TRY(known_workloads(client));
   int exit = kDone;
   bool has_changes = false;
   for (const Planned& each : planned) {
-    const Outcome<std::vector<std::string>> changes = changes_of(client, known, each);
+    const OrStop<std::vector<std::string>> changes = changes_of(client, known, each);
     if (!changes) {
       note_refusal(tl::unexpected(changes.error()), output, named(each), exit);
       continue;
@@ -174,17 +174,17 @@ Outcome<> show_differences(const Client& client, Output output, const Apply& wan
     has_changes = true;
   }
   if (exit != kDone) return stop(exit);
-  return has_changes ? stop(kRefused) : Outcome<>();
+  return has_changes ? stop(kRefused) : OrStop<>();
 }
 
 namespace {
 
 // Workloads of tasks alone end with their processes: nothing of them can be created again. Those of another origin come
 // back from their source (a file, another client), which could not change them any more if apply had created them.
-Outcome<std::vector<json::Value>> exported(const Client& client) {
+OrStop<std::vector<json::Value>> exported(const Client& client) {
   std::vector<json::Value> workloads;
   for (const auto& [id, workload] : TRY(known_workloads(client))) {
-    if (const std::string origin = text_of(workload, "origin"); origin != kOriginRest) {
+    if (const std::string origin = text_at(workload, "origin"); origin != kOriginRest) {
       print_error(fmt::format("workload {} left out: only its origin, {}, may create and change it", id, origin));
       continue;
     }
@@ -201,7 +201,7 @@ Outcome<std::vector<json::Value>> exported(const Client& client) {
 
 }  // namespace
 
-Outcome<> export_workloads(const Client& client, Output output) {
+OrStop<> export_workloads(const Client& client, Output output) {
   const std::vector<json::Value> workloads = TRY(exported(client));
   if (output.json) {
     print_json(json::to_json(json::Value::object({{"workloads", json::Value::array(workloads)}})));
@@ -211,7 +211,7 @@ Outcome<> export_workloads(const Client& client, Output output) {
   return {};
 }
 
-Outcome<> back_up(const Client& client, Output output, const std::string& file) {
+OrStop<> back_up(const Client& client, Output output, const std::string& file) {
   const std::vector<json::Value> workloads = TRY(exported(client));
   std::error_code ignored;  // an empty name, which is no document; a folder that cannot be read cannot be written to
   const std::filesystem::path path = std::filesystem::absolute(file, ignored);

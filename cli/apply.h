@@ -17,12 +17,12 @@ struct Apply {
 };
 
 // Creates and replaces workloads, one PUT a document. A refused document blocks no other; kRefused at the end.
-Outcome<> apply(const Client& client, Output output, const Apply& wanted);
+OrStop<> apply(const Client& client, Output output, const Apply& wanted);
 // Shows what apply() would change. kRefused if anything would.
-Outcome<> show_differences(const Client& client, Output output, const Apply& wanted);
+OrStop<> show_differences(const Client& client, Output output, const Apply& wanted);
 // Prints a document with all workloads, which apply() takes; with --json as a JSON object.
-Outcome<> export_workloads(const Client& client, Output output);
+OrStop<> export_workloads(const Client& client, Output output);
 // The same to a new file, readable by its owner only.
-Outcome<> back_up(const Client& client, Output output, const std::string& file);
+OrStop<> back_up(const Client& client, Output output, const std::string& file);
 
 }  // namespace nrd::cli

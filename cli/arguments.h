@@ -24,7 +24,7 @@
 namespace nrd::cli {
 
 struct Arguments {
-  using Execute = std::function<Outcome<>(const Client&, Output)>;
+  using Execute = std::function<OrStop<>(const Client&, Output)>;
   Execute execute;  // of the command that was given
   Reset reset;
   Endpoint to;

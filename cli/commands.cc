@@ -34,28 +34,28 @@ std::string column_of_whom(const json::Value& workload) {
 // "0:30 1:600": the mask on each cache.
 std::string masks(const json::Value& workload) {
   const std::string text = joined(part(workload, "granted_ways").members(), " ", [](const json::Member& cache) {
-    return cache.key + ":" + text_of(cache.value, "mask");
+    return cache.key + ":" + text_at(cache.value, "mask");
   });
   return text.empty() ? "-" : text;
 }
 
 std::string asked(const json::Value& workload) {
   const json::Value* cache = workload.find("cache");
-  return cache == nullptr || cache->members().empty() ? "-" : text_of(*cache, "max") + "/" + text_of(*cache, "min");
+  return cache == nullptr || cache->members().empty() ? "-" : text_at(*cache, "max") + "/" + text_at(*cache, "min");
 }
 
 // "50%", "2000 MB/s"; empty: memory bandwidth is not limited.
 std::string bandwidth_of(const json::Value& workload) {
   const json::Value& limit = part(part(workload, "rdt"), "mba");
-  if (limit.find("percentage") != nullptr) return text_of(limit, "percentage") + "%";
-  return limit.find("mbps") != nullptr ? text_of(limit, "mbps") + " MB/s" : "";
+  if (limit.find("percentage") != nullptr) return text_at(limit, "percentage") + "%";
+  return limit.find("mbps") != nullptr ? text_at(limit, "mbps") + " MB/s" : "";
 }
 
 // "4"; with CDP "4 (code 1)"; empty: no L2 ways beside L3.
 std::string l2_of(const json::Value& workload) {
   const json::Value& l2 = part(workload, "l2");
   if (!l2.is_object()) return "";
-  return text_of(l2, "ways") + (l2.find("code") == nullptr ? "" : fmt::format(" (code {})", text_of(l2, "code")));
+  return text_at(l2, "ways") + (l2.find("code") == nullptr ? "" : fmt::format(" (code {})", text_at(l2, "code")));
 }
 
 // "2000 MB/s (2 GB/s)"
@@ -70,9 +70,9 @@ struct Column {
   enum { Always, IfUsed, Wide } shown = Always;  // IfUsed: if at least one workload has it
 };
 constexpr std::array kColumns = {
-    Column{"ID", [](const json::Value& workload) { return text_of(workload, "id"); }},
-    Column{"POOL", [](const json::Value& workload) { return text_of(workload, "pool"); }},
-    Column{"CLASS", [](const json::Value& workload) { return text_of(workload, "cos_name"); }},
+    Column{"ID", [](const json::Value& workload) { return text_at(workload, "id"); }},
+    Column{"POOL", [](const json::Value& workload) { return text_at(workload, "pool"); }},
+    Column{"CLASS", [](const json::Value& workload) { return text_at(workload, "cos_name"); }},
     Column{"MAX/MIN", asked},
     Column{"CPUS", column_of_whom},
     Column{"WAYS", masks},
@@ -80,10 +80,10 @@ constexpr std::array kColumns = {
     Column{"BANDWIDTH", bandwidth_in_both, Column::IfUsed},
     Column{"RATIO", ratios_of},
     Column{"GHZ", frequencies_of, Column::Wide},
-    Column{"STATUS", [](const json::Value& workload) { return text_of(workload, "status"); }},
+    Column{"STATUS", [](const json::Value& workload) { return text_at(workload, "status"); }},
     Column{"NAME", [](const json::Value& workload) { return text_or_nothing(workload, "name"); }, Column::IfUsed},
     Column{"LABELS", labels_of, Column::IfUsed},
-    Column{"UUID", [](const json::Value& workload) { return text_of(workload, "uuid"); }}};
+    Column{"UUID", [](const json::Value& workload) { return text_at(workload, "uuid"); }}};
 
 bool is_shown(const Column& column, std::span<const json::Value> workloads, const Output& output) {
   if (column.shown == Column::Always || output.wide) return true;
@@ -94,7 +94,7 @@ bool is_shown(const Column& column, std::span<const json::Value> workloads, cons
 // One line per workload.
 void print_table(std::span<const json::Value> workloads, const Output& output) {
   if (output.names) {
-    for (const json::Value& workload : workloads) print(text_of(workload, "id") + "\n");
+    for (const json::Value& workload : workloads) print(text_at(workload, "id") + "\n");
     return;
   }
   if (output.yaml) {
@@ -121,13 +121,13 @@ void print_table(std::span<const json::Value> workloads, const Output& output) {
   table.print(output);
 }
 
-Outcome<> print_workload(const Result<Answer>& answer, Output output) {
+OrStop<> print_workload(const Result<Answer>& answer, Output output) {
   const json::Value workload = TRY(value_to_draw(answer, output));
   print_table({&workload, 1}, output);
   return {};
 }
 
-Outcome<> check_request(const NewWorkload& wanted) {
+OrStop<> check_request(const NewWorkload& wanted) {
   const bool has_tasks = !wanted.tasks.empty() || !wanted.unit.empty() || !wanted.cgroup.empty();
   if (wanted.cpus.empty() && !has_tasks && !asks_for_pooled_cpus(wanted)) {
     return stop(kUsage, "no CPUs or tasks given; use --cpus, --count or --task-ids (nrdctl workload create --help)");
@@ -143,7 +143,7 @@ Outcome<> check_request(const NewWorkload& wanted) {
 }  // namespace
 
 // The body of the POST: of the options, or the document.
-Outcome<std::string> request_of(const Client& client, NewWorkload wanted) {
+OrStop<std::string> request_of(const Client& client, NewWorkload wanted) {
   if (!wanted.file.empty()) {
     const auto documents = TRY(read_documents_at(wanted.file));
     if (documents.size() == 1) return json::to_json(documents.front().body);
@@ -160,22 +160,22 @@ Outcome<std::string> request_of(const Client& client, NewWorkload wanted) {
   return workload_request(wanted);
 }
 
-Outcome<> create_workload(const Client& client, Output output, const NewWorkload& wanted) {
+OrStop<> create_workload(const Client& client, Output output, const NewWorkload& wanted) {
   const Result<Answer> answer = client.post("/v1/workloads", TRY(request_of(client, wanted)));
   return print_workload(TRY(after_operation(client, answer, output)), output);
 }
 
-Outcome<> dry_run_workload(const Client& client, Output output, const NewWorkload& wanted) {
+OrStop<> dry_run_workload(const Client& client, Output output, const NewWorkload& wanted) {
   const Result<Answer> answer = client.post("/v1/workloads?dry_run=true", TRY(request_of(client, wanted)));
   const json::Value preview = TRY(value_to_draw(answer, output));
   print_table({&part(preview, "workload"), 1}, output);
   for (const json::Value& change : part(preview, "changes").items()) {
-    print("{}: {} -> {}\n", text_of(change, "knob"), text_of(change, "from"), text_of(change, "to"));
+    print("{}: {} -> {}\n", text_at(change, "knob"), text_at(change, "from"), text_at(change, "to"));
   }
   return {};
 }
 
-Outcome<> update_workload(const Client& client, Output output, const std::string& called, const NewWorkload& wanted) {
+OrStop<> update_workload(const Client& client, Output output, const std::string& called, const NewWorkload& wanted) {
   const std::string id = TRY(find_workload(client, called));
   const Result<Answer> answer = client.patch("/v1/workloads/" + encoded(id), workload_request(wanted));
   return print_workload(TRY(after_operation(client, answer, output)), output);
@@ -189,7 +189,7 @@ using Steady = std::chrono::steady_clock;
 constexpr std::chrono::seconds kLongestPoll(5);
 
 // Until the workloads are no longer those of `revision`, or `end`.
-Outcome<> wait_for_change(const Client& client, const std::string& revision, Steady::time_point end) {
+OrStop<> wait_for_change(const Client& client, const std::string& revision, Steady::time_point end) {
   const auto begin = Steady::now();
   const auto wait = std::min(kLongestPoll, std::chrono::floor<std::chrono::seconds>(end - begin));
   if (wait.count() > 0) {
@@ -199,7 +199,7 @@ Outcome<> wait_for_change(const Client& client, const std::string& revision, Ste
   return {};
 }
 
-Outcome<> print_list(const std::string& body, const Output& output) {
+OrStop<> print_list(const std::string& body, const Output& output) {
   if (output.json) {
     print_json(body);
     return {};
@@ -211,7 +211,7 @@ Outcome<> print_list(const std::string& body, const Output& output) {
 
 }  // namespace
 
-Outcome<> list_workloads(const Client& client, Output output, const WorkloadFilter& filter) {
+OrStop<> list_workloads(const Client& client, Output output, const WorkloadFilter& filter) {
   std::string query = filter.name.empty() ? "" : "&name=" + encoded(filter.name);
   for (const std::string& label : filter.labels) {
     query += (query.find("&label=") == std::string::npos ? "&label=" : "%2C") + encoded(label);
@@ -222,7 +222,7 @@ Outcome<> list_workloads(const Client& client, Output output, const WorkloadFilt
   const Client patient = client.over_restarts();
   while (filter.watch) {
     if (!flush()) return stop(kRefused);
-    const std::string revision = text_of(TRY(value_of(patient.get("/v1/health"))), "revision");
+    const std::string revision = text_at(TRY(value_of(patient.get("/v1/health"))), "revision");
     const std::string body = TRY(body_of(patient.get("/v1/workloads" + query)));
     if (body != shown) TRY(print_list(body, output));
     shown = body;
@@ -231,12 +231,12 @@ Outcome<> list_workloads(const Client& client, Output output, const WorkloadFilt
   return {};
 }
 
-Outcome<> show_workload(const Client& client, Output output, const std::string& called) {
+OrStop<> show_workload(const Client& client, Output output, const std::string& called) {
   const std::string id = TRY(find_workload(client, called));
   return print_workload(client.get("/v1/workloads/" + encoded(id)), output);
 }
 
-Outcome<> describe_workload(const Client& client, Output output, const std::string& called) {
+OrStop<> describe_workload(const Client& client, Output output, const std::string& called) {
   const std::string id = TRY(find_workload(client, called));
   const json::Value workload = TRY(value_to_draw(client.get("/v1/workloads/" + encoded(id)), output));
   for (const json::Member& member : workload.members()) {
@@ -253,40 +253,39 @@ Outcome<> describe_workload(const Client& client, Output output, const std::stri
   return show_ways(client, output);
 }
 
-Outcome<> delete_workloads(const Client& client, Output output, const std::vector<std::string>& called,
-                           bool is_forced) {
+OrStop<> delete_workloads(const Client& client, Output output, const std::vector<std::string>& called, bool is_forced) {
   int worst = kDone;
   for (const std::string& each : called) {
-    const Outcome<> deleted = find_workload(client, each).and_then([&](const std::string& id) -> Outcome<> {
+    const OrStop<> deleted = find_workload(client, each).and_then([&](const std::string& id) -> OrStop<> {
       TRY(body_of(client.remove("/v1/workloads/" + encoded(id) + (is_forced ? "?force=true" : ""))));
       print_result(output, "workload", id, "deleted");
       return {};
     });
     worst = std::max(worst, report(deleted, output));
   }
-  return worst == kDone ? Outcome<>() : stop(worst);
+  return worst == kDone ? OrStop<>() : stop(worst);
 }
 
 namespace {
 
-Outcome<bool> is_reached(const Client& client, const std::string& called, Awaited awaited) {
-  const Outcome<std::string> id = find_workload(client, called);
+OrStop<bool> is_reached(const Client& client, const std::string& called, Awaited awaited) {
+  const OrStop<std::string> id = find_workload(client, called);
   if (!id && id.error().exit != kNoSuch) return tl::unexpected(id.error());
   if (awaited == Awaited::Deleted) return !id.has_value();
   if (!id) return false;
   const Result<Answer> answer = client.get("/v1/workloads/" + encoded(*id));
   if (answer && answer->status == kNotFound) return false;  // deleted since
-  return text_of(TRY(value_of(answer)), "status") == "Successful";
+  return text_at(TRY(value_of(answer)), "status") == "Successful";
 }
 
 }  // namespace
 
-Outcome<> wait_for_workload(const Client& client, const std::string& called, Awaited awaited, unsigned seconds) {
+OrStop<> wait_for_workload(const Client& client, const std::string& called, Awaited awaited, unsigned seconds) {
   const auto end = Steady::now() + std::chrono::seconds(seconds);
   TRY(body_of(client.get("/v1/health")));  // nrd that does not run is not waited for
   const Client patient = client.over_restarts(end);
   for (;;) {
-    const std::string revision = text_of(TRY(value_of(patient.get("/v1/health"))), "revision");
+    const std::string revision = text_at(TRY(value_of(patient.get("/v1/health"))), "revision");
     if (TRY(is_reached(patient, called, awaited))) return {};
     if (Steady::now() >= end) return stop(kTryLater, "timeout while waiting for workload " + called);
     TRY(wait_for_change(patient, revision, end));
@@ -296,27 +295,27 @@ Outcome<> wait_for_workload(const Client& client, const std::string& called, Awa
 namespace {
 
 void print_cache(const json::Value& cache) {
-  print("cache {:<2} socket {}, CPUs {}, free ways {} (mask {}), idle {} (mask {})\n", text_of(cache, "id"),
-        text_of(cache, "socket"), text_of(cache, "cpus"), text_of(part(cache, "free"), "ways"),
-        text_of(part(cache, "free"), "mask"), text_of(part(cache, "idle"), "ways"),
-        text_of(part(cache, "idle"), "mask"));
+  print("cache {:<2} socket {}, CPUs {}, free ways {} (mask {}), idle {} (mask {})\n", text_at(cache, "id"),
+        text_at(cache, "socket"), text_at(cache, "cpus"), text_at(part(cache, "free"), "ways"),
+        text_at(part(cache, "free"), "mask"), text_at(part(cache, "idle"), "ways"),
+        text_at(part(cache, "idle"), "mask"));
   for (const json::Member& pool : part(cache, "pools").members()) {
-    print("         {:<10} {} of {} ways free, longest run {}, idle {}\n", pool.key, text_of(pool.value, "free"),
-          text_of(pool.value, "ways"), text_of(pool.value, "longest_run"), text_of(pool.value, "idle"));
+    print("         {:<10} {} of {} ways free, longest run {}, idle {}\n", pool.key, text_at(pool.value, "free"),
+          text_at(pool.value, "ways"), text_at(pool.value, "longest_run"), text_at(pool.value, "idle"));
   }
 }
 
 }  // namespace
 
-Outcome<> show_node(const Client& client, Output output) {
+OrStop<> show_node(const Client& client, Output output) {
   const json::Value node = TRY(value_to_draw(client.get("/v1/node"), output));
   const json::Value& capabilities = part(node, "capabilities");
-  print("CPUs     {} online of {}\n", text_of(part(node, "cpus"), "online"), text_of(part(node, "cpus"), "possible"));
+  print("CPUs     {} online of {}\n", text_at(part(node, "cpus"), "online"), text_at(part(node, "cpus"), "possible"));
   for (const auto& [name, key] : {std::pair{"L3", "l3_cat"}, std::pair{"L2", "l2_cat"}}) {
     const json::Value& cat = part(capabilities, key);
     if (!cat.is_object()) continue;
-    print("{} CAT   {} ways, masks of at least {}, {} of {} classes in use\n", name, text_of(cat, "ways"),
-          text_of(cat, "min_ways"), text_of(part(node, "classes"), "used"), text_of(part(node, "classes"), "total"));
+    print("{} CAT   {} ways, masks of at least {}, {} of {} classes in use\n", name, text_at(cat, "ways"),
+          text_at(cat, "min_ways"), text_at(part(node, "classes"), "used"), text_at(part(node, "classes"), "total"));
   }
   for (const json::Value& missing : part(capabilities, "missing").items()) {
     if (const std::string* sentence = missing.as_string()) print("missing  {}\n", *sentence);
@@ -325,7 +324,7 @@ Outcome<> show_node(const Client& client, Output output) {
   return {};
 }
 
-Outcome<> show_cpus(const Client& client, Output output) {
+OrStop<> show_cpus(const Client& client, Output output) {
   const json::Value cpus = TRY(value_to_draw(client.get("/v1/cpus"), output));
   const json::Value pools = TRY(value_of(client.get("/v1/cpus/pools")));
   const json::Value workloads = TRY(value_of(client.get("/v1/workloads")));
@@ -333,13 +332,13 @@ Outcome<> show_cpus(const Client& client, Output output) {
   return {};
 }
 
-Outcome<> show_cpu_pool(const Client& client, Output output, const std::string& name) {
+OrStop<> show_cpu_pool(const Client& client, Output output, const std::string& name) {
   const json::Value pool = TRY(value_to_draw(client.get("/v1/cpus/pools/" + encoded(name)), output));
   print(draw_pool(pool));
   return {};
 }
 
-Outcome<> check_cpu_pools(const Client& client, Output output, const std::string& name) {
+OrStop<> check_cpu_pools(const Client& client, Output output, const std::string& name) {
   const auto path_of = [](const std::string& pool) { return "/v1/cpus/pools/" + encoded(pool) + "/check"; };
   if (!name.empty()) {
     const json::Value check = TRY(value_to_draw(client.get(path_of(name)), output));
@@ -349,7 +348,7 @@ Outcome<> check_cpu_pools(const Client& client, Output output, const std::string
   const json::Value pools = TRY(value_of(client.get("/v1/cpus/pools")));
   std::string all;
   for (const json::Value& pool : pools.items()) {
-    const std::string check = TRY(body_of(client.get(path_of(text_of(pool, "name")))));
+    const std::string check = TRY(body_of(client.get(path_of(text_at(pool, "name")))));
     if (output.json) {
       all += (all.empty() ? "" : ",") + check;
     } else {
@@ -361,7 +360,7 @@ Outcome<> check_cpu_pools(const Client& client, Output output, const std::string
   return {};
 }
 
-Outcome<> show_ways(const Client& client, Output output) {
+OrStop<> show_ways(const Client& client, Output output) {
   const json::Value node = TRY(value_to_draw(client.get("/v1/node"), output));
   const json::Value workloads = TRY(value_of(client.get("/v1/workloads")));
   print_drawn(draw_ways(node, workloads, output.colour ? Colour::Yes : Colour::No));

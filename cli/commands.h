@@ -11,30 +11,30 @@
 
 namespace nrd::cli {
 
-Outcome<> create_workload(const Client& client, Output output, const NewWorkload& wanted);
+OrStop<> create_workload(const Client& client, Output output, const NewWorkload& wanted);
 // Shows what create_workload() would do without applying it.
-Outcome<> dry_run_workload(const Client& client, Output output, const NewWorkload& wanted);
+OrStop<> dry_run_workload(const Client& client, Output output, const NewWorkload& wanted);
 // Changes the given parts of a workload, and keeps the rest.
-Outcome<> update_workload(const Client& client, Output output, const std::string& called, const NewWorkload& wanted);
+OrStop<> update_workload(const Client& client, Output output, const std::string& called, const NewWorkload& wanted);
 
 struct WorkloadFilter {
   std::string name;
   std::vector<std::string> labels;  // "team=trading", "team"
   bool watch = false;               // print the list again after each change
 };
-Outcome<> list_workloads(const Client& client, Output output, const WorkloadFilter& filter);
+OrStop<> list_workloads(const Client& client, Output output, const WorkloadFilter& filter);
 // Workloads are called by id, uuid or name.
-Outcome<> show_workload(const Client& client, Output output, const std::string& called);
+OrStop<> show_workload(const Client& client, Output output, const std::string& called);
 // All that is known of one workload, and the drawing of its caches.
-Outcome<> describe_workload(const Client& client, Output output, const std::string& called);
-Outcome<> delete_workloads(const Client& client, Output output, const std::vector<std::string>& called, bool is_forced);
+OrStop<> describe_workload(const Client& client, Output output, const std::string& called);
+OrStop<> delete_workloads(const Client& client, Output output, const std::vector<std::string>& called, bool is_forced);
 enum class Awaited { Successful, Deleted };
 // kTryLater after `seconds`.
-Outcome<> wait_for_workload(const Client& client, const std::string& called, Awaited awaited, unsigned seconds);
-Outcome<> show_node(const Client& client, Output output);
-Outcome<> show_cpus(const Client& client, Output output);
-Outcome<> show_cpu_pool(const Client& client, Output output, const std::string& name);
-Outcome<> check_cpu_pools(const Client& client, Output output, const std::string& name);
-Outcome<> show_ways(const Client& client, Output output);
+OrStop<> wait_for_workload(const Client& client, const std::string& called, Awaited awaited, unsigned seconds);
+OrStop<> show_node(const Client& client, Output output);
+OrStop<> show_cpus(const Client& client, Output output);
+OrStop<> show_cpu_pool(const Client& client, Output output, const std::string& name);
+OrStop<> check_cpu_pools(const Client& client, Output output, const std::string& name);
+OrStop<> show_ways(const Client& client, Output output);
 
 }  // namespace nrd::cli

@@ -27,7 +27,7 @@ const std::array kSources = {CompletionSource{"workload show", "/v1/workloads", 
                              CompletionSource{"--policy", "/v1/policy", {}}};
 
 void add_from(const Client& client, const CompletionSource& source, std::vector<std::string>& found) {
-  const Outcome<json::Value> answer = value_of(client.get(source.path));
+  const OrStop<json::Value> answer = value_of(client.get(source.path));
   if (!answer) return;
   if (source.members.empty()) {
     for (const json::Member& member : answer->members()) found.push_back(member.key);

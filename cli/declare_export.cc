@@ -9,7 +9,7 @@ namespace nrd::cli {
 namespace {
 
 // The drop-in that starts a service in nrd.slice.
-Outcome<> export_unit(const std::string& service) {
+OrStop<> export_unit(const std::string& service) {
   if (!cpuset::is_unit_name(service) || !service.ends_with(".service"))
     return stop(kUsage, service + " is not the name of a service, such as feed.service");
   print("# /etc/systemd/system/" + service +

@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 12> kRequested = {"id",   "core_ids", "po
 constexpr std::array<std::string_view, 2> kOfOwner = {"cgroup", "within_seconds"};
 constexpr std::array<std::string_view, 4> kOfOnload = {"profile", "profiles", "env", "force"};
 
-Outcome<std::vector<tree::Document>> read_one(const std::string& path) {
+OrStop<std::vector<tree::Document>> read_one(const std::string& path) {
   const std::optional<std::string> text = TRY(or_stop(read_user_file(path, kLongestFile), kUsage));
   if (!text) return stop(kUsage, path + ": file not found");
   return or_stop(tree::read_documents(*text, path), kUsage);
@@ -60,7 +60,7 @@ void collect(const json::Value* before, const json::Value* after, const std::str
 
 }  // namespace
 
-Outcome<std::vector<tree::Document>> read_documents_at(const std::string& path) {
+OrStop<std::vector<tree::Document>> read_documents_at(const std::string& path) {
   if (path == "-") {
     const std::string text = TRY(or_stop(read_standard_input(kLongestFile), kUsage));
     return or_stop(tree::read_documents(text, "standard input.yaml"), kUsage);

@@ -12,7 +12,7 @@
 namespace nrd::cli {
 
 // Of a file, of all documents in a folder, or of standard input ("-", in YAML or JSON).
-Outcome<std::vector<tree::Document>> read_documents_at(const std::string& path);
+OrStop<std::vector<tree::Document>> read_documents_at(const std::string& path);
 
 // Null, or an object or array without content.
 bool is_empty(const json::Value& value);

@@ -117,13 +117,13 @@ std::string legend(const json::Value& workloads, const std::map<std::string, cha
 
 std::string whom(const json::Value& workload) {
   const json::Value& cpu = part(workload, "cpu");
-  const std::string cpus = cpu.is_object() ? text_of(cpu, "cpus") : texts_of(part(workload, "core_ids"));
+  const std::string cpus = cpu.is_object() ? text_at(cpu, "cpus") : texts_of(part(workload, "core_ids"));
   const std::string pools = joined(cpu.items(), ", ", [](const json::Value& each) {
-    return fmt::format("{} of pool {}", text_of(each, "cpus"), text_of(each, "pool"));
+    return fmt::format("{} of pool {}", text_at(each, "cpus"), text_at(each, "pool"));
   });
   const std::string tasks = texts_of(part(workload, "task_ids"));
   std::string text = !pools.empty() ? "CPUs " + pools : cpus == "-" ? "" : "CPUs " + cpus;
-  if (cpu.is_object()) text += " of pool " + text_of(cpu, "pool");
+  if (cpu.is_object()) text += " of pool " + text_at(cpu, "pool");
   if (tasks != "-") text += (text.empty() ? "tasks " : ", tasks ") + tasks;
   for (const char* group : {"unit", "cgroup"}) {
     if (const std::string name = text_or_nothing(workload, group); !name.empty())

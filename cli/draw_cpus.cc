@@ -30,7 +30,7 @@ CpuSet cpus_in(const json::Value& object, std::string_view key) {
 std::vector<Zone> zones_of(const json::Value& cpus) {
   std::vector<Zone> zones;
   for (const json::Value& zone : part(cpus, "zones").items())
-    zones.push_back({text_of(zone, "level"), text_of(zone, "id"), cpus_in(zone, "cpus")});
+    zones.push_back({text_at(zone, "level"), text_at(zone, "id"), cpus_in(zone, "cpus")});
   return zones;
 }
 
@@ -46,7 +46,7 @@ std::map<std::string, char> cpu_letters(const json::Value& cpus) {
 }
 
 char glyph_of(const json::Value& cpu, const std::map<std::string, char>& letters) {
-  const std::string use = text_of(cpu, "use");
+  const std::string use = text_at(cpu, "use");
   if (use == "exclusive") {
     const char* letter = find_in(letters, text_or_nothing(cpu, "workload"));
     return letter ? *letter : '?';
@@ -132,14 +132,14 @@ std::string legend_of(const json::Value& workloads, const std::map<std::string, 
 
 std::string text_of_pool(const json::Value& pool) {
   const std::string free = text_or_nothing(pool, "free");
-  return fmt::format("  pool {}: {}, CPUs {}{}\n", text_of(pool, "name"), text_of(pool, "kind"), text_of(pool, "cpus"),
-                     text_of(pool, "kind") == "shared" ? "" : ", free " + (free.empty() ? "none" : free));
+  return fmt::format("  pool {}: {}, CPUs {}{}\n", text_at(pool, "name"), text_at(pool, "kind"), text_at(pool, "cpus"),
+                     text_at(pool, "kind") == "shared" ? "" : ", free " + (free.empty() ? "none" : free));
 }
 
 // Below their pool: they have no CPUs of their own, and so no letter.
 std::string text_of_members(const json::Value& pool, const json::Value& workloads) {
   std::string text;
-  if (text_of(pool, "kind") != "shared") return text;
+  if (text_at(pool, "kind") != "shared") return text;
   for (const json::Value& member : part(pool, "workloads").items()) {
     const std::string id = text_in(member);
     const auto workload =
@@ -151,14 +151,14 @@ std::string text_of_members(const json::Value& pool, const json::Value& workload
 }
 
 std::string text_of_conflict(const json::Value& conflict) {
-  return fmt::format("  ! {}\n      {}\n", text_of(conflict, "text"), text_of(conflict, "remedy"));
+  return fmt::format("  ! {}\n      {}\n", text_at(conflict, "text"), text_at(conflict, "remedy"));
 }
 
 std::string text_of_confinement(const json::Value& confine) {
   const std::string kind = text_or_nothing(confine, "kind");
   if (kind.empty() || kind == "none") return {};
   const std::string problem = text_or_nothing(confine, "problem");
-  return fmt::format("  rest of the host: CPUs {} ({})\n{}", text_of(confine, "others"), kind,
+  return fmt::format("  rest of the host: CPUs {} ({})\n{}", text_at(confine, "others"), kind,
                      problem.empty() ? "" : "  ! " + problem + "\n");
 }
 
@@ -172,10 +172,10 @@ std::string draw_pool(const json::Value& pool) {
 }
 
 std::string draw_check(const json::Value& check) {
-  std::string text = fmt::format("pool {}, CPUs {}\n", text_of(check, "pool"), text_of(check, "cpus"));
+  std::string text = fmt::format("pool {}, CPUs {}\n", text_at(check, "pool"), text_at(check, "cpus"));
   for (const json::Value& found : part(check, "disturbances").items()) {
-    text += fmt::format("  {}, CPUs {}: {}\n      {}\n", text_of(found, "source"), text_of(found, "cpus"),
-                        text_of(found, "text"), text_of(found, "remedy"));
+    text += fmt::format("  {}, CPUs {}: {}\n      {}\n", text_at(found, "source"), text_at(found, "cpus"),
+                        text_at(found, "text"), text_at(found, "remedy"));
   }
   return text + (part(check, "disturbances").items().empty() ? "  nothing found\n" : "");
 }

@@ -19,7 +19,7 @@ std::string encoded(const std::string& id) {
   return path;
 }
 
-Outcome<std::string> find_workload(const Client& client, const std::string& called) {
+OrStop<std::string> find_workload(const Client& client, const std::string& called) {
   if (called.empty()) return stop(kUsage, "an empty ID names no workload");
   const Answer direct = TRY(or_stop(client.get("/v1/workloads/" + encoded(called)), kUnreachable));
   if (direct.status != kNotFound) return called;

@@ -10,7 +10,7 @@ namespace nrd::cli {
 
 // The id of the workload with this id, uuid or name, in this order. kNoSuch if there is none; kRefused if uuid and name
 // belong to different ones.
-Outcome<std::string> find_workload(const Client& client, const std::string& called);
+OrStop<std::string> find_workload(const Client& client, const std::string& called);
 // `id` as a part of a path.
 std::string encoded(const std::string& id);
 

@@ -10,12 +10,12 @@
 namespace nrd::cli {
 namespace {
 
-Outcome<CpuSet> cpus_in(const json::Value& cpu, const char* member) {
+OrStop<CpuSet> cpus_in(const json::Value& cpu, const char* member) {
   const std::string list = text_in(part(cpu, member));
   return list.empty() ? CpuSet() : or_stop(CpuSet::parse(list), kUnreachable);
 }
 
-Outcome<GrantedCpus::OfPool> of_pool(const json::Value& cpu) {
+OrStop<GrantedCpus::OfPool> of_pool(const json::Value& cpu) {
   CpuSet exclusive = TRY(cpus_in(cpu, "exclusive"));
   CpuSet shared = TRY(cpus_in(cpu, "shared"));
   return GrantedCpus::OfPool{text_in(part(cpu, "pool")), std::move(exclusive), std::move(shared)};
@@ -39,7 +39,7 @@ CpuSet GrantedCpus::shared() const {
   return cpus;
 }
 
-Outcome<GrantedCpus> granted_cpus(const Answer& answer) {
+OrStop<GrantedCpus> granted_cpus(const Answer& answer) {
   const json::Value workload = TRY(parsed(answer.body));
   const json::Value& cpu = part(workload, "cpu");
   const json::Value& first = cpu.items().empty() ? cpu : cpu.items().front();

@@ -25,7 +25,7 @@ struct GrantedCpus {
 };
 
 // Of a workload that nrd has created.
-Outcome<GrantedCpus> granted_cpus(const Answer& answer);
+OrStop<GrantedCpus> granted_cpus(const Answer& answer);
 // NRD_CPUS, NRD_POOLS ("fast=4-5;common=8-9") and others, and EXCLUSIVE_CPUS and SHARED_CPUS as CPU Pooler sets them:
 // lists without ranges.
 void set_variables(Environment& environment, const GrantedCpus& granted);

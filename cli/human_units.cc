@@ -35,7 +35,7 @@ std::string granted_ways_of(const json::Value& workload, const json::Value& node
                         *ways == 1 ? " way" : " ways");
     for (const json::Value& cache : part(node, "caches").items()) {
       const auto bytes = part(cache, "way_bytes").as_unsigned();
-      if (text_of(cache, "id") == granted.key && bytes) text += ", " + mib(*ways * *bytes);
+      if (text_at(cache, "id") == granted.key && bytes) text += ", " + mib(*ways * *bytes);
     }
   }
   return text;

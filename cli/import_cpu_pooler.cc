@@ -150,7 +150,7 @@ ImportedPools imported_pools(const Value& config) {
   return imported;
 }
 
-Outcome<> import_cpu_pooler(const ImportCpuPooler& wanted) {
+OrStop<> import_cpu_pooler(const ImportCpuPooler& wanted) {
   if (wanted.files.size() > 1 && wanted.output.empty())
     return stop(kUsage, "each file is for other nodes: with several, --output names a directory");
   std::vector<NewFile> files;

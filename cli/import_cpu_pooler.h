@@ -25,6 +25,6 @@ struct ImportedPools {
 // pool. Pure.
 ImportedPools imported_pools(const json::Value& config);
 
-Outcome<> import_cpu_pooler(const ImportCpuPooler& wanted);
+OrStop<> import_cpu_pooler(const ImportCpuPooler& wanted);
 
 }  // namespace nrd::cli

@@ -25,7 +25,7 @@ class Launcher {
   Launcher(const Client& client, const Launch& wanted)
       : client_(client), wanted_(wanted), environment_(own_environment()) {}
 
-  Outcome<> run() {
+  OrStop<> run() {
     TRY(or_stop(client_.check_trusted(), kUsage));
     TRY(or_stop(add_variables(environment_, wanted_.variables), kUsage));
     TRY(find_command());
@@ -38,7 +38,7 @@ class Launcher {
 
  private:
   // Searches PATH like a shell.
-  Outcome<> find_command() {
+  OrStop<> find_command() {
     const std::string& name = wanted_.command.front();
     std::string path = value_in(environment_, "PATH");
     if (path.empty()) path = "/usr/local/bin:/usr/bin:/bin";
@@ -64,7 +64,7 @@ class Launcher {
                     : stop(kNoSuchCommand, name + ": command not found");
   }
 
-  Outcome<> create_workload() {
+  OrStop<> create_workload() {
     if (!asks_something(wanted_.workload)) return {};
     const bool is_pooled = asks_for_pooled_cpus(wanted_.workload);
     if (wanted_.workload.cpus.empty() && !is_pooled) {
@@ -76,18 +76,18 @@ class Launcher {
     const Result<Answer> answer = client_.post("/v1/workloads", workload_request(workload, owner_));
     if (!answer)
       return pass_unreachable(wanted_, answer.error(), "without CPUs, cache ways and frequencies of its own");
-    if (answer->status == kCreated) return is_pooled ? set_cpu_variables(*answer) : Outcome<>();
+    if (answer->status == kCreated) return is_pooled ? set_cpu_variables(*answer) : OrStop<>();
     return tl::unexpected(refusal_of_new(*answer));
   }
 
-  Outcome<> set_cpu_variables(const Answer& answer) {
+  OrStop<> set_cpu_variables(const Answer& answer) {
     const GrantedCpus granted = TRY(granted_cpus(answer));
     set_variables(environment_, granted);
     if (granted.has_scope) run_anywhere_within();
     return {};
   }
 
-  Outcome<> accelerate() {
+  OrStop<> accelerate() {
     if (!wanted_.accelerate) return {};
     preload_ = TRY(wanted_.accelerate({.client = client_,
                                        .wanted = wanted_,
@@ -98,7 +98,7 @@ class Launcher {
     return {};
   }
 
-  Outcome<> pin() {
+  OrStop<> pin() {
     if (wanted_.workload.cpus.empty()) return {};
     const Result<CpuSet> cpus = CpuSet::parse(wanted_.workload.cpus);
     if (!cpus) return stop(kUsage, "--cpus: " + cpus.error().message);
@@ -115,7 +115,7 @@ class Launcher {
             missing.to_string(), affinity_of(0).value_or(CpuSet()).to_string()));
   }
 
-  Outcome<> execute() {
+  OrStop<> execute() {
     if (!preload_.empty()) environment_[kPreload] = preload_;
     std::vector<std::string> words = wanted_.command;
     std::vector<std::string> lines = lines_of(environment_);
@@ -134,13 +134,13 @@ class Launcher {
 
 }  // namespace
 
-Outcome<> pass_unreachable(const Launch& wanted, const Error& error, const std::string& consequence) {
+OrStop<> pass_unreachable(const Launch& wanted, const Error& error, const std::string& consequence) {
   if (!wanted.offline) return stop(kUnreachable, error.message);
   print_error(error.message);
   print_error("starting the command " + consequence);
   return {};
 }
 
-Outcome<> launch(const Client& client, const Launch& wanted) { return Launcher(client, wanted).run(); }
+OrStop<> launch(const Client& client, const Launch& wanted) { return Launcher(client, wanted).run(); }
 
 }  // namespace nrd::cli

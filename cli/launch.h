@@ -35,7 +35,7 @@ struct Launching {
   Environment& environment;    // of the command
 };
 // Accelerates the command; returns the LD_PRELOAD of the command alone, empty: unchanged.
-using Accelerate = std::function<Outcome<std::string>(const Launching&)>;
+using Accelerate = std::function<OrStop<std::string>(const Launching&)>;
 
 struct Launch {
   NewWorkload workload;  // cpus may be empty: no CPUs requested
@@ -46,9 +46,9 @@ struct Launch {
 };
 
 // Success, after a message, if the command is to be started `consequence` without nrd.
-Outcome<> pass_unreachable(const Launch& wanted, const Error& error, const std::string& consequence);
+OrStop<> pass_unreachable(const Launch& wanted, const Error& error, const std::string& consequence);
 
 // Returns only if the command could not be started.
-Outcome<> launch(const Client& client, const Launch& wanted);
+OrStop<> launch(const Client& client, const Launch& wanted);
 
 }  // namespace nrd::cli

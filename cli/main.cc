@@ -50,7 +50,7 @@ void declare_documents(CLI::App& app, Arguments& a) {
       ->required();
 }
 
-Outcome<> run_command(const CLI::App& run, const Client& client, Arguments& a) {
+OrStop<> run_command(const CLI::App& run, const Client& client, Arguments& a) {
   expand_ways(a.wanted);
   const Client named = naming_options(client, a.wanted);
   if (!a.processes.file.empty()) {
@@ -130,7 +130,7 @@ void declare_import_of_pools(CLI::App& app, Arguments& a) {
   import->add_flag("--force", wanted.force, "replace existing files");
 }
 
-Outcome<> read_own_password(Arguments& a) {
+OrStop<> read_own_password(Arguments& a) {
   if (a.to.user.empty()) return {};
   nrd::Secret password = TRY(or_stop(read_password(a.password, a.to.user), kUsage));
   a.to.password = std::make_shared<const nrd::Secret>(std::move(password));
@@ -192,20 +192,19 @@ void declare_service(CLI::App& app, Arguments& a) {
 }
 
 void declare_help(CLI::App& app, Arguments& a) {
-  CLI::App* help =
-      declare(app, a, "help", "show the help of a command", [&app, &a](const Client&, Output) -> Outcome<> {
-        const CLI::App* level = &app;
-        std::string name = app.get_name();
-        for (const std::string& word : a.ids) {
-          const auto found = level->get_subcommands([&word](const CLI::App* each) { return each->get_name() == word; });
-          if (found.empty()) return stop(kUsage, "there is no command " + word);
-          level = found.front();
-          name += " " + word;
-        }
-        // Not App::help(), which shows the help of the command that was given: this one.
-        print(level->get_formatter()->make_help(level, name, CLI::AppFormatMode::Normal));
-        return {};
-      });
+  CLI::App* help = declare(app, a, "help", "show the help of a command", [&app, &a](const Client&, Output) -> OrStop<> {
+    const CLI::App* level = &app;
+    std::string name = app.get_name();
+    for (const std::string& word : a.ids) {
+      const auto found = level->get_subcommands([&word](const CLI::App* each) { return each->get_name() == word; });
+      if (found.empty()) return stop(kUsage, "there is no command " + word);
+      level = found.front();
+      name += " " + word;
+    }
+    // Not App::help(), which shows the help of the command that was given: this one.
+    print(level->get_formatter()->make_help(level, name, CLI::AppFormatMode::Normal));
+    return {};
+  });
   help->add_option("COMMAND", a.ids);
 }
 
@@ -214,7 +213,7 @@ void declare_completion(CLI::App& app, Arguments& a) {
   CLI::App* complete = declare(app, a, "__complete", "", [&app, &a](const Client&, Output) {
     const Client typed(endpoint_in(a.ids, a.to));
     for (const std::string& candidate : completions(app, typed, a.ids)) print(candidate + "\n");
-    return Outcome<>();
+    return OrStop<>();
   });
   complete->group("");
   complete->add_option("WORD", a.ids);

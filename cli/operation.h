@@ -8,6 +8,6 @@ namespace nrd::cli {
 
 // `answer` to a change of a workload. If it is 202, waits until memory has moved, shows what moves meanwhile, and gets
 // the workload as it is then. Stops if the operation fails.
-Outcome<Result<Answer>> after_operation(const Client& client, const Result<Answer>& answer, const Output& output);
+OrStop<Result<Answer>> after_operation(const Client& client, const Result<Answer>& answer, const Output& output);
 
 }  // namespace nrd::cli

@@ -27,18 +27,18 @@ uint64_t number_in(const json::Value& object, std::string_view key) {
 }
 
 void print_pools(const json::Value& cache) {
-  print("cache {} (CPUs {})\n", text_of(cache, "id"), text_of(cache, "cpus"));
+  print("cache {} (CPUs {})\n", text_at(cache, "id"), text_at(cache, "cpus"));
   for (const json::Member& pool : part(cache, "pools").members()) {
     const uint64_t ways = number_in(pool.value, "ways");
     const std::string size = size_text(number_in(pool.value, "free"), cache);
-    print("  {:<11} {} of {}{} free\n", pool.key, text_of(pool.value, "free"), count_text(ways), size);
+    print("  {:<11} {} of {}{} free\n", pool.key, text_at(pool.value, "free"), count_text(ways), size);
   }
 }
 
 void print_workload_line(const json::Value& workload) {
   const std::string name = text_or_nothing(workload, "name");
-  print("  {}{}: {}, {}, {}\n", text_of(workload, "id"), name.empty() ? "" : fmt::format(" ({})", name),
-        text_of(workload, "pool"), whom(workload), text_of(workload, "status"));
+  print("  {}{}: {}, {}, {}\n", text_at(workload, "id"), name.empty() ? "" : fmt::format(" ({})", name),
+        text_at(workload, "pool"), whom(workload), text_at(workload, "status"));
 }
 
 void print_changes(const json::Value& report, const char* key, const char* title) {
@@ -46,7 +46,7 @@ void print_changes(const json::Value& report, const char* key, const char* title
   if (changes.items().empty()) return;
   print("{}\n", title);
   for (const json::Value& change : changes.items()) {
-    print("  {}: {} -> {}\n", text_of(change, "key"), json::to_json(part(change, "from")),
+    print("  {}: {} -> {}\n", text_at(change, "key"), json::to_json(part(change, "from")),
           json::to_json(part(change, "to")));
   }
 }
@@ -70,24 +70,24 @@ void print_declared(const json::Value& report) {
 
 }  // namespace
 
-Outcome<> show_status(const Client& client, Output output) {
+OrStop<> show_status(const Client& client, Output output) {
   const std::string health_text = TRY(body_of(client.get("/v1/health")));
   const json::Value health = TRY(parsed(health_text));
-  const bool is_ok = text_of(health, "status") == "ok";
-  const Outcome<> end = is_ok ? Outcome<>() : stop(kRefused);
+  const bool is_ok = text_at(health, "status") == "ok";
+  const OrStop<> end = is_ok ? OrStop<>() : stop(kRefused);
   if (output.json) {
     print_json(health_text);
     return end;
   }
   const json::Value node = TRY(value_of(client.get("/v1/node")));
   const json::Value workloads = TRY(value_of(client.get("/v1/workloads")));
-  print("nrd {}: {}\n", text_of(health, "version"), text_of(health, "status"));
+  print("nrd {}: {}\n", text_at(health, "version"), text_at(health, "status"));
   if (const std::string problem = text_or_nothing(health, "hardware_problem"); !problem.empty()) {
     print("hardware: {}\n", problem);
   }
   if (is_true(health, "writes_frozen")) print("changes are rejected until the store can be read\n");
   const json::Value& classes = part(node, "classes");
-  print("classes of service: {} of {} in use\n", text_of(classes, "used"), text_of(classes, "total"));
+  print("classes of service: {} of {} in use\n", text_at(classes, "used"), text_at(classes, "total"));
   for (const json::Value& cache : part(node, "caches").items()) print_pools(cache);
   print("workloads: {}\n", workloads.items().size());
   constexpr size_t kMostLines = 20;
@@ -97,14 +97,14 @@ Outcome<> show_status(const Client& client, Output output) {
   return end;
 }
 
-Outcome<> show_capacity(const Client& client, Output output) {
+OrStop<> show_capacity(const Client& client, Output output) {
   const json::Value node = TRY(value_to_draw(client.get("/v1/node"), output));
   const json::Value& classes = part(node, "classes");
   const uint64_t used = number_in(classes, "used") + number_in(classes, "reserved");
   const uint64_t total = number_in(classes, "total");
   print("new classes of service: {}\n", total > used ? total - used : 0);
   for (const json::Value& cache : part(node, "caches").items()) {
-    print("cache {} (CPUs {})\n", text_of(cache, "id"), text_of(cache, "cpus"));
+    print("cache {} (CPUs {})\n", text_at(cache, "id"), text_at(cache, "cpus"));
     for (const auto& [key, title] : {std::pair{"guarantee", "a guarantee"}, std::pair{"besteffort", "best effort"}}) {
       const uint64_t run = number_in(part(part(cache, "pools"), key), "longest_run");
       print("  {}: {}\n", title, run == 0 ? "nothing left" : "at most " + ways_text(run, cache));
@@ -113,7 +113,7 @@ Outcome<> show_capacity(const Client& client, Output output) {
   return {};
 }
 
-Outcome<> list_policies(const Client& client, Output output) {
+OrStop<> list_policies(const Client& client, Output output) {
   const json::Value policies = TRY(value_to_draw(client.get("/v1/policy"), output));
   Table table({"POLICY", "REQUEST"});
   for (const json::Member& policy : policies.members()) table.add({policy.key, json::to_json(policy.value)});
@@ -121,7 +121,7 @@ Outcome<> list_policies(const Client& client, Output output) {
   return {};
 }
 
-Outcome<> show_policy(const Client& client, Output output, const std::string& name) {
+OrStop<> show_policy(const Client& client, Output output, const std::string& name) {
   const json::Value policies = TRY(value_of(client.get("/v1/policy")));
   const json::Value* found = policies.find(name);
   if (!found) return stop(kNoSuch, fmt::format("there is no policy {}; nrdctl policy list shows all", name));
@@ -129,34 +129,34 @@ Outcome<> show_policy(const Client& client, Output output, const std::string& na
   return {};
 }
 
-Outcome<> show_frequencies(const Client& client, Output output) {
+OrStop<> show_frequencies(const Client& client, Output output) {
   const json::Value cpus = TRY(value_to_draw(client.get("/v1/pstate"), output));
   Table table({"CPU", "DRIVER", "GHZ", "GOVERNOR", "EPP", "WORKLOAD"});
   for (const json::Value& cpu : part(cpus, "cpus").items()) {
     const json::Value& set = part(cpu, "set");
-    table.add({text_of(cpu, "cpu"), text_of(cpu, "driver"),
+    table.add({text_at(cpu, "cpu"), text_at(cpu, "driver"),
                fmt::format("{} - {}", ghz(number_in(set, "min_khz")), ghz(number_in(set, "max_khz"))),
-               text_of(set, "governor"), text_of(set, "epp"), text_of(cpu, "workload")});
+               text_at(set, "governor"), text_at(set, "epp"), text_at(cpu, "workload")});
   }
   table.print(output);
   for (const json::Value& missing : part(cpus, "missing").items()) print("missing: {}\n", text_in(missing));
   return {};
 }
 
-Outcome<> show_configuration(const Client& client, Output output) {
+OrStop<> show_configuration(const Client& client, Output output) {
   const json::Value config = TRY(value_to_draw(client.get("/v1/config"), output));
   Table table({"SETTING", "VALUE", "SOURCE"});
   for (const json::Value& setting : part(config, "settings").items()) {
-    const std::string source = text_of(setting, "source");
-    table.add({text_of(setting, "key"), json::to_json(part(setting, "value")),
-               (source == "file" ? text_of(setting, "file") + ":" + text_of(setting, "line") : source) +
+    const std::string source = text_at(setting, "source");
+    table.add({text_at(setting, "key"), json::to_json(part(setting, "value")),
+               (source == "file" ? text_at(setting, "file") + ":" + text_at(setting, "line") : source) +
                    (is_true(setting, "reload") ? "" : " (restart)")});
   }
   table.print(output);
   return {};
 }
 
-Outcome<> reload(const Client& client, Output output, bool is_dry) {
+OrStop<> reload(const Client& client, Output output, bool is_dry) {
   const json::Value report = TRY(
       value_to_draw(client.post("/v1/config/reload", is_dry ? R"({"dry_run":true})" : R"({"dry_run":false})"), output));
   print_changes(report, "changed", is_dry ? "would change:" : "changed:");
@@ -166,9 +166,9 @@ Outcome<> reload(const Client& client, Output output, bool is_dry) {
   return {};
 }
 
-Outcome<> show_version(const Client& client, Output output, const std::string& own) {
-  const Outcome<json::Value> health = value_of(client.get("/v1/health"));
-  const std::string daemon = health ? text_of(*health, "version") : "";
+OrStop<> show_version(const Client& client, Output output, const std::string& own) {
+  const OrStop<json::Value> health = value_of(client.get("/v1/health"));
+  const std::string daemon = health ? text_at(*health, "version") : "";
   if (output.json) {
     print_json(json::to_json(
         json::Value::object({{"nrdctl", json::Value::string(own)},
@@ -176,7 +176,7 @@ Outcome<> show_version(const Client& client, Output output, const std::string& o
   } else {
     print("nrdctl {}\nnrd    {}\n", own, daemon.empty() ? "unreachable" : daemon);
   }
-  return health ? Outcome<>() : tl::unexpected(Stop{health.error().exit, health.error().error});
+  return health ? OrStop<>() : tl::unexpected(Stop{health.error().exit, health.error().error});
 }
 
 }  // namespace nrd::cli

@@ -10,16 +10,16 @@
 namespace nrd::cli {
 
 // Health, classes, pools, workloads and warnings on one screen. kRefused if nrd is degraded.
-Outcome<> show_status(const Client& client, Output output);
+OrStop<> show_status(const Client& client, Output output);
 // What a new workload could get on each cache.
-Outcome<> show_capacity(const Client& client, Output output);
-Outcome<> list_policies(const Client& client, Output output);
-Outcome<> show_policy(const Client& client, Output output, const std::string& name);
-Outcome<> show_frequencies(const Client& client, Output output);
+OrStop<> show_capacity(const Client& client, Output output);
+OrStop<> list_policies(const Client& client, Output output);
+OrStop<> show_policy(const Client& client, Output output, const std::string& name);
+OrStop<> show_frequencies(const Client& client, Output output);
 // The configuration in force, each value with its file and line.
-Outcome<> show_configuration(const Client& client, Output output);
-Outcome<> reload(const Client& client, Output output, bool is_dry);
+OrStop<> show_configuration(const Client& client, Output output);
+OrStop<> reload(const Client& client, Output output, bool is_dry);
 // Of nrdctl, which is `own`, and of the daemon.
-Outcome<> show_version(const Client& client, Output output, const std::string& own);
+OrStop<> show_version(const Client& client, Output output, const std::string& own);
 
 }  // namespace nrd::cli

@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr const char* kResctrl = "/sys/fs/resctrl";
 
-Outcome<> confirm(const Reset& wanted, const std::string& question) {
+OrStop<> confirm(const Reset& wanted, const std::string& question) {
   if (wanted.is_confirmed) return {};
   if (::isatty(STDIN_FILENO) != 1) {
     return stop(kRefused, fmt::format("confirmation required: {} Use --yes to skip it.", question));
@@ -35,7 +35,7 @@ Outcome<> confirm(const Reset& wanted, const std::string& question) {
   const int first = std::getchar();
   // The rest of the line answers no other question.
   for (int c = first; c != '\n' && c != EOF;) c = std::getchar();
-  return first == 'y' || first == 'Y' ? Outcome<>() : stop(kRefused);
+  return first == 'y' || first == 'Y' ? OrStop<>() : stop(kRefused);
 }
 
 // Group names with their content: "CPUs 4-7, 12 tasks".
@@ -44,9 +44,9 @@ std::map<std::string, std::string> foreign_groups(const json::Value& node) {
   const json::Value& caches = part(node, "caches");
   for (const json::Value& cache : caches.items()) {
     for (const json::Value& group : part(cache, "foreign").items()) {
-      const std::string cpus = text_of(group, "cpus");
-      groups[text_of(group, "group")] = fmt::format(
-          "{}, {} tasks", cpus.empty() || cpus == "-" ? "no CPUs" : "CPUs " + cpus, text_of(group, "tasks"));
+      const std::string cpus = text_at(group, "cpus");
+      groups[text_at(group, "group")] = fmt::format(
+          "{}, {} tasks", cpus.empty() || cpus == "-" ? "no CPUs" : "CPUs " + cpus, text_at(group, "tasks"));
     }
   }
   return groups;
@@ -65,12 +65,12 @@ std::map<std::string, std::string> all_groups() {
 }
 
 // A server that only claims to be nrd could name any folder.
-Outcome<> check_name(const std::string& name) {
+OrStop<> check_name(const std::string& name) {
   const bool is_name = !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos;
-  return is_name ? Outcome<>() : stop(kRefused, name + " is not the name of a resctrl group");
+  return is_name ? OrStop<>() : stop(kRefused, name + " is not the name of a resctrl group");
 }
 
-Outcome<> remove_group(const Reset& wanted, Output output, const std::string& name, const std::string& content) {
+OrStop<> remove_group(const Reset& wanted, Output output, const std::string& name, const std::string& content) {
   TRY(check_name(name));
   TRY(confirm(wanted, fmt::format("remove resctrl group {} ({})?", name, content)));
   if (::rmdir((fs::path(kResctrl) / name).c_str()) != 0) {
@@ -80,7 +80,7 @@ Outcome<> remove_group(const Reset& wanted, Output output, const std::string& na
   return {};
 }
 
-Outcome<> remove_groups(const Reset& wanted, Output output, const std::map<std::string, std::string>& groups) {
+OrStop<> remove_groups(const Reset& wanted, Output output, const std::map<std::string, std::string>& groups) {
   int exit = kDone;
   bool is_found = false;
   for (const auto& [name, content] : groups) {
@@ -89,19 +89,19 @@ Outcome<> remove_groups(const Reset& wanted, Output output, const std::map<std::
     exit = std::max(exit, report(remove_group(wanted, output, name, content), output));
   }
   if (!is_found) print_error(fmt::format("no foreign resctrl group matches {}", wanted.foreign));
-  return exit == kDone ? Outcome<>() : stop(exit);
+  return exit == kDone ? OrStop<>() : stop(exit);
 }
 
-Outcome<> delete_all(const Client& client, Output output, const Reset& wanted, const json::Value& workloads) {
+OrStop<> delete_all(const Client& client, Output output, const Reset& wanted, const json::Value& workloads) {
   std::vector<std::string> ids;
-  for (const json::Value& workload : workloads.items()) ids.push_back(text_of(workload, "id"));
+  for (const json::Value& workload : workloads.items()) ids.push_back(text_at(workload, "id"));
   if (ids.empty()) return {};
   TRY(confirm(wanted, fmt::format("delete {} workloads?", ids.size())));
   return delete_workloads(client, output, ids, client.is_local());
 }
 
 // nrdctl lies in /usr/bin, nrd in /usr/sbin. Its report is text.
-Outcome<> run_daemon(const char* option, Output output) {
+OrStop<> run_daemon(const char* option, Output output) {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   const std::string daemon = self.parent_path().parent_path() / "sbin/nrd";
@@ -119,19 +119,19 @@ Outcome<> run_daemon(const char* option, Output output) {
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (!WIFEXITED(status)) return stop(kRefused, daemon + " was killed");
-  return WEXITSTATUS(status) == 0 ? Outcome<>() : stop(WEXITSTATUS(status));
+  return WEXITSTATUS(status) == 0 ? OrStop<>() : stop(WEXITSTATUS(status));
 }
 
 // Foreign groups last: nrd refuses the option while another nrd, at another socket, has groups of its own.
-Outcome<> reset_without_daemon(const Reset& wanted, Output output) {
+OrStop<> reset_without_daemon(const Reset& wanted, Output output) {
   TRY(confirm(wanted, "nrd is not running; delete all stored workloads?"));
   TRY(run_daemon("--reset", output));
-  return wanted.foreign.empty() ? Outcome<>() : remove_groups(wanted, output, all_groups());
+  return wanted.foreign.empty() ? OrStop<>() : remove_groups(wanted, output, all_groups());
 }
 
 }  // namespace
 
-Outcome<> reset(const Client& client, Output output, const Reset& wanted) {
+OrStop<> reset(const Client& client, Output output, const Reset& wanted) {
   if (!wanted.foreign.empty() && !client.is_local()) {
     return stop(kRefused, "--foreign requires the Unix socket of the local node; nothing was deleted");
   }
@@ -145,7 +145,7 @@ Outcome<> reset(const Client& client, Output output, const Reset& wanted) {
   return remove_groups(wanted, output, foreign_groups(node));
 }
 
-Outcome<> unconfine(const Client& client, Output output) {
+OrStop<> unconfine(const Client& client, Output output) {
   if (!client.is_local()) return stop(kRefused, "this requires the Unix socket of the local node");
   if (client.get("/v1/health")) {
     return stop(kRefused,

@@ -13,9 +13,9 @@ struct Reset {
 };
 
 // Runs `nrd --unconfine` if no daemon is running.
-Outcome<> unconfine(const Client& client, Output output);
+OrStop<> unconfine(const Client& client, Output output);
 
 // Deletes all workloads; runs `nrd --reset` if no daemon is running.
-Outcome<> reset(const Client& client, Output output, const Reset& wanted);
+OrStop<> reset(const Client& client, Output output, const Reset& wanted);
 
 }  // namespace nrd::cli

@@ -22,7 +22,7 @@ CpuSet exclusive_in(const json::Value& cpu) {
   return CpuSet::parse(text_or_nothing(cpu, "exclusive")).value_or(CpuSet());
 }
 
-Outcome<CpuSet> cpus_of_one(const json::Value& workload) {
+OrStop<CpuSet> cpus_of_one(const json::Value& workload) {
   const json::Value& cpu = part(workload, "cpu");
   CpuSet cpus = exclusive_in(cpu);
   for (const json::Value& each : cpu.items()) cpus |= exclusive_in(each);
@@ -30,7 +30,7 @@ Outcome<CpuSet> cpus_of_one(const json::Value& workload) {
   for (const json::Value& item : part(workload, "core_ids").items()) items.push_back(text_in(item));
   if (items.empty()) return cpus;
   return parse_core_ids(items).map_error([&](const Error& error) {
-    return Stop{kRefused, fmt::format("workload {}: {}", text_of(workload, "id"), error.message)};
+    return Stop{kRefused, fmt::format("workload {}: {}", text_at(workload, "id"), error.message)};
   });
 }
 
@@ -73,11 +73,11 @@ std::set<std::string> cgroups_of(const json::Value& workload) {
   return cgroups;
 }
 
-Outcome<json::Value> all_workloads(const Client& client) { return value_of(client.get("/v1/workloads")); }
+OrStop<json::Value> all_workloads(const Client& client) { return value_of(client.get("/v1/workloads")); }
 
 }  // namespace
 
-Outcome<CpuSet> cpus_of(const json::Value& workloads) {
+OrStop<CpuSet> cpus_of(const json::Value& workloads) {
   CpuSet cpus;
   for (const json::Value& workload : workloads.items()) cpus |= TRY(cpus_of_one(workload));
   return cpus;
@@ -117,7 +117,7 @@ std::string tuned_text(const TunedProfile& profile) {
   return text;
 }
 
-Outcome<> export_irqbalance(const Client& client, Output) {
+OrStop<> export_irqbalance(const Client& client, Output) {
   CpuSet cpus = TRY(cpus_of(TRY(all_workloads(client))));
   if (client.is_local() && !cpus.empty()) {
     for (const char* file : {"isolated", "nohz_full"}) cpus |= isolated_by_kernel(file);
@@ -126,7 +126,7 @@ Outcome<> export_irqbalance(const Client& client, Output) {
   return {};
 }
 
-Outcome<> export_tuned(const Client& client, Output) {
+OrStop<> export_tuned(const Client& client, Output) {
   const json::Value workloads = TRY(all_workloads(client));
   TunedProfile profile;
   profile.cpus = TRY(cpus_of(workloads));
@@ -139,7 +139,7 @@ Outcome<> export_tuned(const Client& client, Output) {
     all.insert(cgroups.begin(), cgroups.end());
     const std::string name = text_or_nothing(workload, "name");
     if (cgroups.empty()) {
-      profile.unknown.push_back(text_of(workload, "id") + (name.empty() ? "" : fmt::format(" ({})", name)));
+      profile.unknown.push_back(text_at(workload, "id") + (name.empty() ? "" : fmt::format(" ({})", name)));
     }
   }
   profile.cgroups.assign(all.begin(), all.end());

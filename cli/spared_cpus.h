@@ -13,7 +13,7 @@
 namespace nrd::cli {
 
 // The CPUs of all workloads in the answer of GET /v1/workloads; kRefused: one of them has no CPU list.
-Outcome<CpuSet> cpus_of(const json::Value& workloads);
+OrStop<CpuSet> cpus_of(const json::Value& workloads);
 
 // The variable of /etc/default/irqbalance.
 std::string irqbalance_line(const CpuSet& cpus);
@@ -30,7 +30,7 @@ struct TunedProfile {
 };
 std::string tuned_text(const TunedProfile& profile);
 
-Outcome<> export_irqbalance(const Client& client, Output output);
-Outcome<> export_tuned(const Client& client, Output output);
+OrStop<> export_irqbalance(const Client& client, Output output);
+OrStop<> export_tuned(const Client& client, Output output);
 
 }  // namespace nrd::cli

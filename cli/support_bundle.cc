@@ -65,7 +65,7 @@ bool add_file(archive* tar, const std::string& name, const std::string& content,
 }
 
 // Writes all responses to an empty file.
-Outcome<> write_pages(const Client& client, const std::vector<SupportPage>& pages, const std::string& file, int fd) {
+OrStop<> write_pages(const Client& client, const std::vector<SupportPage>& pages, const std::string& file, int fd) {
   const Archive tar = open_archive(fd);
   bool written = tar != nullptr;
   const std::time_t now = std::time(nullptr);
@@ -84,12 +84,12 @@ Outcome<> write_pages(const Client& client, const std::vector<SupportPage>& page
 
 }  // namespace
 
-Outcome<> write_support_bundle(const Client& client, const std::string& file) {
+OrStop<> write_support_bundle(const Client& client, const std::string& file) {
   // Create the file first, so that an unwritable path fails before any request.
   const UniqueFd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd.valid()) return stop(kRefused, errno_text(file));
   const std::vector<SupportPage> pages = all_pages();
-  const Outcome<> written = write_pages(client, pages, file, fd.get());
+  const OrStop<> written = write_pages(client, pages, file, fd.get());
   if (written) {
     print("{}: {} API responses saved\n", file, pages.size());
   } else {

@@ -17,6 +17,6 @@ struct SupportPage {
 };
 
 // Creates `file` (mode 0600); it must not exist.
-Outcome<> write_support_bundle(const Client& client, const std::string& file);
+OrStop<> write_support_bundle(const Client& client, const std::string& file);
 
 }  // namespace nrd::cli

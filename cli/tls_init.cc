@@ -65,7 +65,7 @@ void print_what_next(const std::string& dir, const std::vector<std::string>& hos
 
 }  // namespace
 
-Outcome<> init_tls(const TlsInit& wanted) {
+OrStop<> init_tls(const TlsInit& wanted) {
   const std::vector<std::string> hosts = hosts_of(wanted.hosts);
   const Result<Pki> pki = make_pki({.node = own_name(), .hosts = hosts, .lifetime = std::chrono::days(wanted.days)});
   if (!pki) return stop(pki.error().code == ErrorCode::BadRequest ? kUsage : kRefused, pki.error().message);

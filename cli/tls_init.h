@@ -15,6 +15,6 @@ struct TlsInit {
 };
 
 // Creates .crt and .key files for ca, server, admin and user, and prints the next steps. Overwrites nothing.
-Outcome<> init_tls(const TlsInit& wanted);
+OrStop<> init_tls(const TlsInit& wanted);
 
 }  // namespace nrd::cli

@@ -56,11 +56,11 @@ struct Line {
 
 std::string name_of(const Watched& one) {
   const uint64_t in_class = part(one.usage, "workloads_in_class").as_unsigned().value_or(1);
-  return text_of(one.workload, "id") + (in_class > 1 ? fmt::format(" +{}", in_class - 1) : "");
+  return text_at(one.workload, "id") + (in_class > 1 ? fmt::format(" +{}", in_class - 1) : "");
 }
 
 std::vector<Line> lines_of(const Watched& one, bool in_colour) {
-  const std::string pool = text_of(one.workload, "pool");
+  const std::string pool = text_at(one.workload, "pool");
   if (!one.usage.is_object()) {
     constexpr const char* kWhy = "has no class of its own";
     return {{.cells = {name_of(one), pool, "-", "-", "-"}, .bar = kWhy, .bar_width = std::string(kWhy).size()}};
@@ -68,7 +68,7 @@ std::vector<Line> lines_of(const Watched& one, bool in_colour) {
   std::vector<Line> lines;
   for (const json::Value& cache : part(one.usage, "caches").items()) {
     lines.push_back(
-        {.cells = {name_of(one), pool, text_of(one.usage, "cos_name"), text_of(cache, "id"), text_of(cache, "ways")},
+        {.cells = {name_of(one), pool, text_at(one.usage, "cos_name"), text_at(cache, "id"), text_at(cache, "ways")},
          .bar = bar_of(cache, in_colour),
          .bar_width = bar_of(cache, false).size(),
          .total = number_of(cache, "total_mb_per_second"),
@@ -119,7 +119,7 @@ struct Frame {
 constexpr long kNoClass = 409;  // the workload is then drawn without numbers
 
 // Usage of one workload; nullopt: the workload is gone.
-Outcome<std::optional<json::Value>> usage_of(const Client& client, const std::string& id, Frame& frame) {
+OrStop<std::optional<json::Value>> usage_of(const Client& client, const std::string& id, Frame& frame) {
   const Result<Answer> answer = client.get("/v1/workloads/" + id + "/monitoring");
   if (answer && answer->status == kNoClass) return json::Value::null();
   if (answer && answer->status == kNotFound) return std::nullopt;
@@ -130,7 +130,7 @@ Outcome<std::optional<json::Value>> usage_of(const Client& client, const std::st
 }
 
 // Requests usage of at most `most` workloads (0: all); further ones are only counted.
-Outcome<Frame> look(const Client& client, size_t most) {
+OrStop<Frame> look(const Client& client, size_t most) {
   const json::Value workloads = TRY(value_of(client.get("/v1/workloads")));
   Frame frame;
   for (const json::Value& workload : workloads.items()) {
@@ -138,13 +138,13 @@ Outcome<Frame> look(const Client& client, size_t most) {
       frame.watched.push_back({workload, json::Value::null()});
       continue;
     }
-    std::optional<json::Value> usage = TRY(usage_of(client, text_of(workload, "id"), frame));
+    std::optional<json::Value> usage = TRY(usage_of(client, text_at(workload, "id"), frame));
     if (usage) frame.watched.push_back({workload, *std::move(usage)});
   }
   return frame;
 }
 
-Outcome<> show_once(const Client& client, Output output) {
+OrStop<> show_once(const Client& client, Output output) {
   constexpr int kTries = 5;  // rates need two samples, which are at most seconds apart
   Frame frame = TRY(look(client, 0));
   for (int i = 1; i < kTries && !frame.has_rates; ++i) {
@@ -161,7 +161,7 @@ Outcome<> show_once(const Client& client, Output output) {
 
 bool is_away(const Stop& stop) { return stop.exit == kUnreachable || stop.exit == kTryLater; }
 
-Outcome<> show_live(const Client& client, Output output) {
+OrStop<> show_live(const Client& client, Output output) {
   Screen screen;
   const Client impatient = client.broken_off_by(screen.signals());
   std::string shown;
@@ -169,7 +169,7 @@ Outcome<> show_live(const Client& client, Output output) {
   for (;;) {
     const size_t rows = screen.rows();
     // Each workload takes at least one line, so request no more than fit on the screen.
-    const Outcome<Frame> frame = look(impatient, rows);
+    const OrStop<Frame> frame = look(impatient, rows);
     const auto now = std::chrono::steady_clock::now();
     if (frame) {
       shown = draw_top(frame->watched, rows - 1, output.colour);
@@ -186,7 +186,7 @@ Outcome<> show_live(const Client& client, Output output) {
 
 }  // namespace
 
-Outcome<> show_top(const Client& client, Output output, Frames frames) {
+OrStop<> show_top(const Client& client, Output output, Frames frames) {
   const bool is_live = frames == Frames::Live && output.terminal && !output.json;
   return is_live ? show_live(client, output) : show_once(client, output);
 }

@@ -28,6 +28,6 @@ std::string draw_top(const std::vector<Watched>& watched, size_t rows, bool in_c
 
 enum class Frames { One, Live };
 // Live: until q or Ctrl-C, on a terminal; otherwise one snapshot as soon as rates are known.
-Outcome<> show_top(const Client& client, Output output, Frames frames);
+OrStop<> show_top(const Client& client, Output output, Frames frames);
 
 }  // namespace nrd::cli

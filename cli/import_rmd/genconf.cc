@@ -61,7 +61,7 @@ std::string configuration_for(const std::optional<CacheWays>& cache, const std::
   return text;
 }
 
-Outcome<> generate_configuration(const Genconf& wanted) {
+OrStop<> generate_configuration(const Genconf& wanted) {
   const std::string text = configuration_for(read_cache_ways(), read_isolated_cpus());
   if (wanted.output.empty()) {
     print(text);

@@ -18,6 +18,6 @@ struct Genconf {
 std::string configuration_for(const std::optional<CacheWays>& cache, const std::string& isolated);
 
 // Reads this node; does not contact nrd.
-Outcome<> generate_configuration(const Genconf& wanted);
+OrStop<> generate_configuration(const Genconf& wanted);
 
 }  // namespace nrd::cli

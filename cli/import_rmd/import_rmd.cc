@@ -79,14 +79,14 @@ Result<RmdImport> moved_configuration(const RmdDirectory& rmd, const std::string
   return moving;
 }
 
-Outcome<> import_rmd(const Client& client, const ImportRmd& wanted) {
+OrStop<> import_rmd(const Client& client, const ImportRmd& wanted) {
   if (wanted.directory.empty() && wanted.workloads.empty()) {
     return stop(kUsage, "nothing to import; give RMD's directory or --workloads FILE");
   }
   if (!wanted.directory.empty()) {
     TRY(or_stop(import_configuration(wanted)));
   }
-  return wanted.workloads.empty() ? Outcome<>() : import_workloads(client, wanted.workloads);
+  return wanted.workloads.empty() ? OrStop<>() : import_workloads(client, wanted.workloads);
 }
 
 }  // namespace nrd::cli

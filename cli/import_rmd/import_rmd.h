@@ -22,6 +22,6 @@ struct ImportRmd {
 Result<RmdImport> moved_configuration(const RmdDirectory& rmd, const std::string& output,
                                       const std::optional<CacheWays>& cache);
 
-Outcome<> import_rmd(const Client& client, const ImportRmd& wanted);
+OrStop<> import_rmd(const Client& client, const ImportRmd& wanted);
 
 }  // namespace nrd::cli

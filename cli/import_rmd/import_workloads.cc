@@ -71,10 +71,10 @@ std::string reason_of(const Answer& answer) {
 
 // The granted pool, class and id, and differences from RMD's workload.
 std::string created_as(const DumpedWorkload& workload, const Value& made) {
-  std::string text = fmt::format("created, {}, class {}", text_of(made, "pool"), text_of(made, "cos_name"));
-  if (text_of(made, "id") != workload.id) text += fmt::format("; new id {} assigned by nrd", text_of(made, "id"));
-  if (!workload.origin.empty() && text_of(made, "origin") != workload.origin) {
-    text += fmt::format("; its origin is {}, not {}", text_of(made, "origin"), workload.origin);
+  std::string text = fmt::format("created, {}, class {}", text_at(made, "pool"), text_at(made, "cos_name"));
+  if (text_at(made, "id") != workload.id) text += fmt::format("; new id {} assigned by nrd", text_at(made, "id"));
+  if (!workload.origin.empty() && text_at(made, "origin") != workload.origin) {
+    text += fmt::format("; its origin is {}, not {}", text_at(made, "origin"), workload.origin);
   }
   return text;
 }
@@ -118,7 +118,7 @@ Result<std::vector<DumpedWorkload>> workloads_of_dump(const std::string& text) {
   return workloads;
 }
 
-Outcome<> import_workloads(const Client& client, const std::string& path) {
+OrStop<> import_workloads(const Client& client, const std::string& path) {
   const std::optional<std::string> text = TRY(or_stop(read_user_file(path, kDumpBytes)));
   if (!text) return stop(kRefused, path + ": file not found");
   const Result<std::vector<DumpedWorkload>> workloads = workloads_of_dump(*text);
@@ -133,7 +133,7 @@ Outcome<> import_workloads(const Client& client, const std::string& path) {
     print("{}\n", made ? created_as(workload, *made) : "refused: " + reason_of(answer));
   }
   print("{} of {} workloads created\n", created, workloads->size());
-  return created == workloads->size() ? Outcome<>() : stop(kRefused);
+  return created == workloads->size() ? OrStop<>() : stop(kRefused);
 }
 
 }  // namespace nrd::cli

@@ -34,6 +34,6 @@ struct DumpedWorkload {
 Result<std::vector<DumpedWorkload>> workloads_of_dump(const std::string& text);
 
 // Prints one line per workload. kRefused if nrd refused one.
-Outcome<> import_workloads(const Client& client, const std::string& path);
+OrStop<> import_workloads(const Client& client, const std::string& path);
 
 }  // namespace nrd::cli

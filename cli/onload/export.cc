@@ -120,7 +120,7 @@ Result<std::string> emit(Kind kind, const json::Value& allocation) {
   return {};
 }
 
-Outcome<> emit(const Client& client, Kind kind, const OnloadStart& request) {
+OrStop<> emit(const Client& client, Kind kind, const OnloadStart& request) {
   TRY(or_stop(client.check_trusted(), kUsage));
   const std::string owner = TRY(or_stop(this_process(client)));
   Environment variables;

@@ -23,6 +23,6 @@ enum class Kind {
 Result<std::string> emit(Kind kind, const json::Value& allocation);
 
 // Holds an allocation only while reading it.
-Outcome<> emit(const Client& client, Kind kind, const OnloadStart& request);
+OrStop<> emit(const Client& client, Kind kind, const OnloadStart& request);
 
 }  // namespace nrd::cli

@@ -17,7 +17,7 @@ bool is_valid_name(const std::string& name) {
   });
 }
 
-Outcome<> change(const Client& client, const std::vector<std::string>& args, const std::string& what, const char* key) {
+OrStop<> change(const Client& client, const std::vector<std::string>& args, const std::string& what, const char* key) {
   const std::string& name = args.at(0);
   const std::string& to = args.at(1);
   if (to != "on" && to != "off") return stop(kUsage, to + " is invalid; expected on or off");
@@ -36,13 +36,13 @@ std::string state_of(const json::Value& interface, const char* key) {
   return text;
 }
 
-Outcome<> show(const Client& client, Output output) {
+OrStop<> show(const Client& client, Output output) {
   const json::Value interfaces = TRY(value_to_draw(client.get("/v1/onload/interfaces"), output));
   print("{:<16} {:<13} {:<18} {:<10} {:<8} {:<17} {}\n", "INTERFACE", "PCI", "MAC", "DRIVER", "STATE", "ACCELERATED",
         "AF_XDP");
   for (const json::Value& interface : interfaces.items()) {
-    print("{:<16} {:<13} {:<18} {:<10} {:<8} {:<17} {}{}\n", text_of(interface, "name"), text_of(interface, "pci"),
-          text_of(interface, "mac"), text_of(interface, "driver"), text_of(interface, "operstate"),
+    print("{:<16} {:<13} {:<18} {:<10} {:<8} {:<17} {}{}\n", text_at(interface, "name"), text_at(interface, "pci"),
+          text_at(interface, "mac"), text_at(interface, "driver"), text_at(interface, "operstate"),
           state_of(interface, "accelerated"), state_of(interface, "af_xdp"),
           is_true(interface, "default_route") ? "  (default route)" : "");
   }
@@ -51,7 +51,7 @@ Outcome<> show(const Client& client, Output output) {
 
 }  // namespace
 
-Outcome<> onload_interfaces(const Client& client, Output output, const OnloadArguments& a) {
+OrStop<> onload_interfaces(const Client& client, Output output, const OnloadArguments& a) {
   if (!a.accelerate.empty()) {
     TRY(change(client, a.accelerate, "acceleration", "enabled"));
   }

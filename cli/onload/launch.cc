@@ -24,13 +24,13 @@ class OnloadLaunch {
  public:
   OnloadLaunch(const Launching& launch, const OnloadStart& wanted) : launch_(launch), wanted_(wanted) {}
 
-  Outcome<std::string> run() {
+  OrStop<std::string> run() {
     TRY(prepare());
     return preload_;
   }
 
  private:
-  Outcome<> prepare() {
+  OrStop<> prepare() {
     if (launch_.is_privileged && wanted_.preload) {
       print_error(launch_.program + " is setuid or setgid: the dynamic loader does not preload Onload for it");
     }
@@ -47,7 +47,7 @@ class OnloadLaunch {
   }
 
   // Requests the library and the allocation; variables from profiles are evaluated locally.
-  Outcome<> allocate() {
+  OrStop<> allocate() {
     const auto owner = [this](json::Writer& w) { w.raw(launch_.owner); };
     const std::string request = json::document({{"owner", owner}, {"preload", wanted_.preload}});
     const Answer answer = TRY(or_stop(launch_.client.post("/v1/onload/allocations", request), kUnreachable));
@@ -70,7 +70,7 @@ class OnloadLaunch {
     preload_ = profiles::merge_preload(value_in(launch_.environment, kPreload), library);
   }
 
-  Outcome<> check_acceleration() {
+  OrStop<> check_acceleration() {
     if (!wanted_.require_accel) return {};
     const json::Value interfaces = TRY(value_of(launch_.client.get("/v1/onload/interfaces")));
     const bool has_one = std::ranges::any_of(interfaces.items(), [](const json::Value& interface) {
@@ -82,7 +82,7 @@ class OnloadLaunch {
     return {};
   }
 
-  Outcome<> set_profiles(const ProfileSource& source) {
+  OrStop<> set_profiles(const ProfileSource& source) {
     if (wanted_.profiles.empty()) return {};
     const auto result = TRY(or_stop(evaluate_profiles(source, {.names = wanted_.profiles,
                                                                .folders = {},
@@ -94,7 +94,7 @@ class OnloadLaunch {
     return {};
   }
 
-  Outcome<> take_onload_offline() {
+  OrStop<> take_onload_offline() {
     if (::access("/sys/module/onload", F_OK) != 0) {
       if (!wanted_.allow_unaccelerated) return stop(kRefused, "Onload is not loaded (/sys/module/onload)");
       print_error("Onload is not loaded; starting the command without it");
@@ -126,12 +126,12 @@ class OnloadLaunch {
 
 }  // namespace
 
-Outcome<json::Value> allocation_in(const Answer& answer) {
+OrStop<json::Value> allocation_in(const Answer& answer) {
   if (answer.status != kCreated) return tl::unexpected(refusal_of(answer));
   return parsed(answer.body);
 }
 
-Outcome<std::string> launch_onload(const Launching& launch, const OnloadStart& wanted) {
+OrStop<std::string> launch_onload(const Launching& launch, const OnloadStart& wanted) {
   return OnloadLaunch(launch, wanted).run();
 }
 

@@ -20,9 +20,9 @@ struct OnloadStart {
 };
 
 // The allocation in the response to a request for one; kTryLater: none is left now.
-Outcome<json::Value> allocation_in(const Answer& answer);
+OrStop<json::Value> allocation_in(const Answer& answer);
 
 // As Accelerate.
-Outcome<std::string> launch_onload(const Launching& launch, const OnloadStart& wanted);
+OrStop<std::string> launch_onload(const Launching& launch, const OnloadStart& wanted);
 
 }  // namespace nrd::cli

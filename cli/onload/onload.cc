@@ -24,7 +24,7 @@ constexpr std::chrono::seconds kPollTime{20};  // long-poll time; less than the 
 // "onload.a=1": module, name and value.
 using Parameters = std::map<std::string, std::map<std::string, std::string>>;
 
-Outcome<Parameters> parameters_of(const std::vector<std::string>& words) {
+OrStop<Parameters> parameters_of(const std::vector<std::string>& words) {
   Parameters parameters;
   for (const std::string& word : words) {
     const size_t equals = word.find('=');
@@ -45,7 +45,7 @@ void erase_line(Output output) {
   if (output.terminal && !output.json) print_drawn("\r\x1b[K");
 }
 
-Outcome<> follow(const Client& client, Output output, const std::string& id) {
+OrStop<> follow(const Client& client, Output output, const std::string& id) {
   size_t shown = 0;
   std::string waiting;                            // text of the running step, not yet printed as a line
   const Client patient = client.over_restarts();  // a restarted daemon continues the operation
@@ -53,7 +53,7 @@ Outcome<> follow(const Client& client, Output output, const std::string& id) {
     const auto next = std::chrono::steady_clock::now() + kPollInterval;
     const std::string body = TRY(body_of(patient.get("/v1/onload/operations/" + id + waiting)));
     const json::Value operation = TRY(parsed(body));
-    const std::string outcome = text_of(operation, "outcome");
+    const std::string outcome = text_at(operation, "outcome");
     if (!output.json) {
       erase_line(output);
       const auto& steps = part(operation, "steps").items();
@@ -62,7 +62,7 @@ Outcome<> follow(const Client& client, Output output, const std::string& id) {
       flush();
     }
     if (outcome == "running") {
-      waiting = fmt::format("?since={}&wait={}", text_of(operation, "revision"), kPollTime.count());
+      waiting = fmt::format("?since={}&wait={}", text_at(operation, "revision"), kPollTime.count());
       std::this_thread::sleep_until(next);
       continue;
     }
@@ -86,19 +86,19 @@ std::string spec_of(const OnloadArguments& a, const std::string& state, const Pa
                          {"control_plane", json::given(words_of(a.control_plane, ' '))}});
 }
 
-Outcome<> follow_answer(const Client& client, Output output, const Result<Answer>& answer) {
+OrStop<> follow_answer(const Client& client, Output output, const Result<Answer>& answer) {
   const std::string body = TRY(body_of(answer));
   const json::Value accepted = TRY(parsed(body));
-  if (part(accepted, "operation").as_unsigned()) return follow(client, output, text_of(accepted, "operation"));
+  if (part(accepted, "operation").as_unsigned()) return follow(client, output, text_at(accepted, "operation"));
   if (output.json) {
     print_json(body);
   } else {
-    print("no change needed: generation {}\n", text_of(accepted, "generation"));
+    print("no change needed: generation {}\n", text_at(accepted, "generation"));
   }
   return {};
 }
 
-Outcome<std::string> load_request(const OnloadArguments& a) {
+OrStop<std::string> load_request(const OnloadArguments& a) {
   return parameters_of(a.parameters).map([&a](const Parameters& parameters) {
     return spec_of(a, "loaded", parameters);
   });
@@ -124,100 +124,100 @@ std::string onload_option_of(const std::string& pointer) {
   return parse_number<size_t>(parameter) ? "ARGS" : "--param " + parameter;  // a position: of controlplane set
 }
 
-Outcome<> show_onload(const Client& client, Output output, const OnloadArguments& /*a*/) {
+OrStop<> show_onload(const Client& client, Output output, const OnloadArguments& /*a*/) {
   const json::Value onload = TRY(value_to_draw(client.get("/v1/onload"), output));
   const json::Value& spec = part(onload, "spec");
-  print("requested    {} {} (generation {})\n", text_of(spec, "state"), text_of(spec, "version"),
-        text_of(onload, "generation"));
-  print("effective    generation {}\n", text_of(onload, "effective_generation"));
-  print("loaded       {}: {}\n", text_of(onload, "version"), texts_of(part(onload, "modules")));
-  print("files        {}\n", text_of(onload, "current_files"));
-  print("access       {}\n", text_of(onload, "device_access"));
-  if (text_of(onload, "problem") != "-") print("problem      {}\n", text_of(onload, "problem"));
+  print("requested    {} {} (generation {})\n", text_at(spec, "state"), text_at(spec, "version"),
+        text_at(onload, "generation"));
+  print("effective    generation {}\n", text_at(onload, "effective_generation"));
+  print("loaded       {}: {}\n", text_at(onload, "version"), texts_of(part(onload, "modules")));
+  print("files        {}\n", text_at(onload, "current_files"));
+  print("access       {}\n", text_at(onload, "device_access"));
+  if (text_at(onload, "problem") != "-") print("problem      {}\n", text_at(onload, "problem"));
   for (const json::Value& condition : part(onload, "conditions").items()) {
-    print("{:<18} {:<6} {}\n", text_of(condition, "type"), text_of(condition, "status"),
+    print("{:<18} {:<6} {}\n", text_at(condition, "type"), text_at(condition, "status"),
           text_or_nothing(condition, "message"));
   }
   return {};
 }
 
-Outcome<> show_onload_versions(const Client& client, Output output, const OnloadArguments& /*a*/) {
+OrStop<> show_onload_versions(const Client& client, Output output, const OnloadArguments& /*a*/) {
   const json::Value versions = TRY(value_to_draw(client.get("/v1/onload/versions"), output));
   print("{:<24} {:<28} {}\n", "VERSION", "KERNEL", "MODULES");
   for (const json::Value& version : versions.items()) {
     for (const json::Member& kernel : part(version, "kernels").members()) {
       const std::string modules =
-          joined(kernel.value.items(), ",", [](const json::Value& module) { return text_of(module, "name"); });
-      print("{:<24} {:<28} {}\n", text_of(version, "name"), without_controls(kernel.key), modules);
+          joined(kernel.value.items(), ",", [](const json::Value& module) { return text_at(module, "name"); });
+      print("{:<24} {:<28} {}\n", text_at(version, "name"), without_controls(kernel.key), modules);
     }
   }
   return {};
 }
 
-Outcome<> import_onload(const Client& client, Output output, const OnloadArguments& a) {
+OrStop<> import_onload(const Client& client, Output output, const OnloadArguments& a) {
   const std::string body = json::document({{"name", a.version}, {"source", a.source}});
   TRY(value_to_draw(client.post("/v1/onload/versions", body), output));
   print("version {} is installed\n", a.version);
   return {};
 }
 
-Outcome<> load_onload(const Client& client, Output output, const OnloadArguments& a) {
+OrStop<> load_onload(const Client& client, Output output, const OnloadArguments& a) {
   const std::string body = TRY(load_request(a));
   return follow_answer(client, output, client.put("/v1/onload", body));
 }
 
-Outcome<> unload_onload(const Client& client, Output output, const OnloadArguments& a) {
+OrStop<> unload_onload(const Client& client, Output output, const OnloadArguments& a) {
   return follow_answer(client, output, client.put("/v1/onload", spec_of(a, "unloaded", {})));
 }
 
-Outcome<> roll_back_onload(const Client& client, Output output, const OnloadArguments& a) {
+OrStop<> roll_back_onload(const Client& client, Output output, const OnloadArguments& a) {
   const std::string body = json::document({{"to", json::given(a.generation)}});
   return follow_answer(client, output, client.post("/v1/onload/rollback", body));
 }
 
-Outcome<> freeze_onload(const Client& client, Output output, const OnloadArguments& a) {
+OrStop<> freeze_onload(const Client& client, Output output, const OnloadArguments& a) {
   const std::string body = json::document({{"frozen", true}, {"reason", json::given(a.reason)}});
   TRY(body_of(client.put("/v1/onload/freeze", body)));
   output.json ? print_json(json::document({{"frozen", true}})) : print("frozen\n");
   return {};
 }
 
-Outcome<> thaw_onload(const Client& client, Output output, const OnloadArguments& /*a*/) {
+OrStop<> thaw_onload(const Client& client, Output output, const OnloadArguments& /*a*/) {
   TRY(body_of(client.put("/v1/onload/freeze", json::document({{"frozen", false}}))));
   output.json ? print_json(json::document({{"frozen", false}})) : print("thawed\n");
   return {};
 }
 
-Outcome<> preflight_onload(const Client& client, Output output, const OnloadArguments& a) {
-  const std::string body = TRY(a.version.empty() ? Outcome<std::string>("{}") : load_request(a));
+OrStop<> preflight_onload(const Client& client, Output output, const OnloadArguments& a) {
+  const std::string body = TRY(a.version.empty() ? OrStop<std::string>("{}") : load_request(a));
   const std::string answer = TRY(body_of(client.post("/v1/onload/preflight", body)));
   const json::Value found = TRY(parsed(answer));
-  const Outcome<> result = is_true(found, "ok") ? Outcome<>() : stop(kRefused);
+  const OrStop<> result = is_true(found, "ok") ? OrStop<>() : stop(kRefused);
   if (output.json) {
     print_json(answer);
     return result;
   }
   for (const json::Value& check : part(found, "checks").items()) {
-    print("{:<4} {:<14} {}\n", is_true(check, "ok") ? "ok" : "NO", text_of(check, "name"),
+    print("{:<4} {:<14} {}\n", is_true(check, "ok") ? "ok" : "NO", text_at(check, "name"),
           text_or_nothing(check, "detail"));
   }
   for (const json::Value& step : part(found, "steps").items()) {
-    print("  {} {}\n", text_of(step, "act"), text_or_nothing(step, "subject"));
+    print("  {} {}\n", text_at(step, "act"), text_or_nothing(step, "subject"));
   }
   return result;
 }
 
-Outcome<> drain_onload(const Client& client, Output output, const OnloadArguments& a) {
+OrStop<> drain_onload(const Client& client, Output output, const OnloadArguments& a) {
   const std::string body =
       json::document({{"users_policy", json::given(a.users_policy)}, {"drain_seconds", json::given(a.drain_seconds)}});
   return follow_answer(client, output, client.post("/v1/onload/drain", body));
 }
 
-Outcome<> undrain_onload(const Client& client, Output output, const OnloadArguments& /*a*/) {
+OrStop<> undrain_onload(const Client& client, Output output, const OnloadArguments& /*a*/) {
   return follow_answer(client, output, client.post("/v1/onload/undrain", "{}"));
 }
 
-Outcome<> cancel_onload(const Client& client, Output output, const OnloadArguments& a) {
+OrStop<> cancel_onload(const Client& client, Output output, const OnloadArguments& a) {
   const std::string& id = a.operation;
   if (!parse_number<uint64_t>(id)) return stop(kUsage, fmt::format("\"{}\" is not an operation number", id));
   const std::string body = TRY(body_of(client.post("/v1/onload/operations/" + id + "/cancel", "{}")));
@@ -225,7 +225,7 @@ Outcome<> cancel_onload(const Client& client, Output output, const OnloadArgumen
   return {};
 }
 
-Outcome<> set_onload_parameters(const Client& client, Output output, const OnloadArguments& a) {
+OrStop<> set_onload_parameters(const Client& client, Output output, const OnloadArguments& a) {
   if (a.module.empty() || a.module.find_first_of("/?#%") != std::string::npos) {
     return stop(kUsage, a.module + " is not a valid module name");
   }
@@ -245,38 +245,38 @@ Outcome<> set_onload_parameters(const Client& client, Output output, const Onloa
   return follow_answer(client, output, client.patch(path, w.take()));
 }
 
-Outcome<> show_control_plane(const Client& client, Output output, const OnloadArguments& /*a*/) {
+OrStop<> show_control_plane(const Client& client, Output output, const OnloadArguments& /*a*/) {
   const json::Value found = TRY(value_to_draw(client.get("/v1/onload/controlplane"), output));
-  for (const char* key : {"path", "parameters", "spawn"}) print("{:<11} {}\n", key, text_of(found, key));
+  for (const char* key : {"path", "parameters", "spawn"}) print("{:<11} {}\n", key, text_at(found, key));
   print("{:<8} {:<12} {:<8} {}\n", "PID", "NAMESPACE", "AGE", "PROGRAM");
   for (const json::Value& server : part(found, "servers").items()) {
-    print("{:<8} {:<12} {:<8} {}\n", text_of(server, "pid"), text_of(server, "net_namespace"),
-          text_of(server, "age_seconds") + " s", text_of(server, "exe"));
+    print("{:<8} {:<12} {:<8} {}\n", text_at(server, "pid"), text_at(server, "net_namespace"),
+          text_at(server, "age_seconds") + " s", text_at(server, "exe"));
   }
   return {};
 }
 
-Outcome<> set_control_plane(const Client& client, Output output, const OnloadArguments& a) {
+OrStop<> set_control_plane(const Client& client, Output output, const OnloadArguments& a) {
   const std::string body = json::document({{"parameters", words_of(a.control_plane, ' ')}});
   return follow_answer(client, output, client.patch("/v1/onload/controlplane", body));
 }
 
-Outcome<> restart_control_plane(const Client& client, Output output, const OnloadArguments& /*a*/) {
+OrStop<> restart_control_plane(const Client& client, Output output, const OnloadArguments& /*a*/) {
   return follow_answer(client, output, client.post("/v1/onload/controlplane/restart", "{}"));
 }
 
-Outcome<> show_onload_users(const Client& client, Output output, const OnloadArguments& /*a*/) {
+OrStop<> show_onload_users(const Client& client, Output output, const OnloadArguments& /*a*/) {
   const json::Value use = TRY(value_to_draw(client.get("/v1/onload/users"), output));
   print("{:<8} {:<16} {:<7} {:<24} {}\n", "PID", "PROGRAM", "UID", "USES", "UNIT");
   for (const char* kind : {"users", "services"}) {
     for (const json::Value& user : part(use, kind).items()) {
-      print("{:<8} {:<16} {:<7} {:<24} {}{}\n", text_of(user, "pid"), text_of(user, "comm"), text_of(user, "uid"),
-            texts_of(part(user, "uses")), text_of(user, "unit"),
+      print("{:<8} {:<16} {:<7} {:<24} {}{}\n", text_at(user, "pid"), text_at(user, "comm"), text_at(user, "uid"),
+            texts_of(part(user, "uses")), text_at(user, "unit"),
             is_true(user, "stale") ? "  (uses the library of another version)" : "");
     }
   }
   for (const json::Member& module : part(use, "unexplained").members()) {
-    print("{} references to module {} from unidentified users\n", text_of(part(use, "unexplained"), module.key),
+    print("{} references to module {} from unidentified users\n", text_at(part(use, "unexplained"), module.key),
           without_controls(module.key));
   }
   for (const json::Value& sentence : part(use, "unknown").items()) {

@@ -32,32 +32,32 @@ struct OnloadArguments {
   std::vector<std::string> afxdp;
 };
 
-using OnloadCommand = Outcome<> (*)(const Client& client, Output output, const OnloadArguments& a);
+using OnloadCommand = OrStop<> (*)(const Client& client, Output output, const OnloadArguments& a);
 
 // The option or argument for a member of a request: "/parameters/sfc_char/phys_mode_gid" is "--param
 // sfc_char.phys_mode_gid".
 std::string onload_option_of(const std::string& pointer);
 
-Outcome<> show_onload(const Client& client, Output output, const OnloadArguments& a);
-Outcome<> show_onload_versions(const Client& client, Output output, const OnloadArguments& a);
-Outcome<> import_onload(const Client& client, Output output, const OnloadArguments& a);
-Outcome<> load_onload(const Client& client, Output output, const OnloadArguments& a);
-Outcome<> unload_onload(const Client& client, Output output, const OnloadArguments& a);
-Outcome<> roll_back_onload(const Client& client, Output output, const OnloadArguments& a);
-Outcome<> freeze_onload(const Client& client, Output output, const OnloadArguments& a);
-Outcome<> thaw_onload(const Client& client, Output output, const OnloadArguments& a);
+OrStop<> show_onload(const Client& client, Output output, const OnloadArguments& a);
+OrStop<> show_onload_versions(const Client& client, Output output, const OnloadArguments& a);
+OrStop<> import_onload(const Client& client, Output output, const OnloadArguments& a);
+OrStop<> load_onload(const Client& client, Output output, const OnloadArguments& a);
+OrStop<> unload_onload(const Client& client, Output output, const OnloadArguments& a);
+OrStop<> roll_back_onload(const Client& client, Output output, const OnloadArguments& a);
+OrStop<> freeze_onload(const Client& client, Output output, const OnloadArguments& a);
+OrStop<> thaw_onload(const Client& client, Output output, const OnloadArguments& a);
 // Checks `version`, or the last requested change if that is empty. kRefused if a check fails.
-Outcome<> preflight_onload(const Client& client, Output output, const OnloadArguments& a);
-Outcome<> drain_onload(const Client& client, Output output, const OnloadArguments& a);
-Outcome<> undrain_onload(const Client& client, Output output, const OnloadArguments& a);
-Outcome<> cancel_onload(const Client& client, Output output, const OnloadArguments& a);
-Outcome<> set_onload_parameters(const Client& client, Output output, const OnloadArguments& a);
-Outcome<> show_control_plane(const Client& client, Output output, const OnloadArguments& a);
-Outcome<> set_control_plane(const Client& client, Output output, const OnloadArguments& a);
-Outcome<> restart_control_plane(const Client& client, Output output, const OnloadArguments& a);
-Outcome<> show_onload_users(const Client& client, Output output, const OnloadArguments& a);
+OrStop<> preflight_onload(const Client& client, Output output, const OnloadArguments& a);
+OrStop<> drain_onload(const Client& client, Output output, const OnloadArguments& a);
+OrStop<> undrain_onload(const Client& client, Output output, const OnloadArguments& a);
+OrStop<> cancel_onload(const Client& client, Output output, const OnloadArguments& a);
+OrStop<> set_onload_parameters(const Client& client, Output output, const OnloadArguments& a);
+OrStop<> show_control_plane(const Client& client, Output output, const OnloadArguments& a);
+OrStop<> set_control_plane(const Client& client, Output output, const OnloadArguments& a);
+OrStop<> restart_control_plane(const Client& client, Output output, const OnloadArguments& a);
+OrStop<> show_onload_users(const Client& client, Output output, const OnloadArguments& a);
 // Applies the given settings of interfaces, then lists all of them.
-Outcome<> onload_interfaces(const Client& client, Output output, const OnloadArguments& a);
+OrStop<> onload_interfaces(const Client& client, Output output, const OnloadArguments& a);
 
 // "-K -s" -> {"-K", "-s"}
 std::vector<std::string> words_of(const std::string& text, char separator);

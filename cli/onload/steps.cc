@@ -27,26 +27,26 @@ std::optional<int64_t> time_of_day(const std::string& text) {
 
 std::string duration(const json::Value& step) {
   constexpr int64_t kDay = 86'400'000;
-  const std::optional<int64_t> from = time_of_day(text_of(step, "started"));
-  const std::optional<int64_t> to = time_of_day(text_of(step, "finished"));
+  const std::optional<int64_t> from = time_of_day(text_at(step, "started"));
+  const std::optional<int64_t> to = time_of_day(text_at(step, "finished"));
   if (!from || !to) return "";
   return fmt::format("{:.1f} s", static_cast<double>((*to - *from + kDay) % kDay) / 1000);
 }
 
 std::string act_of(const json::Value& step) {
-  const std::string subject = text_of(step, "subject");
-  return text_of(step, "act") + (subject == "-" ? "" : " " + subject);
+  const std::string subject = text_at(step, "subject");
+  return text_at(step, "act") + (subject == "-" ? "" : " " + subject);
 }
 
-bool is_running(const json::Value& step) { return text_of(step, "progress") == "running"; }
+bool is_running(const json::Value& step) { return text_at(step, "progress") == "running"; }
 
 }  // namespace
 
 std::string draw_step(const json::Value& step) {
-  std::string line = fmt::format("  {} {}", padded(text_of(step, "progress"), 12), padded(act_of(step), 40));
+  std::string line = fmt::format("  {} {}", padded(text_at(step, "progress"), 12), padded(act_of(step), 40));
   if (!is_running(step)) line += " " + duration(step);
-  const std::string cause = text_of(step, "cause");
-  if (cause != "-") line += fmt::format("   {}: {}", cause, text_of(step, "message"));
+  const std::string cause = text_at(step, "cause");
+  if (cause != "-") line += fmt::format("   {}: {}", cause, text_at(step, "message"));
   while (line.ends_with(' ')) line.pop_back();
   line += "\n";
   for (const json::Value& line_of_kernel : part(step, "kernel").items()) {
@@ -73,12 +73,12 @@ std::string draw_running(const json::Value& operation) {
 }
 
 std::string draw_outcome(const json::Value& operation) {
-  const std::string outcome = text_of(operation, "outcome");
-  const std::string why = fmt::format("{}: {}", text_of(operation, "cause"), text_of(operation, "message"));
-  const std::string number = "operation " + text_of(operation, "id");
+  const std::string outcome = text_at(operation, "outcome");
+  const std::string why = fmt::format("{}: {}", text_at(operation, "cause"), text_at(operation, "message"));
+  const std::string number = "operation " + text_at(operation, "id");
   if (outcome == "succeeded") return number + " succeeded\n";
   if (outcome == "rolled_back") {
-    const std::string to = text_of(operation, "fallback");
+    const std::string to = text_at(operation, "fallback");
     return fmt::format("{} was rolled back to {}\n{}\n", number, to == "0" ? "the state before it" : "generation " + to,
                        why);
   }

@@ -25,7 +25,7 @@ Failure refused(const std::string& at, std::string problem, std::string allowed)
   return fail_at(ErrorCode::BadRequest, at, fmt::format("{}: {}; expected {}", at, problem, allowed));
 }
 
-Result<std::string> text_of(const Value& object, const std::string& at, const char* key) {
+Result<std::string> required_text(const Value& object, const std::string& at, const char* key) {
   const Value* value = object.find(key);
   const std::string where = at + "/" + key;
   if (!value) return refused(where, "is missing", "a text");
@@ -54,8 +54,8 @@ Result<const std::vector<Value>*> list_of(const Value& object, const std::string
 Result<ListedProcess> parse_process(const Value& object, const std::string& at) {
   TRY(check_keys(object, at, {"process", "args", "pool", "cpus"}));
   ListedProcess process;
-  process.command = {TRY(text_of(object, at, "process"))};
-  process.pool = TRY(text_of(object, at, "pool"));
+  process.command = {TRY(required_text(object, at, "process"))};
+  process.pool = TRY(required_text(object, at, "pool"));
   if (object.find("args")) {
     for (const Value& argument : *TRY(list_of(object, at, "args", kMostArguments))) {
       if (!argument.as_string()) return refused(at + "/args", "has an item that is no text", "texts");
@@ -125,7 +125,7 @@ Result<std::vector<ListedProcess>> parse_processes(const std::string& text, cons
     const std::string at = fmt::format("/{}", i);
     const Value& object = list.items()[i];
     TRY(check_keys(object, at, {"container", "processes"}));
-    const std::string name = TRY(text_of(object, at, "container"));
+    const std::string name = TRY(required_text(object, at, "container"));
     std::vector<ListedProcess> processes = TRY(parse_container(object, at));
     names += (names.empty() ? "" : ", ") + name;
     if (!container.empty() && name != container) continue;

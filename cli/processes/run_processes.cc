@@ -26,7 +26,7 @@ bool has_cpus(const Environment& environment) {
   return !value_in(environment, "EXCLUSIVE_CPUS").empty() || !value_in(environment, "SHARED_CPUS").empty();
 }
 
-Outcome<std::vector<std::string>> shared_pools(const Client& client) {
+OrStop<std::vector<std::string>> shared_pools(const Client& client) {
   const json::Value pools = TRY(value_of(client.get("/v1/cpus/pools")));
   std::vector<std::string> names;
   for (const json::Value& pool : pools.items()) {
@@ -36,8 +36,8 @@ Outcome<std::vector<std::string>> shared_pools(const Client& client) {
 }
 
 // This process, and so its children, runs on them.
-Outcome<GrantedCpus> granted_by_nrd(const Client& client, NewWorkload workload,
-                                    const std::vector<ListedProcess>& processes) {
+OrStop<GrantedCpus> granted_by_nrd(const Client& client, NewWorkload workload,
+                                   const std::vector<ListedProcess>& processes) {
   const std::vector<std::string> shared = TRY(shared_pools(client));
   workload.pools = pool_requests(processes, shared);
   const std::string owner = TRY(or_stop(this_process(client)));
@@ -46,7 +46,7 @@ Outcome<GrantedCpus> granted_by_nrd(const Client& client, NewWorkload workload,
   return answer.status == kCreated ? granted_cpus(answer) : tl::unexpected(refusal_of_new(answer));
 }
 
-Outcome<std::vector<Started>> on_their_cpus(const std::vector<ListedProcess>& processes, const GrantedCpus& granted) {
+OrStop<std::vector<Started>> on_their_cpus(const std::vector<ListedProcess>& processes, const GrantedCpus& granted) {
   std::vector<CpuSet> cpus = TRY(or_stop(assign_cpus(processes, granted)));
   std::vector<Started> started;
   for (size_t i = 0; i < processes.size(); ++i) started.push_back({processes[i].command, std::move(cpus[i])});
@@ -54,7 +54,7 @@ Outcome<std::vector<Started>> on_their_cpus(const std::vector<ListedProcess>& pr
 }
 
 // The annotation is a JSON text in the line of its name (downward API).
-Outcome<std::string> annotated_list() {
+OrStop<std::string> annotated_list() {
   const Result<std::optional<std::string>> text = read_file(kAnnotations, 2 * kLongestList);
   if (!text || !*text) return std::string();
   for (const std::string_view line : split(**text, "\n")) {
@@ -68,7 +68,7 @@ Outcome<std::string> annotated_list() {
 
 }  // namespace
 
-Outcome<> run_processes(const Client& client, RunProcesses wanted) {
+OrStop<> run_processes(const Client& client, RunProcesses wanted) {
   Environment environment = own_environment();
   const std::optional<std::string> text = TRY(or_stop(read_user_file(wanted.file, kLongestList), kUsage));
   if (!text) return stop(kUsage, wanted.file + ": no such file");
@@ -95,7 +95,7 @@ bool is_process_starter(const std::string& program) {
   return program.substr(program.rfind('/') + 1) == "process-starter";
 }
 
-Outcome<> run_annotated(const std::vector<std::string>& command) {
+OrStop<> run_annotated(const std::vector<std::string>& command) {
   const Environment environment = own_environment();
   const std::string container = value_in(environment, "CONTAINER_NAME");
   if (container.empty()) return stop(kUsage, "CONTAINER_NAME is not set: which processes of the annotation to start");

@@ -20,11 +20,11 @@ struct RunProcesses {
 
 // With EXCLUSIVE_CPUS or SHARED_CPUS in the environment, as in a container, on these CPUs; otherwise on CPUs that nrd
 // grants.
-Outcome<> run_processes(const Client& client, RunProcesses wanted);
+OrStop<> run_processes(const Client& client, RunProcesses wanted);
 
 // True if the program was called process-starter: CPU Pooler's annotation in /etc/podinfo/annotations says what to
 // start; without one `command`.
 bool is_process_starter(const std::string& program);
-Outcome<> run_annotated(const std::vector<std::string>& command);
+OrStop<> run_annotated(const std::vector<std::string>& command);
 
 }  // namespace nrd::cli

@@ -64,7 +64,7 @@ tl::unexpected<Stop> not_started(const Started& process, int error) {
 }
 
 // Its number, once the program runs: the pipe is closed by execve(2).
-Outcome<pid_t> start(const Started& process, const Environment& environment) {
+OrStop<pid_t> start(const Started& process, const Environment& environment) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return stop(kRefused, errno_text("cannot start a process"));
   UniqueFd reads(ends[0]);
@@ -89,9 +89,9 @@ Outcome<pid_t> start(const Started& process, const Environment& environment) {
 
 class Children {
  public:
-  Outcome<> start_all(const std::vector<Started>& processes, const Environment& environment) {
+  OrStop<> start_all(const std::vector<Started>& processes, const Environment& environment) {
     for (const Started& process : processes) {
-      const Outcome<pid_t> child = start(process, environment);
+      const OrStop<pid_t> child = start(process, environment);
       if (!child) {
         end();
         return tl::unexpected(child.error());
@@ -149,16 +149,16 @@ class Children {
 
 }  // namespace
 
-Outcome<> supervise(const std::vector<Started>& processes, const Environment& environment) {
+OrStop<> supervise(const std::vector<Started>& processes, const Environment& environment) {
   block_signals();
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   Children children;
   TRY(children.start_all(processes, environment));
   const int status = children.wait();
-  return status == 0 ? Outcome<>() : stop(status);
+  return status == 0 ? OrStop<>() : stop(status);
 }
 
-Outcome<> execute_last(const std::vector<Started>& processes, const Environment& environment) {
+OrStop<> execute_last(const std::vector<Started>& processes, const Environment& environment) {
   block_signals();
   Children children;
   TRY(children.start_all({processes.begin(), processes.end() - 1}, environment));

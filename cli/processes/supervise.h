@@ -19,8 +19,8 @@ struct Started {
 };
 
 // Ends with the exit status of the first that fails (128 and the number of its signal), or 0.
-Outcome<> supervise(const std::vector<Started>& processes, const Environment& environment);
+OrStop<> supervise(const std::vector<Started>& processes, const Environment& environment);
 // Starts all but the last, which takes the place of this process. Returns only on failure, after the others have ended.
-Outcome<> execute_last(const std::vector<Started>& processes, const Environment& environment);
+OrStop<> execute_last(const std::vector<Started>& processes, const Environment& environment);
 
 }  // namespace nrd::cli
