@@ -118,7 +118,7 @@ bool is_changed(const NodeState& before, const Workload& after) {
 void remove_some(Engine& engine, std::span<const WorkloadId> undeclared, const std::shared_ptr<Pass>& pass) {
   const auto answers = std::make_shared<std::latch>(std::ssize(undeclared));
   for (const WorkloadId id : undeclared) {
-    engine.submit(DeleteWorkload{id}, [answers, pass, id](const Outcome& outcome) {
+    engine.submit(DeleteWorkload{id}, [answers, pass, id](const Result<Done>& outcome) {
       if (outcome) {
         log::notice("DECLARED_DELETED", "deleted a workload that no file declares any more",
                     {{"WORKLOAD", id_text(outcome->workload)}});

@@ -21,9 +21,9 @@ namespace nrd::daemon {
 namespace {
 
 Result<void> remove(Engine& engine, WorkloadId id) {
-  std::promise<Outcome> answer;
-  engine.submit(DeleteWorkload{.id = id}, [&answer](Outcome outcome) { answer.set_value(std::move(outcome)); });
-  const Outcome outcome = answer.get_future().get();
+  std::promise<Result<Done>> answer;
+  engine.submit(DeleteWorkload{.id = id}, [&answer](Result<Done> outcome) { answer.set_value(std::move(outcome)); });
+  const Result<Done> outcome = answer.get_future().get();
   return outcome ? Result<void>() : Failure(outcome.error());
 }
 

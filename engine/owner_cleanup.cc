@@ -41,7 +41,7 @@ class Cleanup {
     ++cleanup->asked_;
     // Only as seen: meanwhile a client may have given it to another owner.
     const DeleteWorkload command{.id = workload.id, .if_revision = std::vector{workload.revision}};
-    engine.submit(command, [cleanup, name = id_text(workload)](const Outcome& outcome) {
+    engine.submit(command, [cleanup, name = id_text(workload)](const Result<Done>& outcome) {
       if (outcome) {
         log::notice("OWNER_ENDED", "the owner process of a workload has exited; the workload was deleted",
                     {{"WORKLOAD", name}});

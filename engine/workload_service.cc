@@ -72,7 +72,7 @@ Result<void> check_owned(const Workload& created, const std::optional<Owner>& on
 }
 
 // After these errors the store may hold it nevertheless.
-bool may_exist(const Outcome& outcome) {
+bool may_exist(const Result<Done>& outcome) {
   return outcome || outcome.error().code == ErrorCode::Store || outcome.error().code == ErrorCode::Frozen;
 }
 
@@ -158,7 +158,7 @@ void WorkloadService::submit_admitted(const Requester& who, const LaunchRequest&
         [&engine = engine_, &owners = owners_, client = who.client, owner, done](const Result<Command>& admitted,
                                                                                  const Launch& environment) {
           if (!admitted) return done(Failure(admitted.error()));
-          const auto answer = [&engine, &owners, owner, done, environment](const Outcome& outcome) {
+          const auto answer = [&engine, &owners, owner, done, environment](const Result<Done>& outcome) {
             if (owner && may_exist(outcome)) end_with_owner(engine, owners, *owner);
             done(outcome.map([&environment](const Done& changed) { return Changed{changed, environment}; }));
           };
@@ -177,7 +177,8 @@ void WorkloadService::replay_or(const Requester& who, const NewWorkload& workloa
       done(Changed{created, std::move(launch)});
     });
   };
-  const auto found = [only, origin = who.origin, done, first_time, replay, later = who.later](const Outcome& outcome) {
+  const auto found = [only, origin = who.origin, done, first_time, replay,
+                      later = who.later](const Result<Done>& outcome) {
     const Result<Done> created = outcome.and_then(
         [&](const Done& known) { return check_owned(known.workload, only, origin).map([&known] { return known; }); });
     if (!created && created.error().code != ErrorCode::NotFound) return done(Failure(created.error()));
@@ -225,7 +226,7 @@ void WorkloadService::remove(const Requester& who, DeleteWorkload command, const
   const Result<std::optional<Owner>> only = only_owner_of(owners_, who);
   if (!only) return done(Failure(only.error()));
   command.only = *only;
-  const auto answer = [done](const Outcome& outcome) {
+  const auto answer = [done](const Result<Done>& outcome) {
     done(outcome.map([](const Done& removed) { return Changed{removed}; }));
   };
   engine_.submit(std::move(command), {answer, who.client});
@@ -240,7 +241,7 @@ void WorkloadService::dry_run_admitted(const Requester& who, const Request& requ
   admit(who, launch, *command,
         [&engine = engine_, client = who.client, done](const Result<Command>& admitted, const Launch& environment) {
           if (!admitted) return done(Failure(admitted.error()));
-          engine.dry_run(*admitted, {[done, environment](const Outcome& outcome) { done(outcome); }, client});
+          engine.dry_run(*admitted, {[done, environment](const Result<Done>& outcome) { done(outcome); }, client});
         });
 }
 

@@ -326,7 +326,7 @@ class ThreadedEngine final : public Engine {
       commands.push_back(std::get<Command>(std::move(waiting->request)));
     // Also the sign of life for the watchdog.
     const auto may_begin = [this, until = begun + kBatchTime] { return (busy_since_ = clock_.steady()) < until; };
-    std::vector<Outcome> outcomes = writer_.apply(commands, may_begin);
+    std::vector<Result<Done>> outcomes = writer_.apply(commands, may_begin);
     for (size_t i = commands.size(); i < batch.size() && i == outcomes.size(); ++i) {
       if (!may_begin() && i > 0) break;
       const auto* dry = std::get_if<DryRun>(&batch[i].request);

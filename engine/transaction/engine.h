@@ -32,7 +32,7 @@ namespace nrd {
 
 struct EngineConfig;
 
-// The outcome: the state after the change, and the workload in it (before the change, for a delete). Of a dry run: the
+// The state after the change, and the workload in it (before the change, for a delete). Of a dry run: the
 // state as it is, and the workload as it would be; a new one has no final id yet.
 struct Done {
   std::shared_ptr<const NodeState> state{};
@@ -41,7 +41,6 @@ struct Done {
   std::optional<uint64_t> operation{};  // the rest of the change follows when it has moved memory
   std::vector<KnobChange> changes{};    // of a dry run: what would change
 };
-using Outcome = Result<Done>;
 
 enum class ReloadMode { Apply, Check };
 

@@ -201,7 +201,7 @@ Result<std::optional<WorkloadId>> Transaction::created_with(const IdempotencyKey
                  "a new key for a new workload");
 }
 
-Outcome Transaction::find_created(const IdempotencyKey& key) {
+Result<Done> Transaction::find_created(const IdempotencyKey& key) {
   TRY(commits_.resolve());
   const std::optional<WorkloadId> found = TRY(created_with(key));
   if (found) return Done{.workload = state_.workloads.at(*found)};
@@ -285,7 +285,7 @@ Result<Transaction::Tried> Transaction::try_one(const Command& command) {
   return tried;
 }
 
-Outcome Transaction::dry_run(const Command& command) {
+Result<Done> Transaction::dry_run(const Command& command) {
   const RequestTime time(hardware_);
   const WorkloadId id = TRY(target_of(command));
   Proposal proposal = TRY(plan_on_fresh_observation(command));
@@ -328,9 +328,10 @@ void Transaction::finish_memory_changes() {
   memory_.start_next();
 }
 
-std::vector<Outcome> Transaction::apply(std::span<const Command> commands, const std::function<bool()>& may_begin) {
+std::vector<Result<Done>> Transaction::apply(std::span<const Command> commands,
+                                             const std::function<bool()>& may_begin) {
   const auto frozen = [] { return fail(ErrorCode::Frozen, "store state unknown; change rejected, try again"); };
-  std::vector<Outcome> outcomes;
+  std::vector<Result<Done>> outcomes;
   std::vector<std::optional<Deferred>> deferred(commands.size());
   if (const Result<void> resolved = commits_.resolve(); !resolved) {
     outcomes.assign(commands.size(), Failure(resolved.error()));
@@ -362,8 +363,18 @@ std::vector<Outcome> Transaction::apply(std::span<const Command> commands, const
   }
   // Claims of commands that failed, and of those that cancelled each other.
   if (!commits_.is_unknown()) commits_.release_restored();
+  settle(outcomes, commands, committed);
+  if (committed) {
+    groups_.report_sharing();
+    begin_operations(outcomes, std::move(deferred));
+  }
+  return outcomes;
+}
+
+void Transaction::settle(std::vector<Result<Done>>& outcomes, std::span<const Command> commands,
+                         const Result<void>& committed) const {
   for (size_t i = 0; i < outcomes.size(); ++i) {
-    Outcome& outcome = outcomes[i];
+    Result<Done>& outcome = outcomes[i];
     if (!outcome) continue;
     if (!committed) {
       outcome = Failure(committed.error());
@@ -372,14 +383,9 @@ std::vector<Outcome> Transaction::apply(std::span<const Command> commands, const
       outcome->workload = *found;
     }
   }
-  if (committed) {
-    groups_.report_sharing();
-    begin_operations(outcomes, std::move(deferred));
-  }
-  return outcomes;
 }
 
-void Transaction::begin_operations(std::vector<Outcome>& outcomes, std::vector<std::optional<Deferred>> deferred) {
+void Transaction::begin_operations(std::vector<Result<Done>>& outcomes, std::vector<std::optional<Deferred>> deferred) {
   for (size_t i = 0; i < outcomes.size(); ++i) {
     if (!outcomes[i] || !deferred[i] || !state_.workloads.contains(outcomes[i]->workload.id)) continue;
     outcomes[i]->operation = memory_.begin(outcomes[i]->workload.id, *std::move(deferred[i]));

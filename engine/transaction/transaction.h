@@ -47,12 +47,12 @@ class Transaction {
   // One outcome for each command, in order; all share one commit. The publisher fills in `Done::state`, here and below.
   // Calls `may_begin` before each command but the first. Once it returns false, the remaining commands are not begun
   // and have no outcomes.
-  std::vector<Outcome> apply(
+  std::vector<Result<Done>> apply(
       std::span<const Command> commands, const std::function<bool()>& may_begin = [] { return true; });
   // What `command` would do now. Observes, and writes nothing.
-  Outcome dry_run(const Command& command);
+  Result<Done> dry_run(const Command& command);
   // The workload created with this key. NotFound: the key was not used.
-  Outcome find_created(const IdempotencyKey& key);
+  Result<Done> find_created(const IdempotencyKey& key);
   // Commits on its own.
   Result<void> record(store::DocumentChange operations);
   // Another configuration of the node's resources; ReloadMode::Check changes nothing.
@@ -95,7 +95,10 @@ class Transaction {
   Result<Tried> try_one(const Command& command);
   std::optional<cpuset::MemoryChange> move_before(const Command& command, const Proposal& proposal,
                                                   WorkloadId id) const;
-  void begin_operations(std::vector<Outcome>& outcomes, std::vector<std::optional<Deferred>> deferred);
+  // After the commit: each has the workload as committed, or the error of the commit.
+  void settle(std::vector<Result<Done>>& outcomes, std::span<const Command> commands,
+              const Result<void>& committed) const;
+  void begin_operations(std::vector<Result<Done>>& outcomes, std::vector<std::optional<Deferred>> deferred);
   Result<void> apply_moved(const Command& command, const cpuset::MemoryChange& moved);
 
   Hardware& hardware_;

@@ -102,9 +102,9 @@ class FakeEngine final : public Engine {
   Result<std::shared_ptr<const UsageSample>> sample;  // null: no sample
   int lookups = 0;                                    // of Idempotency-Keys
   // From now on answers every command and lookup at once with `outcome`.
-  void answer_with(Outcome outcome) { outcome_ = std::move(outcome); }
+  void answer_with(Result<Done> outcome) { outcome_ = std::move(outcome); }
   // Answers the waiting commands.
-  void answer_waiting(const Outcome& outcome) {
+  void answer_waiting(const Result<Done>& outcome) {
     std::vector<Done_> waiting;
     {
       const std::lock_guard hold(lock_);
@@ -124,7 +124,7 @@ class FakeEngine final : public Engine {
  private:
   mutable std::mutex lock_;
   std::shared_ptr<const NodeState> state_;
-  std::optional<Outcome> outcome_;
+  std::optional<Result<Done>> outcome_;
   std::vector<Command> commands_;
   std::vector<Done_> waiting_;
 };

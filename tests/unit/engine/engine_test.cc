@@ -19,14 +19,14 @@ TEST_CASE("of two concurrent requests for the same CPU exactly one succeeds") {
   const SystemClock clock;
   const auto engine = *Engine::start(hardware, store, clock, {});
   for (int round = 0; round < 50; ++round) {
-    std::vector<std::future<Outcome>> racers;
+    std::vector<std::future<Result<Done>>> racers;
     for (int i = 0; i < 4; ++i) {
       racers.push_back(std::async(std::launch::async,
                                   [&engine] { return submit(*engine, CreateWorkload{a_spec("3").ways(1, 1)}); }));
     }
     std::optional<WorkloadId> winner;
     for (auto& racer : racers) {
-      const Outcome outcome = racer.get();
+      const Result<Done> outcome = racer.get();
       if (outcome) {
         CHECK_FALSE(winner);
         winner = outcome->workload.id;
@@ -70,7 +70,7 @@ TEST_CASE("stop answers accepted commands and refuses later ones") {
   auto engine = *Engine::start(hardware, store, clock, {});
   std::atomic<int> answered{0};
   for (unsigned cpu = 0; cpu < 5; ++cpu) {
-    engine->submit(CreateWorkload{a_spec(std::to_string(cpu)).ways(1, 1)}, [&](const Outcome& outcome) {
+    engine->submit(CreateWorkload{a_spec(std::to_string(cpu)).ways(1, 1)}, [&](const Result<Done>& outcome) {
       if (outcome) ++answered;
     });
   }
@@ -93,7 +93,7 @@ TEST_CASE("stop answers commands that arrived while the engine was busy, and ref
   std::atomic<int> answered{0};
   std::string refusal;
   const auto ask = [&answered, &refusal, asked = engine.get()] {
-    asked->submit(DeleteWorkload{WorkloadId{7}}, [&](const Outcome& outcome) {
+    asked->submit(DeleteWorkload{WorkloadId{7}}, [&](const Result<Done>& outcome) {
       ++answered;
       if (error_of(outcome).code == ErrorCode::Busy) refusal = error_of(outcome).message;
     });
@@ -133,10 +133,10 @@ TEST_CASE("slow changes of one client do not keep an administrator's waiting") {
   std::atomic<int> answered = 0;
   const Client user{.client_key = "user"};
   for (int i = 0; i < kMany; ++i)
-    engine->submit(DeleteWorkload{WorkloadId{77}}, {[&answered](const Outcome&) { ++answered; }, user});
+    engine->submit(DeleteWorkload{WorkloadId{77}}, {[&answered](const Result<Done>&) { ++answered; }, user});
   std::this_thread::sleep_for(std::chrono::milliseconds(200));  // the first are served
   std::promise<int> before;
-  engine->submit(DeleteWorkload{WorkloadId{78}}, {[&](const Outcome&) { before.set_value(answered); },
+  engine->submit(DeleteWorkload{WorkloadId{78}}, {[&](const Result<Done>&) { before.set_value(answered); },
                                                   Client{.client_key = "root", .is_privileged = true}});
   CHECK(before.get_future().get() < kMany);
   while (answered < kMany) std::this_thread::yield();

@@ -39,7 +39,7 @@ Result<Workload> TransactionFixture::patch(WorkloadId id, SpecPatch patch) {
 
 Result<Workload> TransactionFixture::remove(WorkloadId id) { return apply(DeleteWorkload{id}); }
 
-Outcome TransactionFixture::dry_run(const Command& command) { return writer->dry_run(command); }
+Result<Done> TransactionFixture::dry_run(const Command& command) { return writer->dry_run(command); }
 
 std::string TransactionFixture::drawn(unsigned clos, unsigned cache) const {
   const auto group = hardware.tree.rdt.classes.find(ClosId{clos});
@@ -62,9 +62,9 @@ void TransactionFixture::finish_memory_change() {
   writer->finish_memory_changes();
 }
 
-Outcome submit(Engine& engine, Command command) {
-  std::promise<Outcome> promise;
-  engine.submit(std::move(command), [&promise](Outcome outcome) { promise.set_value(std::move(outcome)); });
+Result<Done> submit(Engine& engine, Command command) {
+  std::promise<Result<Done>> promise;
+  engine.submit(std::move(command), [&promise](Result<Done> outcome) { promise.set_value(std::move(outcome)); });
   return promise.get_future().get();
 }
 

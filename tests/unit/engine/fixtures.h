@@ -38,7 +38,7 @@ struct TransactionFixture {
   Result<Workload> create(Spec spec);
   Result<Workload> patch(WorkloadId id, SpecPatch patch);
   Result<Workload> remove(WorkloadId id);
-  Outcome dry_run(const Command& command);
+  Result<Done> dry_run(const Command& command);
   // Ways of a cache that has 11.
   std::string drawn(unsigned clos, unsigned cache) const;
   std::string cpus(unsigned clos) const;
@@ -56,7 +56,7 @@ struct TransactionFixture {
 };
 
 // Waits for the outcome.
-Outcome submit(Engine& engine, Command command);
+Result<Done> submit(Engine& engine, Command command);
 
 // Creates `spec` on a new fixture once for each write, of which there are more than `least`, and that one fails: all is
 // as before, and nothing about CPUs is claimed.

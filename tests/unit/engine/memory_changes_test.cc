@@ -41,12 +41,12 @@ struct MoveFixture : CpuPoolFixture {
     while (std::ranges::any_of(state().memory_moves, is_open)) finish_memory_change();
     writer->stop_memory_changes(std::chrono::steady_clock::now() + std::chrono::seconds(10));
   }
-  Outcome request(Command command) {
+  Result<Done> request(Command command) {
     const std::vector<Command> commands{std::move(command)};
     return writer->apply(commands).front();
   }
   const cpuset::Memory& memory(const Target& target = kUnit) const { return hardware.tree.cpuset.memory.at(target); }
-  const MemoryMove& move(const Outcome& made) const { return state().memory_moves.at(made->operation.value()); }
+  const MemoryMove& move(const Result<Done>& made) const { return state().memory_moves.at(made->operation.value()); }
   bool has_baselines() { return !store.baselines().memory.empty(); }
 };
 
@@ -195,7 +195,7 @@ TEST_CASE("a stop releases the memory of all workloads that are gone") {
     fixture.finish_memory_change();
     deletions.emplace_back(DeleteWorkload{made->workload.id});
   }
-  for (const Outcome& deleted : fixture.writer->apply(deletions)) REQUIRE(deleted);
+  for (const Result<Done>& deleted : fixture.writer->apply(deletions)) REQUIRE(deleted);
   fixture.writer->stop_memory_changes(std::chrono::steady_clock::now() + std::chrono::seconds(10));
   CHECK(fixture.hardware.tree == before);
   CHECK_FALSE(fixture.has_baselines());

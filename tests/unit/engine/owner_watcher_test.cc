@@ -69,7 +69,7 @@ struct Fixture {
   const std::unique_ptr<Engine> engine = *Engine::start(hardware, store, clock, {});
   const std::unique_ptr<OwnerWatcher> owners = *OwnerWatcher::start();
   Child child;
-  const Outcome created = submit(*engine, CreateWorkload{owned_by(*owners->identify(child.pid()), "3")});
+  const Result<Done> created = submit(*engine, CreateWorkload{owned_by(*owners->identify(child.pid()), "3")});
 };
 
 }  // namespace
@@ -189,8 +189,8 @@ TEST_CASE("a workload that gets another owner while the deletion for the old one
   });
   is_busy.get_future().wait();
   put.spec.owner = *fixture.owners->identify(::getpid());
-  std::promise<Outcome> replaced;
-  fixture.engine->submit(put, [&replaced](Outcome outcome) { replaced.set_value(std::move(outcome)); });
+  std::promise<Result<Done>> replaced;
+  fixture.engine->submit(put, [&replaced](Result<Done> outcome) { replaced.set_value(std::move(outcome)); });
   fixture.child.end();
   deletion_waits.get_future().wait();
   may_go_on.set_value();

@@ -13,7 +13,7 @@ namespace {
 
 struct Fixture : TransactionFixture {
   Fixture() { start(); }
-  Outcome put(Spec spec, PutWorkload wanted = {}) {
+  Result<Done> put(Spec spec, PutWorkload wanted = {}) {
     wanted.spec = std::move(spec);
     wanted.spec.given_id = "feed";
     const std::vector<Command> commands{wanted};

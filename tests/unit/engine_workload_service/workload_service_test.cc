@@ -121,8 +121,8 @@ TEST_CASE("the run role may only name its own tasks") {
   workload.task_ids = {::getppid()};
   CHECK(role.create(workload).error().field == "/task_ids");
   const WorkloadPatch patch{.id = WorkloadId{7}, .patch = {}, .task_ids = std::vector<pid_t>{::getppid()}};
-  Outcome dry_run = fail(ErrorCode::Internal, "no answer");
-  role.workloads.dry_run(role.who, patch, [&dry_run](const Outcome& tried) { dry_run = tried; });
+  Result<Done> dry_run = fail(ErrorCode::Internal, "no answer");
+  role.workloads.dry_run(role.who, patch, [&dry_run](const Result<Done>& tried) { dry_run = tried; });
   CHECK(dry_run.error().code == ErrorCode::Forbidden);
 }
 
