@@ -35,12 +35,12 @@ void Connection::become(Phase phase, Time now, Time deadline) {
 
 bool Connection::advance(Time now) {
   for (int i = 0; i < kStepsPerTurn; ++i) {
-    if (step(now) == Step::Waits) return true;
+    if (step(now) == Next::Waits) return true;
   }
   return false;
 }
 
-Connection::Step Connection::step(Time now) {
+Connection::Next Connection::step(Time now) {
   switch (phase_) {
     case Phase::Handshaking: return shake_hands(now);
     case Phase::Receiving: return receive(now);
@@ -49,12 +49,12 @@ Connection::Step Connection::step(Time now) {
     case Phase::Working:
     case Phase::Closed: break;
   }
-  return Step::Waits;
+  return Next::Waits;
 }
 
-Connection::Step Connection::shake_hands(Time now) {
+Connection::Next Connection::shake_hands(Time now) {
   switch (stream_.handshake()) {
-    case Stream::Io::Again: return Step::Waits;
+    case Stream::Io::Again: return Next::Waits;
     case Stream::Io::Done:
       if (stream_.is_tls()) {
         Peer known = *peer_;
@@ -63,45 +63,45 @@ Connection::Step Connection::shake_hands(Time now) {
       }
       // Handshake and first head share one deadline.
       phase_ = Phase::Receiving;
-      return Step::Again;
+      return Next::Again;
     case Stream::Io::Ended:
     case Stream::Io::Failed: break;
   }
   if (stream_.fall_back_to_plain()) {
     refuse(400, "Client sent an HTTP request to an HTTPS server.", now);
-    return Step::Again;
+    return Next::Again;
   }
   phase_ = Phase::Closed;
-  return Step::Waits;
+  return Next::Waits;
 }
 
-Connection::Step Connection::receive(Time now) {
+Connection::Next Connection::receive(Time now) {
   switch (parser_.read(input_)) {
-    case RequestParser::Outcome::Complete:
+    case RequestParser::ReadResult::Complete:
       has_asked_ = true;
       is_taken_ = false;
       become(Phase::Working, now, Time::max());
-      return Step::Waits;
-    case RequestParser::Outcome::Refused:
+      return Next::Waits;
+    case RequestParser::ReadResult::Refused:
       refuse(parser_.refusal().status, parser_.refusal().line, now);
-      return Step::Again;
-    case RequestParser::Outcome::NeedsMore: break;
+      return Next::Again;
+    case RequestParser::ReadResult::NeedsMore: break;
   }
   note_progress(now);
   if (parser_.take_continue()) {
     say("HTTP/1.1 100 Continue\r\n\r\n", false, now);
-    return Step::Again;
+    return Next::Again;
   }
   std::array<char, kReadSize> buffer;
   const Stream::Moved got = stream_.read(buffer);
   if (got.io == Stream::Io::Done) {
     input_.append(buffer.data(), got.bytes);
     if (stream_.is_tls()) wipe(std::span(buffer).first(got.bytes));  // may contain a password
-    return Step::Again;
+    return Next::Again;
   }
-  if (got.io == Stream::Io::Again) return Step::Waits;
+  if (got.io == Stream::Io::Again) return Next::Waits;
   phase_ = Phase::Closed;
-  return Step::Waits;
+  return Next::Waits;
 }
 
 // The head deadline starts at the first byte of the request, the body deadline at the end of the head; further bytes do
@@ -142,13 +142,13 @@ void Connection::say(std::string bytes, bool closes, Time now) {
   become(Phase::Sending, now, now + kStalledDeadline);
 }
 
-Connection::Step Connection::send(Time now) {
+Connection::Next Connection::send(Time now) {
   while (sent_ < output_.size()) {
     const Stream::Moved put = stream_.write(std::string_view(output_).substr(sent_));
-    if (put.io == Stream::Io::Again) return Step::Waits;
+    if (put.io == Stream::Io::Again) return Next::Waits;
     if (put.io != Stream::Io::Done) {
       phase_ = Phase::Closed;
-      return Step::Waits;
+      return Next::Waits;
     }
     sent_ += put.bytes;
     deadline_ = std::min(now + kStalledDeadline, since_ + kAnswerDeadline);
@@ -161,21 +161,21 @@ Connection::Step Connection::send(Time now) {
   } else {
     become(Phase::Receiving, now, now + (body_has_begun_ ? kBodyDeadline : kIdleDeadline));
   }
-  return Step::Again;
+  return Next::Again;
 }
 
 // Lingering close: discards input for a moment. Closing with unread input sends a reset, and the client could lose the
 // response.
-Connection::Step Connection::leave() {
+Connection::Next Connection::leave() {
   std::array<char, kReadSize> buffer;
   switch (stream_.read(buffer).io) {
-    case Stream::Io::Done: return Step::Again;
-    case Stream::Io::Again: return Step::Waits;
+    case Stream::Io::Done: return Next::Again;
+    case Stream::Io::Again: return Next::Waits;
     case Stream::Io::Ended:
     case Stream::Io::Failed: break;
   }
   phase_ = Phase::Closed;
-  return Step::Waits;
+  return Next::Waits;
 }
 
 void Connection::expire(Time now) {

@@ -61,13 +61,13 @@ class Connection {
   const std::shared_ptr<const Peer>& peer() const { return peer_; }
 
  private:
-  enum class Step { Again, Waits };
+  enum class Next { Again, Waits };
 
-  Step step(Time now);
-  Step shake_hands(Time now);
-  Step receive(Time now);
-  Step send(Time now);
-  Step leave();
+  Next step(Time now);
+  Next shake_hands(Time now);
+  Next receive(Time now);
+  Next send(Time now);
+  Next leave();
 
   void become(Phase phase, Time now, Time deadline);
   void refuse(int status, const std::string& line, Time now);

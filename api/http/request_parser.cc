@@ -64,15 +64,15 @@ void append(std::string& list, std::string_view value) { (list += list.empty() ?
 
 }  // namespace
 
-RequestParser::Outcome RequestParser::read(std::string& input) {
+RequestParser::ReadResult RequestParser::read(std::string& input) {
   std::string_view rest = input;
   while (state_ != State::Complete && state_ != State::Refused && step(rest)) {
   }
   const size_t used = input.size() - rest.size();
   if (std::exchange(has_secret_, false)) wipe(std::span(input).first(state_ == State::Refused ? input.size() : used));
   input.erase(0, used);
-  if (state_ == State::Complete) return Outcome::Complete;
-  return state_ == State::Refused ? Outcome::Refused : Outcome::NeedsMore;
+  if (state_ == State::Complete) return ReadResult::Complete;
+  return state_ == State::Refused ? ReadResult::Refused : ReadResult::NeedsMore;
 }
 
 RawRequest RequestParser::take() {

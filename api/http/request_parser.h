@@ -49,14 +49,14 @@ class RequestParser {
 
   explicit RequestParser(HostPolicy whom = HostPolicy::Any) : host_policy_(whom) {}
 
-  enum class Outcome {
+  enum class ReadResult {
     NeedsMore,  // consumed all of `input`, or it ends within a head
     Complete,   // call take() before the next read()
     Refused,    // see refusal(); the connection cannot be resynchronized
   };
 
   // Removes at most one request from the front of `input`, and wipes the bytes of secrets.
-  Outcome read(std::string& input);
+  ReadResult read(std::string& input);
 
   RawRequest take();
   const RefusedRequest& refusal() const { return refusal_; }

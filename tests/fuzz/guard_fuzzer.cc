@@ -29,11 +29,11 @@ Seen seen_in_pieces(std::string_view bytes, size_t piece) {
   while (!bytes.empty() && seen.refusal == 0) {
     input += bytes.substr(0, piece);
     bytes.remove_prefix(std::min(piece, bytes.size()));
-    RequestParser::Outcome outcome = guard.read(input);
-    for (; outcome == RequestParser::Outcome::Complete; outcome = guard.read(input))
+    RequestParser::ReadResult outcome = guard.read(input);
+    for (; outcome == RequestParser::ReadResult::Complete; outcome = guard.read(input))
       seen.requests.push_back(summary(guard.take()));
-    if (outcome == RequestParser::Outcome::Refused) seen.refusal = guard.refusal().status;
-    promise(outcome == RequestParser::Outcome::Refused || input.size() <= nrd::http::kHeadLimit);
+    if (outcome == RequestParser::ReadResult::Refused) seen.refusal = guard.refusal().status;
+    promise(outcome == RequestParser::ReadResult::Refused || input.size() <= nrd::http::kHeadLimit);
   }
   return seen;
 }
@@ -42,7 +42,7 @@ void hand_on(std::string_view bytes) {
   static const auto peer = std::make_shared<const nrd::http::Peer>();
   std::string input(bytes);
   RequestParser guard;
-  while (guard.read(input) == RequestParser::Outcome::Complete) {
+  while (guard.read(input) == RequestParser::ReadResult::Complete) {
     auto raw = guard.take();
     promise(raw.body.size() <= nrd::http::kBodyLimit && raw.target.size() <= nrd::http::kTargetLimit);
     const std::string body = raw.body;

@@ -19,7 +19,7 @@ using nrd::http::RequestParser;
 
 namespace {
 
-using Outcome = RequestParser::Outcome;
+using ReadResult = RequestParser::ReadResult;
 
 std::string head(const std::string& headers = "", const std::string& line = "GET /v1/node HTTP/1.1") {
   return line + "\r\nHost: localhost\r\n" + headers + "\r\n";
@@ -35,9 +35,9 @@ std::string chunked(const std::string& body) { return post("Transfer-Encoding: c
 int status_of(std::string bytes) {
   RequestParser parser;
   switch (parser.read(bytes)) {
-    case Outcome::Complete: return 0;
-    case Outcome::NeedsMore: return -1;
-    case Outcome::Refused: break;
+    case ReadResult::Complete: return 0;
+    case ReadResult::NeedsMore: return -1;
+    case ReadResult::Refused: break;
   }
   CHECK_FALSE(parser.refusal().line.empty());
   return parser.refusal().status;
@@ -45,7 +45,7 @@ int status_of(std::string bytes) {
 
 RawRequest accepted(std::string bytes) {
   RequestParser parser;
-  REQUIRE(parser.read(bytes) == Outcome::Complete);
+  REQUIRE(parser.read(bytes) == ReadResult::Complete);
   CHECK(bytes.empty());
   return parser.take();
 }
@@ -76,9 +76,9 @@ TEST_CASE("a request split at any byte parses the same") {
       CAPTURE(cut);
       RequestParser parser;
       std::string input = whole.substr(0, cut);
-      if (cut < whole.size()) CHECK(parser.read(input) == Outcome::NeedsMore);
+      if (cut < whole.size()) CHECK(parser.read(input) == ReadResult::NeedsMore);
       input += whole.substr(cut);
-      REQUIRE(parser.read(input) == Outcome::Complete);
+      REQUIRE(parser.read(input) == ReadResult::Complete);
       CHECK(parser.take().body == "hello world");
       CHECK(input.empty());
     }
@@ -88,13 +88,13 @@ TEST_CASE("a request split at any byte parses the same") {
 TEST_CASE("a request sent byte by byte parses the same") {
   RequestParser parser;
   std::string input;
-  Outcome outcome = Outcome::NeedsMore;
+  ReadResult outcome = ReadResult::NeedsMore;
   for (const char c : chunked("5\r\nhello\r\n0\r\n\r\n")) {
-    REQUIRE(outcome == Outcome::NeedsMore);
+    REQUIRE(outcome == ReadResult::NeedsMore);
     input += c;
     outcome = parser.read(input);
   }
-  REQUIRE(outcome == Outcome::Complete);
+  REQUIRE(outcome == ReadResult::Complete);
   CHECK(parser.take().body == "hello");
 }
 
@@ -102,7 +102,7 @@ TEST_CASE("pipelined requests are parsed one after the other") {
   std::string input = post("Content-Length: 1\r\n", "a") + chunked("1\r\nb\r\n0\r\n\r\n") + head();
   RequestParser parser;
   std::vector<std::string> bodies;
-  while (parser.read(input) == Outcome::Complete) bodies.push_back(parser.take().body);
+  while (parser.read(input) == ReadResult::Complete) bodies.push_back(parser.take().body);
   CHECK(bodies == std::vector<std::string>{"a", "b", ""});
   CHECK(input.empty());
 }
@@ -118,12 +118,12 @@ TEST_CASE("Connection and the HTTP version decide whether to close") {
 TEST_CASE("100 Continue is requested once") {
   RequestParser parser;
   std::string input = post("Expect: 100-continue\r\nContent-Length: 3\r\n", "");
-  CHECK(parser.read(input) == Outcome::NeedsMore);
+  CHECK(parser.read(input) == ReadResult::NeedsMore);
   CHECK(parser.take_continue());
   CHECK_FALSE(parser.take_continue());
   RequestParser patient;
   input = post("Expect: 100-continue\r\nContent-Length: 3\r\n", "abc");
-  CHECK(patient.read(input) == Outcome::Complete);
+  CHECK(patient.read(input) == ReadResult::Complete);
   CHECK_FALSE(patient.take_continue());
 }
 
@@ -264,8 +264,8 @@ TEST_CASE("each limit is exact to the byte") {
 TEST_CASE("after a refusal nothing more is read") {
   RequestParser parser;
   std::string input = "nonsense\r\n\r\n" + head();
-  CHECK(parser.read(input) == Outcome::Refused);
-  CHECK(parser.read(input) == Outcome::Refused);
+  CHECK(parser.read(input) == ReadResult::Refused);
+  CHECK(parser.read(input) == ReadResult::Refused);
 }
 
 TEST_CASE("credentials are accepted once and wiped from the input") {
@@ -273,7 +273,7 @@ TEST_CASE("credentials are accepted once and wiped from the input") {
   const char* where = bytes.data();
   const size_t size = bytes.size();
   RequestParser parser;
-  REQUIRE(parser.read(bytes) == Outcome::Complete);
+  REQUIRE(parser.read(bytes) == ReadResult::Complete);
   CHECK(bytes == "GET /next");
   CHECK(std::string_view(where, size).find("c2VjcmV0") == std::string_view::npos);
   CHECK(parser.take().authorization.view() == "Basic c2VjcmV0OnNlY3JldA==");
@@ -285,7 +285,7 @@ TEST_CASE("without authentication, only loopback hosts and no web pages are acce
   const auto status = [](const std::string& headers) {
     RequestParser parser(RequestParser::HostPolicy::LoopbackOnly);
     std::string bytes = "POST / HTTP/1.1\r\n" + headers + "\r\n";
-    return parser.read(bytes) == Outcome::Complete ? 0 : parser.refusal().status;
+    return parser.read(bytes) == ReadResult::Complete ? 0 : parser.refusal().status;
   };
   for (const char* host :
        {"localhost", "LocalHost:8081", "127.0.0.1", "127.0.0.1:8081", "127.8.0.1", "[::1]", "[::1]:8081"}) {
@@ -306,9 +306,9 @@ TEST_CASE("without authentication, only loopback hosts and no web pages are acce
 TEST_CASE("each request of a connection without authentication is checked, not only the first") {
   RequestParser parser(RequestParser::HostPolicy::LoopbackOnly);
   std::string bytes = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\nGET / HTTP/1.1\r\nHost: rebound.example\r\n\r\n";
-  REQUIRE(parser.read(bytes) == Outcome::Complete);
+  REQUIRE(parser.read(bytes) == ReadResult::Complete);
   parser.take();
-  CHECK(parser.read(bytes) == Outcome::Refused);
+  CHECK(parser.read(bytes) == ReadResult::Refused);
   CHECK(parser.refusal().status == 421);
 }
 

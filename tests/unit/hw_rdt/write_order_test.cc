@@ -59,20 +59,20 @@ bool is_safe(const Masks& now, const Masks& before, const Masks& after) {
   return true;
 }
 
-enum class Outcome { Safe, Overlap, Wrong };
+enum class Transition { Safe, Overlap, Wrong };
 
-Outcome follow(const Masks& before, const Masks& after, unsigned min_ways) {
+Transition follow(const Masks& before, const Masks& after, unsigned min_ways) {
   Masks now = before;
   bool safe = true;
   for (const Write& write : write_order(observed_as(before), setting_to(after), {{3, {.min_ways = min_ways}}})) {
     const auto* mask = std::get_if<WaysWrite>(&write);
-    if (mask == nullptr || mask->ways == now.at(mask->clos)) return Outcome::Wrong;  // writes only what differs
-    if (!mask->ways.is_contiguous() || mask->ways.count() < min_ways) return Outcome::Wrong;
+    if (mask == nullptr || mask->ways == now.at(mask->clos)) return Transition::Wrong;  // writes only what differs
+    if (!mask->ways.is_contiguous() || mask->ways.count() < min_ways) return Transition::Wrong;
     now[mask->clos] = mask->ways;
     safe = safe && is_safe(now, before, after);
   }
-  if (now != after) return Outcome::Wrong;
-  return safe ? Outcome::Safe : Outcome::Overlap;
+  if (now != after) return Transition::Wrong;
+  return safe ? Transition::Safe : Transition::Overlap;
 }
 
 // Whether any order of legal masks avoids the overlap, found by trying all of them.
@@ -191,10 +191,10 @@ TEST_CASE("of every change of two classes on four ways none overlaps that could 
           for (const WayMask d : runs) {
             const Masks before{{ClosId{1}, a}, {ClosId{2}, b}};
             const Masks after{{ClosId{1}, c}, {ClosId{2}, d}};
-            const Outcome outcome = follow(before, after, min_ways);
+            const Transition outcome = follow(before, after, min_ways);
             INFO("COS1 " << a.hex() << " to " << c.hex() << ", COS2 " << b.hex() << " to " << d.hex());
-            REQUIRE(outcome != Outcome::Wrong);
-            if (outcome == Outcome::Overlap) REQUIRE_FALSE(safe_way_exists(before, after, runs));
+            REQUIRE(outcome != Transition::Wrong);
+            if (outcome == Transition::Overlap) REQUIRE_FALSE(safe_way_exists(before, after, runs));
           }
         }
       }
@@ -218,10 +218,10 @@ TEST_CASE("the root class moves to the other end of the cache and never shares a
         Change{{"####.......", "....##.....", "......#####"}, {"......#####", "####.......", "....##....."}},
         Change{{"..#####....", "##.........", ".......####"}, {".......####", "##.........", "..#####...."}}}) {
     CAPTURE(before.front());
-    CHECK(follow(masks(before), masks(after), 1) == Outcome::Safe);
+    CHECK(follow(masks(before), masks(after), 1) == Transition::Safe);
   }
   CHECK(follow(masks({"..#####....", "##.........", ".......####"}),
-               masks({".......####", "##.........", "..#####...."}), 2) == Outcome::Safe);
+               masks({".......####", "##.........", "..#####...."}), 2) == Transition::Safe);
 }
 
 TEST_CASE("a root class with holes in its mask gives way like any other") {
@@ -264,7 +264,7 @@ TEST_CASE("changes of many classes with room to spare never overlap") {
     const Masks before = setting();
     const Masks after = setting();
     INFO("round " << round);
-    REQUIRE(follow(before, after, 1) == Outcome::Safe);
+    REQUIRE(follow(before, after, 1) == Transition::Safe);
   }
 }
 
@@ -277,7 +277,7 @@ TEST_CASE("any change of three classes reaches the goal through legal masks") {
       const Masks before{{ClosId{0}, any()}, {ClosId{1}, any()}, {ClosId{2}, any()}};
       const Masks after{{ClosId{0}, any()}, {ClosId{1}, any()}, {ClosId{2}, any()}};
       INFO("round " << round);
-      REQUIRE(follow(before, after, min_ways) != Outcome::Wrong);
+      REQUIRE(follow(before, after, min_ways) != Transition::Wrong);
     }
   }
 }
