@@ -59,27 +59,28 @@ const CLI::Option* option_before_value(const CLI::App& app, const CLI::App& leve
 }
 
 // The command that the words before the last one name, and the option that awaits a value.
-struct Place {
+struct Context {
   const CLI::App* level;
   std::string command;  // "workload show"
   const CLI::Option* option = nullptr;
 };
 
-Place place_of(const CLI::App& app, const std::vector<std::string>& words) {
-  Place place{.level = &app, .command = {}};
+Context context_of(const CLI::App& app, const std::vector<std::string>& words) {
+  Context context{.level = &app, .command = {}};
   for (size_t i = 0; i + 1 < words.size(); ++i) {
-    place.option = option_before_value(app, *place.level, words[i]);
-    if (place.option != nullptr) {
+    context.option = option_before_value(app, *context.level, words[i]);
+    if (context.option != nullptr) {
       ++i;
-      if (i + 1 < words.size()) place.option = nullptr;  // it has its value
+      if (i + 1 < words.size()) context.option = nullptr;  // it has its value
       continue;
     }
-    const auto next = place.level->get_subcommands([&](const CLI::App* each) { return each->get_name() == words[i]; });
+    const auto next =
+        context.level->get_subcommands([&](const CLI::App* each) { return each->get_name() == words[i]; });
     if (next.empty() || words[i] == "help") continue;  // help takes what may stand in its place
-    place.level = next.front();
-    place.command += (place.command.empty() ? "" : " ") + words[i];
+    context.level = next.front();
+    context.command += (context.command.empty() ? "" : " ") + words[i];
   }
-  return place;
+  return context;
 }
 
 // None where a file name, a number or the like is expected.
@@ -114,16 +115,16 @@ std::vector<std::string> completions(const CLI::App& app, const Client& client, 
   const std::string last = words.empty() ? "" : words.back();
   // After it the words belong to the command of nrdctl run.
   if (!words.empty() && std::find(words.begin(), words.end() - 1, "--") != words.end() - 1) return {};
-  const Place place = place_of(app, words);
+  const Context context = context_of(app, words);
   std::vector<std::string> found;
-  if (place.option != nullptr) {
-    add_values(client, *place.option, found);
+  if (context.option != nullptr) {
+    add_values(client, *context.option, found);
   } else if (last.starts_with('-')) {
-    found = options_of(app, *place.level);
+    found = options_of(app, *context.level);
   } else {
-    found = commands_of(*place.level);
+    found = commands_of(*context.level);
     std::erase_if(found, [](const std::string& name) { return name.starts_with('_'); });
-    add_source(client, place.command, found);
+    add_source(client, context.command, found);
   }
   std::erase_if(found, [&last](const std::string& text) { return text.empty() || !text.starts_with(last); });
   const std::set<std::string> sorted(found.begin(), found.end());

@@ -41,7 +41,7 @@ Result<Value> folded(const Value& value, const std::string& here) {
   return Value::object(std::move(members));
 }
 
-void add(std::vector<Place>& places, std::string pointer, const Value* value) {
+void add(std::vector<Part>& places, std::string pointer, const Value* value) {
   if (value) places.push_back({std::move(pointer), value});
 }
 

@@ -20,16 +20,16 @@ namespace nrd::rmd {
 Result<json::Value> with_canonical_keys(const json::Value& body);
 
 // Part of a workload, and its JSON pointer. null in place of the outer object counts for each part in it.
-struct Place {
+struct Part {
   std::string pointer;
   const json::Value* value;
 };
 
 // A client that has a part in both shapes must have it twice with the same value, unless it edited one in an answer.
 struct Parts {
-  std::vector<Place> cache;
-  std::vector<Place> mba;
-  std::vector<Place> pstate;
+  std::vector<Part> cache;
+  std::vector<Part> mba;
+  std::vector<Part> pstate;
 };
 
 // BadRequest if `rdt` has an unknown key, or `plugins` another plugin that is not empty.

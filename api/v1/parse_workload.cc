@@ -239,10 +239,10 @@ bool is_as_before(const std::optional<T>& part, Change<T> SpecPatch::*member, co
 // All places must have the same value; one without a value is ignored. A response that is sent back has a part in both
 // shapes, of which clients of RMD edit the one they know: the other one, unchanged, is ignored as well.
 template <typename T, typename Parse>
-Result<void> parse_part(const std::vector<rmd::Place>& places, const Mode& mode, SpecPatch& patch,
+Result<void> parse_part(const std::vector<rmd::Part>& places, const Mode& mode, SpecPatch& patch,
                         Change<T> SpecPatch::*member, Parse parse) {
   Change<T>& part = patch.*member;
-  for (const rmd::Place& place : places) {
+  for (const rmd::Part& place : places) {
     if (place.value->is_null() && mode.null == Null::IsAbsent) continue;
     Change<T> found = std::optional<T>();
     if (!place.value->is_null()) found = TRY(parse(*place.value, place.pointer));

@@ -104,9 +104,9 @@ class AllocationsThread final : public Allocations {
   void allocate(AllocationRequest request, Callback<Allocated> done) override {
     tasks_.change(std::move(done), [this, request = std::move(request)] { return allocate_now(request); });
   }
-  void admit(RenderRequest what, Place place, std::string origin, Callback<Admitted> done) override {
-    tasks_.change(std::move(done), [this, what = std::move(what), place, origin = std::move(origin)] {
-      return admit_now(what, place, origin);
+  void admit(RenderRequest what, Renewal renewal, std::string origin, Callback<Admitted> done) override {
+    tasks_.change(std::move(done), [this, what = std::move(what), renewal, origin = std::move(origin)] {
+      return admit_now(what, renewal, origin);
     });
   }
   void release(uint64_t id, Callback<void> done) override {
@@ -183,11 +183,11 @@ class AllocationsThread final : public Allocations {
                                              limits->most, kept));
   }
 
-  Result<LaunchEnvironment> launch_now(const RenderRequest& what, Preload preload, Place place,
+  Result<LaunchEnvironment> launch_now(const RenderRequest& what, Preload preload, Renewal renewal,
                                        const std::string& origin) const {
     const auto status = controller_.status();
     const uint64_t generation = TRY(open_generation(*status));
-    TRY(place == Place::New ? check_room(origin) : Result<void>());
+    TRY(renewal == Renewal::No ? check_room(origin) : Result<void>());
     profiles::Evaluated evaluated = TRY(evaluate(what, what.profiles));
     const std::string& version = find_generation(*status, generation)->spec.version;
     const std::vector<std::string> libraries = TRY(find_libraries(options_.trust, options_.versions, version));
@@ -208,8 +208,8 @@ class AllocationsThread final : public Allocations {
     return launch;
   }
 
-  Result<Admitted> admit_now(const RenderRequest& what, Place place, const std::string& origin) {
-    return launch_now(what, Preload::Yes, place, origin).map([this, &origin](LaunchEnvironment launch) {
+  Result<Admitted> admit_now(const RenderRequest& what, Renewal renewal, const std::string& origin) {
+    return launch_now(what, Preload::Yes, renewal, origin).map([this, &origin](LaunchEnvironment launch) {
       auto& held = held_[origin];
       if (!held) held = std::make_shared<const int>(0);
       return Admitted{.launch = std::move(launch), .place = held};
@@ -217,7 +217,7 @@ class AllocationsThread final : public Allocations {
   }
 
   Result<Allocated> allocate_now(const AllocationRequest& request) {
-    LaunchEnvironment launch = TRY(launch_now(request.what, request.preload, Place::New, request.origin));
+    LaunchEnvironment launch = TRY(launch_now(request.what, request.preload, Renewal::No, request.origin));
     Allocation made{next_id_, request.owner, launch.generation, launch.version, now(clock_), request.origin};
     // Replaces an unused one with this id that a commit with unknown outcome may have left.
     TRY(commit_({.allocations = {made}}));

@@ -61,9 +61,9 @@ class Allocations {
 
   // Conflict: Onload is not loaded. Busy: device access is closed, or the limit is reached.
   virtual void allocate(AllocationRequest request, Callback<Allocated> done) = 0;
-  // The same for a workload, which is stored elsewhere; Place::Kept if the workload already has Onload.
-  enum class Place { New, Kept };
-  virtual void admit(RenderRequest what, Place place, std::string origin, Callback<Admitted> done) = 0;
+  // The same for a workload, which is stored elsewhere; Renewal::Yes if the workload already has Onload.
+  enum class Renewal { No, Yes };
+  virtual void admit(RenderRequest what, Renewal renewal, std::string origin, Callback<Admitted> done) = 0;
   virtual void release(uint64_t id, Callback<void> done) = 0;
   // Ordered by id. Never blocks.
   virtual std::shared_ptr<const std::vector<Allocation>> allocations() const = 0;

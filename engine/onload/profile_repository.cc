@@ -58,7 +58,7 @@ ProfileEntry ProfileRepository::judge(const std::vector<ProfileFolder>& folders,
   ProfileEntry entry{.id = id_of_profile(file), .folder = folder.path(), .is_own = folder.path() == own_.path()};
   const auto dynamic = [&entry](const profiles::Dynamic& found) {
     entry.kind = Kind::Dynamic;
-    entry.place = to_string(found.place);
+    entry.place = to_string(found.location);
     entry.reason = found.what + " needs a shell";
     return entry;
   };

@@ -63,8 +63,8 @@ void WorkloadLauncher::admit(const Requester& who, const LaunchRequest& request,
     const auto held = std::make_shared<const onload::Admitted>(*std::move(admitted));
     then(std::move(whole), Launch(held, &held->launch));
   };
-  const auto place = use ? Allocations::Place::Kept : Allocations::Place::New;
-  allocations_.admit(*request, place, who.origin, {done, who.client});
+  const auto renewal = use ? Allocations::Renewal::Yes : Allocations::Renewal::No;
+  allocations_.admit(*request, renewal, who.origin, {done, who.client});
 }
 
 void WorkloadLauncher::replay(const LaunchRequest& request, const Workload& created,
@@ -73,7 +73,7 @@ void WorkloadLauncher::replay(const LaunchRequest& request, const Workload& crea
     const bool is_unchanged = admitted && use == use_of(*request, admitted->launch);
     done(is_unchanged ? std::make_shared<const LaunchEnvironment>(std::move(admitted->launch)) : nullptr);
   };
-  allocations_.admit(*request, Allocations::Place::Kept, created.origin, answer);
+  allocations_.admit(*request, Allocations::Renewal::Yes, created.origin, answer);
 }
 
 std::map<std::string, size_t> workloads_with_onload(const NodeState& state) {

@@ -17,21 +17,21 @@ namespace {
 constexpr size_t kMostFolders = size_t{1} << 16;
 
 // nullopt: it does not exist.
-std::optional<std::string> text_of(const std::string& path) {
+std::optional<std::string> read_trimmed(const std::string& path) {
   const Result<std::optional<std::string>> text = read_file(path);
   if (!text || !*text) return std::nullopt;
   return std::string(trimmed(**text));
 }
 
-CpuSet cpus_of(const std::string& path) { return CpuSet::parse(text_of(path).value_or("")).value_or(CpuSet()); }
+CpuSet cpus_of(const std::string& path) { return CpuSet::parse(read_trimmed(path).value_or("")).value_or(CpuSet()); }
 
 std::optional<CgroupCpus> read_cgroup(const std::string& root, const std::string& path) {
-  const std::optional<std::string> cpus = text_of(root + path + "/cpuset.cpus");
+  const std::optional<std::string> cpus = read_trimmed(root + path + "/cpuset.cpus");
   if (!cpus) return std::nullopt;
   return CgroupCpus{.path = path,
                     .cpus = CpuSet::parse(*cpus).value_or(CpuSet()),
                     .effective = cpus_of(root + path + "/cpuset.cpus.effective"),
-                    .partition = text_of(root + path + "/cpuset.cpus.partition").value_or("")};
+                    .partition = read_trimmed(root + path + "/cpuset.cpus.partition").value_or("")};
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ std::vector<CgroupCpus> list_cgroups(const std::string& root) {
 
 std::set<pid_t> processes_in(const std::string& root, const std::string& path) {
   std::set<pid_t> processes;
-  const std::string text = text_of(root + path + "/cgroup.procs").value_or("");
+  const std::string text = read_trimmed(root + path + "/cgroup.procs").value_or("");
   for (const std::string_view line : split(text, "\n")) {
     const pid_t process = parse_number<pid_t>(line).value_or(0);  // 0: in another PID namespace
     if (process > 0) processes.insert(process);

@@ -39,35 +39,35 @@ Result<MemoryNodes> MemoryBinding::nodes() {
 }
 
 // As last known while systemd does not answer.
-Result<std::optional<MemoryBinding::Place>> MemoryBinding::find(const Target& target, Deadline deadline) {
+Result<std::optional<MemoryBinding::TargetCgroup>> MemoryBinding::find(const Target& target, Deadline deadline) {
   if (target.kind == Target::Kind::Cgroup) {
     const std::optional<MemoryNodes> own = TRY(own_memory_nodes(target.name));
-    return own ? std::optional(Place{.cgroup = target.name, .own = *own}) : std::nullopt;
+    return own ? std::optional(TargetCgroup{.cgroup = target.name, .own = *own}) : std::nullopt;
   }
   const Result<std::optional<Unit>> unit = units_.find(target.name, deadline);
-  const Place* known = find_in(known_, target.name);
+  const TargetCgroup* known = find_in(known_, target.name);
   if (!unit && known) return *known;
   const std::optional<Unit> found = TRY(unit);
-  if (found) return known_[target.name] = Place{.cgroup = found->cgroup, .own = found->memory_nodes};
+  if (found) return known_[target.name] = TargetCgroup{.cgroup = found->cgroup, .own = found->memory_nodes};
   known_.erase(target.name);
   // Before its start.
-  return target.kind == Target::Kind::Scope ? std::optional(Place()) : std::nullopt;
+  return target.kind == Target::Kind::Scope ? std::optional(TargetCgroup()) : std::nullopt;
 }
 
-Result<Memory> MemoryBinding::read(const Place& place) {
-  Memory memory{.nodes = place.own, .own = place.own};
-  const std::string cgroup = place.cgroup.empty() ? "/" : place.cgroup;
+Result<Memory> MemoryBinding::read(const TargetCgroup& found) {
+  Memory memory{.nodes = found.own, .own = found.own};
+  const std::string cgroup = found.cgroup.empty() ? "/" : found.cgroup;
   const std::optional<MemoryNodes> effective = TRY(effective_memory_nodes(cgroup));
-  if (!place.cgroup.empty() || memory.nodes.empty()) memory.nodes = effective.value_or(MemoryNodes());
-  memory.is_used = !place.cgroup.empty() && is_populated(cgroup);
+  if (!found.cgroup.empty() || memory.nodes.empty()) memory.nodes = effective.value_or(MemoryNodes());
+  memory.is_used = !found.cgroup.empty() && is_populated(cgroup);
   if (memory.is_used) memory.bytes = TRY(bytes_of(cgroup));
   return memory;
 }
 
 Result<std::optional<Memory>> MemoryBinding::observe(const Target& target, Deadline deadline) {
-  const std::optional<Place> place = TRY(find(target, deadline));
-  if (!place) return std::nullopt;
-  Memory memory = TRY(read(*place));
+  const std::optional<TargetCgroup> found = TRY(find(target, deadline));
+  if (!found) return std::nullopt;
+  Memory memory = TRY(read(*found));
   return memory;
 }
 
@@ -87,37 +87,37 @@ Result<void> MemoryBinding::set_and_check(const Target& target, const std::strin
 }
 
 Result<void> MemoryBinding::bind(const Target& target, const MemoryNodes& nodes, Deadline deadline) {
-  const std::optional<Place> place = TRY(find(target, deadline));
-  if (!place || (place->cgroup.empty() && target.kind == Target::Kind::Scope)) return {};
-  const Memory memory = TRY(read(*place));
+  const std::optional<TargetCgroup> found = TRY(find(target, deadline));
+  if (!found || (found->cgroup.empty() && target.kind == Target::Kind::Scope)) return {};
+  const Memory memory = TRY(read(*found));
   if (memory.nodes == nodes && (memory.is_used || memory.own == nodes)) return {};
-  if (!memory.is_used) return set_and_check(target, place->cgroup, nodes, deadline);
-  return check_nodes(target, place->cgroup, nodes);
+  if (!memory.is_used) return set_and_check(target, found->cgroup, nodes, deadline);
+  return check_nodes(target, found->cgroup, nodes);
 }
 
 Result<void> MemoryBinding::move(const Target& target, const MemoryNodes& nodes, Deadline deadline) {
-  const std::optional<Place> place = TRY(find(target, deadline));
-  if (!place || place->cgroup.empty()) return {};
+  const std::optional<TargetCgroup> found = TRY(find(target, deadline));
+  if (!found || found->cgroup.empty()) return {};
   // The first change of the nodes moves nothing where the controller was enabled for several cgroups at once: the
   // kernel then knows of one of them alone from where to move (cpuset_attach() in kernel/cgroup/cpuset.c). The third
   // one does.
-  const std::optional<MemoryNodes> present = TRY(effective_memory_nodes(place->cgroup));
+  const std::optional<MemoryNodes> present = TRY(effective_memory_nodes(found->cgroup));
   if (present && *present != nodes) {
     TRY(set(target, nodes, deadline));
     TRY(set(target, *present, deadline));
   }
-  return set_and_check(target, place->cgroup, nodes, deadline);
+  return set_and_check(target, found->cgroup, nodes, deadline);
 }
 
 Result<void> MemoryBinding::release(const Target& target, const MemoryNodes& own, Deadline deadline) {
-  const std::optional<Place> place = TRY(find(target, deadline));
-  if (!place || place->own == own) return {};
-  const bool is_used = !place->cgroup.empty() && is_populated(place->cgroup);
+  const std::optional<TargetCgroup> found = TRY(find(target, deadline));
+  if (!found || found->own == own) return {};
+  const bool is_used = !found->cgroup.empty() && is_populated(found->cgroup);
   if (!is_used && !own.empty()) return set(target, own, deadline);
-  if (!place->cgroup.empty()) {
+  if (!found->cgroup.empty()) {
     // Clearing alone would have no effect on a cgroup that exists, as with CPUs.
-    const std::optional<MemoryNodes> all = TRY(effective_memory_nodes(parent_of(place->cgroup)));
-    TRY(set_and_check(target, place->cgroup, all.value_or(MemoryNodes()), deadline));
+    const std::optional<MemoryNodes> all = TRY(effective_memory_nodes(parent_of(found->cgroup)));
+    TRY(set_and_check(target, found->cgroup, all.value_or(MemoryNodes()), deadline));
   }
   const Result<void> cleared = set(target, {}, deadline);
   // A cgroup with processes keeps a list: the kernel refuses an empty one.

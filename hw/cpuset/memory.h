@@ -32,18 +32,18 @@ class MemoryBinding {
 
  private:
   // Its cgroup and AllowedMemoryNodes=. nullopt: there is no such target.
-  struct Place {
+  struct TargetCgroup {
     std::string cgroup{};
     MemoryNodes own{};
   };
-  Result<std::optional<Place>> find(const Target& target, Deadline deadline);
-  static Result<Memory> read(const Place& place);
+  Result<std::optional<TargetCgroup>> find(const Target& target, Deadline deadline);
+  static Result<Memory> read(const TargetCgroup& found);
   Result<void> set(const Target& target, const MemoryNodes& nodes, Deadline deadline);
   Result<void> set_and_check(const Target& target, const std::string& cgroup, const MemoryNodes& nodes,
                              Deadline deadline);
 
   Units& units_;
-  std::map<std::string, Place> known_;  // units, as systemd last reported
+  std::map<std::string, TargetCgroup> known_;  // units, as systemd last reported
 };
 
 // Changes the memory nodes of a target that has processes: seconds for each GB, so it has its own connection to

@@ -60,7 +60,7 @@ void hand_on(std::string_view bytes) {
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
-  const std::string_view text = nrd::fuzz::text_of(bytes, size);
+  const std::string_view text = nrd::fuzz::as_text(bytes, size);
   const Seen whole = seen_in_pieces(text, std::max<size_t>(size, 1));
   // A line that is too long may get another status before its end has arrived.
   const Seen bytewise = seen_in_pieces(text, 1);

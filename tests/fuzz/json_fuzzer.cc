@@ -8,7 +8,7 @@
 #include "tests/fuzz/one_input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
-  const auto value = nrd::json::parse(nrd::fuzz::text_of(bytes, size));
+  const auto value = nrd::json::parse(nrd::fuzz::as_text(bytes, size));
   if (!value) {
     nrd::fuzz::promise(!value.error().message.empty());
     return 0;

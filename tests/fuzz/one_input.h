@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size);
 
 namespace nrd::fuzz {
 
-inline std::string_view text_of(const uint8_t* bytes, size_t size) {
+inline std::string_view as_text(const uint8_t* bytes, size_t size) {
   return {reinterpret_cast<const char*>(bytes), size};
 }
 

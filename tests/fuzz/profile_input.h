@@ -67,7 +67,7 @@ inline Ending keep_profile_promises(std::string_view input, profiles::Winner win
   const auto known = evaluated(files_in(input), winner);
   if (!known) {
     if (const auto* dynamic = std::get_if<profiles::Dynamic>(&known.error())) {
-      promise(dynamic->place.file.starts_with("/lib/p/") && dynamic->place.line > 0 && !dynamic->what.empty());
+      promise(dynamic->location.file.starts_with("/lib/p/") && dynamic->location.line > 0 && !dynamic->what.empty());
       return Ending::Dynamic;
     }
     promise(!std::get<Error>(known.error()).message.empty());

@@ -4,7 +4,7 @@
 #include "tests/unit/daemon/parse_config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
-  const auto config = nrd::daemon::parse_config(std::string(nrd::fuzz::text_of(bytes, size)), "f");
+  const auto config = nrd::daemon::parse_config(std::string(nrd::fuzz::as_text(bytes, size)), "f");
   if (!config) {
     nrd::fuzz::promise(config.error().message.starts_with("f:"));
     return 0;

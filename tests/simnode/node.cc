@@ -99,14 +99,14 @@ bool Node::has_hardware_file(const std::string& name) {
   return mode && S_ISREG(*mode);
 }
 
-std::optional<Node::Place> Node::hardware(const std::string& path) {
-  if (const auto group = below("resctrl", path)) return Place{&resctrl_files_, *group};
-  if (const auto cgroup = below("cgroup", path)) return Place{&cgroup_files_, *cgroup};
-  if (const auto msr = below("dev", path)) return Place{&msr_files_, *msr};
+std::optional<Node::TreePath> Node::hardware(const std::string& path) {
+  if (const auto group = below("resctrl", path)) return TreePath{&resctrl_files_, *group};
+  if (const auto cgroup = below("cgroup", path)) return TreePath{&cgroup_files_, *cgroup};
+  if (const auto msr = below("dev", path)) return TreePath{&msr_files_, *msr};
   const auto cpu = below("cpu", path);
-  if (cpu && cpufreq_files_.mode(*cpu)) return Place{&cpufreq_files_, *cpu};
-  if (cpu && power_files_.mode(*cpu)) return Place{&power_files_, *cpu};
-  if (noise_files_.mode(path)) return Place{&noise_files_, path};
+  if (cpu && cpufreq_files_.mode(*cpu)) return TreePath{&cpufreq_files_, *cpu};
+  if (cpu && power_files_.mode(*cpu)) return TreePath{&power_files_, *cpu};
+  if (noise_files_.mode(path)) return TreePath{&noise_files_, path};
   return std::nullopt;
 }
 

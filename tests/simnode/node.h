@@ -46,13 +46,13 @@ class Node : public Tree {
 
  private:
   // A path in a tree of its own, as that tree calls it.
-  struct Place {
+  struct TreePath {
     Tree* tree;
     std::string path;
   };
 
   void compute_files();
-  std::optional<Place> hardware(const std::string& path);  // nullopt: it is in files_
+  std::optional<TreePath> hardware(const std::string& path);  // nullopt: it is in files_
 
   Machine machine_;
   Resctrl resctrl_;

@@ -23,12 +23,12 @@ std::optional<int64_t> parse_c_number(std::string_view digits) {
   return parse_number<int64_t>(digits, base);
 }
 
-Parsed<int64_t> number_in(const std::string& name, const ValueOf& value_of, const Place& place) {
+Parsed<int64_t> number_in(const std::string& name, const ValueOf& value_of, const Location& location) {
   const std::optional<std::string> value = value_of(name);
-  if (!value) return wrong(place, name + " is not set");
+  if (!value) return wrong(location, name + " is not set");
   const bool negative = value->starts_with('-');
   const std::optional<int64_t> number = parse_c_number(std::string_view(*value).substr(negative ? 1 : 0));
-  if (!number) return wrong(place, fmt::format("arithmetic: {} is {}, not a 64-bit integer", name, shown(*value)));
+  if (!number) return wrong(location, fmt::format("arithmetic: {} is {}, not a 64-bit integer", name, shown(*value)));
   return negative ? -*number : *number;
 }
 
@@ -38,8 +38,8 @@ Parsed<int64_t> number_in(const std::string& name, const ValueOf& value_of, cons
 // signed = { "+" | "-" } ( number | name | "(" sum ")" )
 class Parser {
  public:
-  Parser(std::string_view text, const ValueOf& value_of, const Place& place)
-      : text_(text), value_of_(value_of), place_(place) {}
+  Parser(std::string_view text, const ValueOf& value_of, const Location& location)
+      : text_(text), value_of_(value_of), location_(location) {}
 
   Parsed<int64_t> parse() {
     const int64_t result = TRY(sum());
@@ -66,10 +66,10 @@ class Parser {
   // An error, unless the text might be valid in a shell.
   tl::unexpected<Stop> unexpected_here(const std::string& wanted) const {
     constexpr std::string_view kOfShells = "=<>!~&|^?:,[]{}\"'`$\\#";
-    if (at_ >= text_.size()) return wrong(place_, "`$((` is not closed by `))`");
+    if (at_ >= text_.size()) return wrong(location_, "`$((` is not closed by `))`");
     if (kOfShells.find(here()) != std::string_view::npos)
-      return needs_shell(place_, shown({&text_[at_], 1}) + " in arithmetic");
-    return wrong(place_, fmt::format("arithmetic: expected {} before {}", wanted, shown(text_.substr(at_, 10))));
+      return needs_shell(location_, shown({&text_[at_], 1}) + " in arithmetic");
+    return wrong(location_, fmt::format("arithmetic: expected {} before {}", wanted, shown(text_.substr(at_, 10))));
   }
 
   // Consumes one of `operators`; '\0': none. Doubled operators ("**", "--") have other meanings in some shells.
@@ -79,7 +79,7 @@ class Parser {
     if (found == '\0' || operators.find(found) == std::string_view::npos) return '\0';
     const char next = at_ + 1 < text_.size() ? text_[at_ + 1] : '\0';
     if (next == '=' || (next == found && found != '/' && found != '%')) {
-      return needs_shell(place_, shown(text_.substr(at_, 2)) + " in arithmetic");
+      return needs_shell(location_, shown(text_.substr(at_, 2)) + " in arithmetic");
     }
     ++at_;
     return found;
@@ -88,7 +88,7 @@ class Parser {
   Parsed<int64_t> applied(char op, int64_t left, int64_t right) const {
     if (!value_of_) return 0;
     const bool divides = op == '/' || op == '%';
-    if (divides && right == 0) return wrong(place_, "arithmetic: division by zero");
+    if (divides && right == 0) return wrong(location_, "arithmetic: division by zero");
     bool overflows = divides && left == std::numeric_limits<int64_t>::min() && right == -1;
     int64_t result = 0;
     switch (op) {
@@ -98,7 +98,7 @@ class Parser {
       default:
         if (!overflows) result = op == '/' ? left / right : left % right;
     }
-    if (overflows) return wrong(place_, "arithmetic: the result does not fit in 64 bits");
+    if (overflows) return wrong(location_, "arithmetic: the result does not fit in 64 bits");
     return result;
   }
 
@@ -136,7 +136,8 @@ class Parser {
   }
 
   Parsed<int64_t> deeper(Parsed<int64_t> (Parser::*part)()) {
-    if (depth_ == kArithmeticDepth) return wrong(place_, "arithmetic: parentheses and signs are nested deeper than 32");
+    if (depth_ == kArithmeticDepth)
+      return wrong(location_, "arithmetic: parentheses and signs are nested deeper than 32");
     ++depth_;
     Parsed<int64_t> value = (this->*part)();
     --depth_;
@@ -146,7 +147,7 @@ class Parser {
   Parsed<int64_t> number() {
     const std::string_view digits = take_name();
     const std::optional<int64_t> number = parse_c_number(digits);
-    if (!number) return wrong(place_, fmt::format("arithmetic: {} is not a 64-bit integer", shown(digits)));
+    if (!number) return wrong(location_, fmt::format("arithmetic: {} is not a 64-bit integer", shown(digits)));
     return *number;
   }
 
@@ -164,27 +165,27 @@ class Parser {
     }
     if (braced) ++at_;
     if (!value_of_) return 0;
-    return number_in(std::string(name), value_of_, place_);
+    return number_in(std::string(name), value_of_, location_);
   }
 
   const std::string_view text_;
   const ValueOf& value_of_;
-  const Place& place_;
+  const Location& location_;
   size_t at_ = 0;
   unsigned depth_ = 0;
 };
 
 }  // namespace
 
-Parsed<Arithmetic> parse_arithmetic(std::string_view text, const Place& place) {
+Parsed<Arithmetic> parse_arithmetic(std::string_view text, const Location& location) {
   const ValueOf none;
-  Parser parser(text, none, place);
+  Parser parser(text, none, location);
   TRY(parser.parse());
   return Arithmetic{std::string(parser.read())};
 }
 
-Parsed<int64_t> result_of(const Arithmetic& arithmetic, const ValueOf& value_of, const Place& place) {
-  return Parser(arithmetic.text, value_of, place).parse();
+Parsed<int64_t> result_of(const Arithmetic& arithmetic, const ValueOf& value_of, const Location& location) {
+  return Parser(arithmetic.text, value_of, location).parse();
 }
 
 }  // namespace nrd::profiles

@@ -26,12 +26,12 @@ struct Arithmetic {
 };
 
 // The expression at the front of `text`, which begins after "$((". Any other operator needs a shell.
-Parsed<Arithmetic> parse_arithmetic(std::string_view text, const Place& place);
+Parsed<Arithmetic> parse_arithmetic(std::string_view text, const Location& location);
 
 // The value of a variable; nullopt: not set.
 using ValueOf = std::function<std::optional<std::string>(const std::string& name)>;
 
 // An error: an unset or non-numeric variable, division by zero, overflow.
-Parsed<int64_t> result_of(const Arithmetic& arithmetic, const ValueOf& value_of, const Place& place);
+Parsed<int64_t> result_of(const Arithmetic& arithmetic, const ValueOf& value_of, const Location& location);
 
 }  // namespace nrd::profiles

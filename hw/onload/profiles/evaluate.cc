@@ -35,45 +35,46 @@ class Evaluation {
 
  private:
   // `importer`: the place of the onload_import; null for requested profiles.
-  Parsed<void> take(const std::string& profile, const Place* importer) {
+  Parsed<void> take(const std::string& profile, const Location* importer) {
     const Source source = TRY(find(profile, importer));
     if (std::ranges::find(open_, source.path) != open_.end())
       return wrong(*importer, "import cycle: " + chain_to(source.path));
-    const Place place = importer == nullptr ? Place{source.path, 1} : *importer;
-    if (open_.size() == kImportDepth) return wrong(place, "imports are nested deeper than 16");
-    if (++files_ == kFilesLimit + 1) return wrong(place, "more than 64 profiles and imports");
+    const Location location = importer == nullptr ? Location{source.path, 1} : *importer;
+    if (open_.size() == kImportDepth) return wrong(location, "imports are nested deeper than 16");
+    if (++files_ == kFilesLimit + 1) return wrong(location, "more than 64 profiles and imports");
     const std::vector<Statement> statements = TRY(parsed(source));
     open_.push_back(source.path);
     for (const Statement& statement : statements) {
-      TRY(std::visit([&](const auto& act) { return apply(act, statement.place, source.file.origin); }, statement.act));
+      TRY(std::visit([&](const auto& act) { return apply(act, statement.location, source.file.origin); },
+                     statement.act));
     }
     open_.pop_back();
     return {};
   }
 
-  Parsed<void> apply(const Import& import, const Place& place, Origin) {
-    const std::string profile = TRY(text_of(import.profile, place));
-    return take(profile, &place);
+  Parsed<void> apply(const Import& import, const Location& location, Origin) {
+    const std::string profile = TRY(expand(import.profile, location));
+    return take(profile, &location);
   }
 
-  Parsed<void> apply(const Set& set, const Place& place, Origin origin) {
-    std::string value = TRY(text_of(set.value, place));
+  Parsed<void> apply(const Set& set, const Location& location, Origin origin) {
+    std::string value = TRY(expand(set.value, location));
     if (const std::string problem = problem_of_value(value); !problem.empty()) {
-      return wrong(place, fmt::format("the value of {} {}", set.name, problem));
+      return wrong(location, fmt::format("the value of {} {}", set.name, problem));
     }
     if (origin == Origin::Api && is_path(value)) {
-      return wrong(place,
+      return wrong(location,
                    fmt::format("the value of {} contains a slash; paths are not accepted over the API", set.name));
     }
     Environment& environment = evaluated_.environment;
     if (value.empty()) {
       evaluated_.warnings.push_back(
-          fmt::format("{}: {} is set to an empty value, which has no effect", to_string(place), set.name));
+          fmt::format("{}: {} is set to an empty value, which has no effect", to_string(location), set.name));
       return {};
     }
     if (request_.winner == Winner::Caller && of_caller(set.name)) return {};
     environment.emplace(set.name, std::move(value));
-    if (environment.size() > kVariablesLimit) return wrong(place, "more than 512 variables");
+    if (environment.size() > kVariablesLimit) return wrong(location, "more than 512 variables");
     return {};
   }
 
@@ -88,41 +89,41 @@ class Evaluation {
     return value ? *value : of_caller(name);
   }
 
-  Parsed<std::string> text_of(const Word& word, const Place& place) const {
+  Parsed<std::string> expand(const Word& word, const Location& location) const {
     std::string text;
     for (const Piece& piece : word.pieces) {
-      const std::string part = TRY(std::visit([&](const auto& each) { return text_of(each, place); }, piece));
+      const std::string part = TRY(std::visit([&](const auto& each) { return expand(each, location); }, piece));
       text += part;
       // Repeated references could double the size with each line.
-      if (text.size() > kTextLimit) return wrong(place, "a word is longer than 64 KiB");
+      if (text.size() > kTextLimit) return wrong(location, "a word is longer than 64 KiB");
     }
     return text;
   }
 
-  Parsed<std::string> text_of(const Text& text, const Place&) const { return text.text; }
+  Parsed<std::string> expand(const Text& text, const Location&) const { return text.text; }
 
   // Not reached: the parser reports these as dynamic.
-  Parsed<std::string> text_of(const ShellParameter& found, const Place& place) const {
-    return needs_shell(place, shown(found.spelled));
+  Parsed<std::string> expand(const ShellParameter& found, const Location& location) const {
+    return needs_shell(location, shown(found.spelled));
   }
 
-  Parsed<std::string> text_of(const Reference& reference, const Place& place) const {
+  Parsed<std::string> expand(const Reference& reference, const Location& location) const {
     const std::optional<std::string> value = value_of(reference.name);
-    if (!value) return wrong(place, reference.name + " is not set");
+    if (!value) return wrong(location, reference.name + " is not set");
     if (!reference.is_quoted && value->find_first_of(" \t\n*?[\\") != std::string::npos) {
-      return wrong(place,
+      return wrong(location,
                    fmt::format("{} contains spaces or a pattern; write \"${}\"", reference.name, reference.name));
     }
     return *value;
   }
 
-  Parsed<std::string> text_of(const Arithmetic& arithmetic, const Place& place) const {
+  Parsed<std::string> expand(const Arithmetic& arithmetic, const Location& location) const {
     const auto value = [this](const std::string& name) { return value_of(name); };
-    return result_of(arithmetic, value, place).map([](int64_t result) { return std::to_string(result); });
+    return result_of(arithmetic, value, location).map([](int64_t result) { return std::to_string(result); });
   }
 
   // Paths to try, in order.
-  Parsed<std::vector<std::string>> candidates(const std::string& profile, const Place* importer) const {
+  Parsed<std::vector<std::string>> candidates(const std::string& profile, const Location* importer) const {
     const auto refused = [importer](const std::string& what) -> tl::unexpected<Stop> {
       if (importer != nullptr) return wrong(*importer, what);
       return tl::unexpected<Stop>(Error{ErrorCode::BadRequest, {}, what, {}, {}, {}});
@@ -143,7 +144,7 @@ class Evaluation {
     return paths;
   }
 
-  Parsed<Source> find(const std::string& profile, const Place* importer) const {
+  Parsed<Source> find(const std::string& profile, const Location* importer) const {
     const std::vector<std::string> paths = TRY(candidates(profile, importer));
     for (const std::string& path : paths) {
       std::optional<ProfileFile> file = TRY(library_.read(path));

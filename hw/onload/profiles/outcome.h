@@ -14,35 +14,35 @@
 
 namespace nrd::profiles {
 
-struct Place {
+struct Location {
   std::string file;
   uint32_t line = 1;
-  friend bool operator==(const Place&, const Place&) = default;
+  friend bool operator==(const Location&, const Location&) = default;
 };
 
-inline std::string to_string(const Place& place) { return place.file + ":" + std::to_string(place.line); }
+inline std::string to_string(const Location& location) { return location.file + ":" + std::to_string(location.line); }
 
 // The profile needs a shell. `what` is the first construct that does: "`if`".
 struct Dynamic {
-  Place place;
+  Location location;
   std::string what;
   friend bool operator==(const Dynamic&, const Dynamic&) = default;
 };
 
-inline std::string to_string(const Dynamic& dynamic) { return to_string(dynamic.place) + ": " + dynamic.what; }
+inline std::string to_string(const Dynamic& dynamic) { return to_string(dynamic.location) + ": " + dynamic.what; }
 
 using Stop = std::variant<Dynamic, Error>;
 
 template <typename T>
 using Parsed = tl::expected<T, Stop>;
 
-inline tl::unexpected<Stop> needs_shell(const Place& place, std::string what) {
-  return tl::unexpected<Stop>(Dynamic{place, std::move(what)});
+inline tl::unexpected<Stop> needs_shell(const Location& location, std::string what) {
+  return tl::unexpected<Stop>(Dynamic{location, std::move(what)});
 }
 
 // "latency.opf:3: EF_POLL_USEC has no value"
-inline tl::unexpected<Stop> wrong(const Place& place, const std::string& what) {
-  return tl::unexpected<Stop>(Error{ErrorCode::BadRequest, {}, to_string(place) + ": " + what, {}, {}, {}});
+inline tl::unexpected<Stop> wrong(const Location& location, const std::string& what) {
+  return tl::unexpected<Stop>(Error{ErrorCode::BadRequest, {}, to_string(location) + ": " + what, {}, {}, {}});
 }
 
 // Quotes foreign text for a message: in back quotes, on one line, shortened.

@@ -39,7 +39,7 @@ struct Import {
 };
 
 struct Statement {
-  Place place;
+  Location location;
   std::variant<Set, Import> act;
   friend bool operator==(const Statement&, const Statement&) = default;
 };

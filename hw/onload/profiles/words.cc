@@ -30,7 +30,7 @@ bool may_expand_tilde(const Word& word) {
 
 void Words::skip(size_t count) {
   const std::string_view skipped = text_.substr(at_, count);
-  place_.line += static_cast<uint32_t>(std::ranges::count(skipped, '\n'));
+  location_.line += static_cast<uint32_t>(std::ranges::count(skipped, '\n'));
   at_ += skipped.size();
 }
 
@@ -74,7 +74,7 @@ Parsed<std::optional<Word>> Words::next_word() {
     skip(1);
     return std::nullopt;
   }
-  if (is_one_of(here(), kOperators)) return needs_shell(place_, shown({&text_[at_], 1}));
+  if (is_one_of(here(), kOperators)) return needs_shell(location_, shown({&text_[at_], 1}));
   return word().map([](Word word) { return std::optional(std::move(word)); });
 }
 
@@ -93,9 +93,9 @@ Parsed<Word> Words::word() {
 
 Parsed<void> Words::bare(Word& word) {
   const char c = here();
-  if (c == '`') return needs_shell(place_, "command substitution");
-  if (is_one_of(c, kPatterns)) return needs_shell(place_, "an unquoted pattern, " + shown({&c, 1}));
-  if (c == '~' && may_expand_tilde(word)) return needs_shell(place_, "tilde expansion, `~`");
+  if (c == '`') return needs_shell(location_, "command substitution");
+  if (is_one_of(c, kPatterns)) return needs_shell(location_, "an unquoted pattern, " + shown({&c, 1}));
+  if (c == '~' && may_expand_tilde(word)) return needs_shell(location_, "tilde expansion, `~`");
   if (c == '\\' && peek(1) == '\n') {
     skip(2);
     return {};
@@ -108,19 +108,19 @@ Parsed<void> Words::bare(Word& word) {
 
 Parsed<void> Words::single_quoted(Word& word) {
   const size_t end = text_.find('\'', at_ + 1);
-  if (end == std::string_view::npos) return wrong(place_, "unterminated quote `'`");
+  if (end == std::string_view::npos) return wrong(location_, "unterminated quote `'`");
   add_text(word, text_.substr(at_ + 1, end - at_ - 1));
   skip(end + 1 - at_);
   return {};
 }
 
 Parsed<void> Words::double_quoted(Word& word) {
-  const Place opened = place_;
+  const Location opened = location_;
   skip(1);
   add_text(word, "");
   while (here() != '"') {
     if (at_end()) return wrong(opened, "unterminated quote `\"`");
-    if (here() == '`') return needs_shell(place_, "command substitution");
+    if (here() == '`') return needs_shell(location_, "command substitution");
     if (here() == '$') {
       TRY(dollar(word, true));
       continue;
@@ -141,10 +141,10 @@ Parsed<void> Words::double_quoted(Word& word) {
 Parsed<void> Words::dollar(Word& word, bool is_quoted) {
   const char next = peek(1);
   if (next == '(' && peek(2) == '(') return arithmetic(word);
-  if (next == '(') return needs_shell(place_, "command substitution");
-  if (next == '[') return needs_shell(place_, shown("$["));
+  if (next == '(') return needs_shell(location_, "command substitution");
+  if (next == '[') return needs_shell(location_, shown("$["));
   if (next == '{') return braced(word, is_quoted);
-  if (!is_quoted && (next == '\'' || next == '"')) return needs_shell(place_, shown(text_.substr(at_, 2)));
+  if (!is_quoted && (next == '\'' || next == '"')) return needs_shell(location_, shown(text_.substr(at_, 2)));
   if (is_one_of(next, kShellParameters)) {
     word.pieces.emplace_back(ShellParameter{std::string(text_.substr(at_, 2))});
     skip(2);
@@ -164,7 +164,7 @@ Parsed<void> Words::dollar(Word& word, bool is_quoted) {
 Parsed<void> Words::braced(Word& word, bool is_quoted) {
   const size_t end = text_.find('}', at_);
   const std::string_view spelled = text_.substr(at_, end == std::string_view::npos ? end : end + 1 - at_);
-  if (end == std::string_view::npos) return wrong(place_, shown(spelled) + " has no closing `}`");
+  if (end == std::string_view::npos) return wrong(location_, shown(spelled) + " has no closing `}`");
   const std::string_view name = spelled.substr(2, spelled.size() - 3);
   const bool is_plain = !name.empty() && begins_name(name.front()) && std::ranges::all_of(name, continues_name);
   if (is_plain) {
@@ -172,7 +172,7 @@ Parsed<void> Words::braced(Word& word, bool is_quoted) {
   } else if (name.size() == 1 && is_one_of(name.front(), kShellParameters)) {
     word.pieces.emplace_back(ShellParameter{std::string(spelled)});
   } else {
-    return needs_shell(place_, shown(spelled));
+    return needs_shell(location_, shown(spelled));
   }
   skip(spelled.size());
   return {};
@@ -180,7 +180,7 @@ Parsed<void> Words::braced(Word& word, bool is_quoted) {
 
 Parsed<void> Words::arithmetic(Word& word) {
   constexpr size_t kOpening = 3;  // "$(("
-  Arithmetic read = TRY(parse_arithmetic(text_.substr(at_ + kOpening), place_));
+  Arithmetic read = TRY(parse_arithmetic(text_.substr(at_ + kOpening), location_));
   skip(kOpening + read.text.size());
   word.pieces.emplace_back(std::move(read));
   return {};

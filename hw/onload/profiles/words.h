@@ -42,7 +42,7 @@ struct Word {
 class Words {
  public:
   // `text` must be empty or end with a line feed.
-  Words(std::string_view text, const std::string& file) : text_(text), place_{.file = file, .line = 1} {}
+  Words(std::string_view text, const std::string& file) : text_(text), location_{.file = file, .line = 1} {}
 
   // Advances to the next command. False: none left.
   bool next_command();
@@ -51,7 +51,7 @@ class Words {
   // The next word of the command; nullopt: end of command.
   Parsed<std::optional<Word>> next_word();
 
-  const Place& place() const { return place_; }
+  const Location& location() const { return location_; }
   // The remaining text, for messages.
   std::string_view rest() const { return text_.substr(at_); }
 
@@ -72,7 +72,7 @@ class Words {
 
   std::string_view text_;
   size_t at_ = 0;
-  Place place_;
+  Location location_;
 };
 
 }  // namespace nrd::profiles

@@ -193,7 +193,7 @@ TEST_CASE("allocations that are reserved for an origin are for it alone, and its
   Fixture fixture;
   fixture.allocations->set_limits({.most = 3, .reserved = {{"kubernetes", 2}}});
   const auto admit = [&fixture](const char* origin) {
-    return answer<Admitted>([&](auto done) { fixture.allocations->admit({}, Allocations::Place::New, origin, done); });
+    return answer<Admitted>([&](auto done) { fixture.allocations->admit({}, Allocations::Renewal::No, origin, done); });
   };
   const auto one = admit(kOriginRest);
   REQUIRE(one);
@@ -210,8 +210,8 @@ TEST_CASE("allocations that are reserved for an origin are for it alone, and its
 
 TEST_CASE("admitted workloads count towards the allocation limit at once") {
   Fixture fixture;
-  const auto admit = [&fixture](Allocations::Place place = Allocations::Place::New) {
-    return answer<Admitted>([&](auto done) { fixture.allocations->admit({}, place, kOriginRest, done); });
+  const auto admit = [&fixture](Allocations::Renewal renewal = Allocations::Renewal::No) {
+    return answer<Admitted>([&](auto done) { fixture.allocations->admit({}, renewal, kOriginRest, done); });
   };
   auto first = admit();
   REQUIRE(first);
@@ -222,7 +222,7 @@ TEST_CASE("admitted workloads count towards the allocation limit at once") {
   first = fail(ErrorCode::Internal, "given back");
   CHECK(fixture.allocate(fixture.myself()));
   CHECK_FALSE(admit());
-  CHECK(admit(Allocations::Place::Kept));
+  CHECK(admit(Allocations::Renewal::Yes));
   CHECK(fixture.changes.size() == 1);
 }
 

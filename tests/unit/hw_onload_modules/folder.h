@@ -19,7 +19,7 @@ class Folder : public TemporaryTree {
 };
 
 // All that can be read from a descriptor from here on.
-inline std::string text_of(const UniqueFd& fd) {
+inline std::string content_of(const UniqueFd& fd) {
   std::string text(size_t{1} << 16, '\0');
   const ssize_t got = ::read(fd.get(), text.data(), text.size());
   text.resize(got > 0 ? static_cast<size_t>(got) : 0);

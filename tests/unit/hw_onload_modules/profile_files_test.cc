@@ -18,7 +18,7 @@ using Names = std::vector<std::string>;
 
 namespace {
 
-std::string text_of(const ProfileFolder& folder, const std::string& file) {
+std::string content_of(const ProfileFolder& folder, const std::string& file) {
   const auto text = folder.read(file);
   REQUIRE(text);
   return text->value_or("(none)");
@@ -45,12 +45,12 @@ TEST_CASE("a written profile is readable and listed until it is removed") {
   REQUIRE(folder.write("a.opf", "two\n"));
   REQUIRE(folder.write("b.opf-fragment", ""));
   CHECK(folder.files() == Names{"a.opf", "b.opf-fragment"});
-  CHECK(text_of(folder, "a.opf") == "two\n");
-  CHECK(text_of(folder, "b.opf-fragment") == "");
+  CHECK(content_of(folder, "a.opf") == "two\n");
+  CHECK(content_of(folder, "b.opf-fragment") == "");
   CHECK(root.mode("profiles/a.opf") == 0644);
   CHECK(folder.remove("a.opf") == true);
   CHECK(folder.remove("a.opf") == false);
-  CHECK(text_of(folder, "a.opf") == "(none)");
+  CHECK(content_of(folder, "a.opf") == "(none)");
 }
 
 TEST_CASE("leftovers of an interrupted write do no harm") {
@@ -69,8 +69,8 @@ TEST_CASE("other files in the folder are not profiles") {
   root.put("profiles/a.opf.orig", "");
   const ProfileFolder folder(root.trust(), "/profiles");
   CHECK(folder.files() == Names());
-  CHECK(text_of(folder, "README") == "(none)");
-  CHECK(text_of(folder, "../profiles/README") == "(none)");
+  CHECK(content_of(folder, "README") == "(none)");
+  CHECK(content_of(folder, "../profiles/README") == "(none)");
   CHECK_FALSE(folder.write("README", ""));
   CHECK_FALSE(folder.write("../a.opf", ""));
 }
@@ -107,7 +107,7 @@ TEST_CASE("a profile or folder beyond the limits is refused") {
   const std::string most(nrd::onload::kProfileLimit, 'x');
   const ProfileFolder folder(root.trust(), "/profiles");
   REQUIRE(folder.write("a.opf", most));
-  CHECK(text_of(folder, "a.opf") == most);
+  CHECK(content_of(folder, "a.opf") == most);
   CHECK_FALSE(folder.write("b.opf", most + "x"));
   root.put("profiles/b.opf", most + "x");
   const auto text = folder.read("b.opf");

@@ -24,8 +24,8 @@ NextBytes text(std::string_view bytes) {
 }
 
 // A folder of versions and one version in the making.
-struct Place {
-  explicit Place(const TreeLimits& limits = {})
+struct StagingFolder {
+  explicit StagingFolder(const TreeLimits& limits = {})
       : versions(TrustedDir::open(folder.trust(), "/").value()),
         staging(Staging::begin(versions, "9", limits).value()) {}
   Folder folder;
@@ -38,7 +38,7 @@ std::string message_of(const Result<void>& result) { return result ? "" : result
 }  // namespace
 
 TEST_CASE("a tree appears complete and only when published") {
-  Place place;
+  StagingFolder place;
   REQUIRE(place.staging.add_folder("usr/lib64").has_value());
   REQUIRE(place.staging.add_file("usr/lib64/libonload.so", false, text("library")).has_value());
   REQUIRE(place.staging.add_file("sbin/onload_cp_server", true, text("server")).has_value());
@@ -54,7 +54,7 @@ TEST_CASE("a tree appears complete and only when published") {
 }
 
 TEST_CASE("file modes do not depend on the umask") {
-  Place place;
+  StagingFolder place;
   ::umask(0);
   REQUIRE(place.staging.add_file("a/open", false, text("x")).has_value());
   ::umask(077);
@@ -81,7 +81,7 @@ TEST_CASE("an unpublished or interrupted tree leaves nothing") {
 }
 
 TEST_CASE("an existing version is never replaced") {
-  Place place;
+  StagingFolder place;
   place.folder.put("9/file", "before");
   REQUIRE(place.staging.add_file("file", false, text("after")).has_value());
   REQUIRE(place.staging.complete().has_value());
@@ -90,7 +90,7 @@ TEST_CASE("an existing version is never replaced") {
 }
 
 TEST_CASE("nothing is written outside of the tree or twice") {
-  Place place;
+  StagingFolder place;
   REQUIRE(place.staging.add_file("a/file", false, text("x")).has_value());
   for (const char* path :
        {"", "/etc/passwd", "../out", "a/../../out", "a/./b", "a//b", "..", "a/file", "a", "a/file/b"}) {
@@ -106,7 +106,7 @@ TEST_CASE("nothing is written outside of the tree or twice") {
 }
 
 TEST_CASE("a link within the tree becomes a copy of its target") {
-  Place place;
+  StagingFolder place;
   REQUIRE(place.staging.add_link("usr/lib64/libx.so", "libx.so.1").has_value());
   REQUIRE(place.staging.add_link("usr/lib64/libx.so.1", "./libx.so.1.2").has_value());
   REQUIRE(place.staging.add_file("usr/lib64/libx.so.1.2", true, text("library")).has_value());
@@ -123,13 +123,13 @@ TEST_CASE("a link within the tree becomes a copy of its target") {
 
 TEST_CASE("a link that leads elsewhere is refused") {
   for (const char* target : {"/etc/passwd", "/", "../../etc/passwd", "../../../x", ""}) {
-    Place place;
+    StagingFolder place;
     INFO("to \"" << target << "\"");
     CHECK(message_of(place.staging.add_link("usr/link", target)) ==
           "usr/link is a symbolic link that points out of the tree");
   }
   for (const char* target : {"gone", ".", "..", "folder", "link", "../usr/other"}) {
-    Place place;
+    StagingFolder place;
     INFO("to \"" << target << "\"");
     REQUIRE(place.staging.add_folder("usr/folder").has_value());
     REQUIRE(place.staging.add_link("usr/link", target).has_value());
@@ -137,16 +137,16 @@ TEST_CASE("a link that leads elsewhere is refused") {
     CHECK(place.staging.complete().error().message.ends_with(
         "is a symbolic link that does not point to a file in the tree"));
   }
-  Place place;
+  StagingFolder place;
   CHECK(message_of(place.staging.add_hard_link("a", "b")) == "a is a hard link to a file that is not in the tree");
   CHECK(message_of(place.staging.add_hard_link("a", "../etc/passwd")) ==
         "a is a hard link to a file that is not in the tree");
 }
 
 TEST_CASE("file and tree sizes are limited to the byte") {
-  Place place({.file = 5, .tree = 8});
+  StagingFolder place({.file = 5, .tree = 8});
   CHECK(message_of(place.staging.add_file("a/b", false, text("123456"))) == "b is larger than 5 bytes");
-  Place other({.file = 5, .tree = 8});
+  StagingFolder other({.file = 5, .tree = 8});
   REQUIRE(other.staging.add_file("a", false, text("12345")).has_value());
   REQUIRE(other.staging.add_file("b", false, text("123")).has_value());
   REQUIRE(other.staging.add_file("empty", false, text("")).has_value());
@@ -154,14 +154,14 @@ TEST_CASE("file and tree sizes are limited to the byte") {
 }
 
 TEST_CASE("copies made for links count as well") {
-  Place place({.file = 5, .tree = 8});
+  StagingFolder place({.file = 5, .tree = 8});
   REQUIRE(place.staging.add_file("a", false, text("12345")).has_value());
   REQUIRE(place.staging.add_link("b", "a").has_value());
   CHECK(message_of(place.staging.complete()) == "the tree is larger than 8 bytes");
 }
 
 TEST_CASE("the number of entries is limited") {
-  Place place({.entries = 3});
+  StagingFolder place({.entries = 3});
   REQUIRE(place.staging.add_file("folder/file", false, text("x")).has_value());
   REQUIRE(place.staging.add_link("link", "x").has_value());
   const std::string too_many = "the tree has more than 3 entries";
@@ -172,14 +172,14 @@ TEST_CASE("the number of entries is limited") {
 }
 
 TEST_CASE("a source that cannot be read completely creates no version") {
-  Place place;
+  StagingFolder place;
   const Result<void> added = place.staging.add_file(
       "file", false, [](std::span<char>) -> Result<size_t> { return fail(ErrorCode::Hardware, "gone"); });
   CHECK(message_of(added) == "gone");
 }
 
 TEST_CASE("an old manifest is not imported") {
-  Place place;
+  StagingFolder place;
   REQUIRE(place.staging.add_file("SHA256SUMS", false, text("old")).has_value());
   REQUIRE(place.staging.add_link("SHA256SUMS", "/etc/passwd").has_value());
   REQUIRE(place.staging.add_file("a", false, text("")).has_value());

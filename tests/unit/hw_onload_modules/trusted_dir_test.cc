@@ -9,8 +9,8 @@
 
 namespace nrd::onload::trusted_dir_test {
 
+using nrd::testing::content_of;
 using nrd::testing::Folder;
-using nrd::testing::text_of;
 
 namespace {
 
@@ -26,10 +26,10 @@ std::optional<ErrorCode> refusal(const Folder& folder, const std::string& path) 
 TEST_CASE("files that only root can write are opened") {
   Folder folder;
   folder.put("opt/nrd/onload.ko", "module");
-  CHECK(text_of(open_trusted_file(folder.trust(), "/opt/nrd/onload.ko").value()) == "module");
+  CHECK(content_of(open_trusted_file(folder.trust(), "/opt/nrd/onload.ko").value()) == "module");
   const TrustedDir opt = TrustedDir::open(folder.trust(), "/opt").value();
-  CHECK(text_of(opt.file("nrd/onload.ko").value()) == "module");
-  CHECK(text_of(opt.dir("nrd").value().file("onload.ko").value()) == "module");
+  CHECK(content_of(opt.file("nrd/onload.ko").value()) == "module");
+  CHECK(content_of(opt.dir("nrd").value().file("onload.ko").value()) == "module");
   CHECK(opt.path() == folder.path("opt"));
   CHECK(TrustedDir::open(folder.trust(), "/").has_value());
   folder.put("at-the-top", "");
@@ -128,11 +128,11 @@ TEST_CASE("the checked file is the one that is used, whatever is renamed afterwa
   // Another tree comes to stand where the path leads.
   folder.rename("opt/versions", "opt/moved");
   folder.put("opt/versions/9/onload.ko", "exchanged");
-  CHECK(text_of(file) == "checked");
-  CHECK(text_of(versions.file("9/onload.ko").value()) == "checked");
+  CHECK(content_of(file) == "checked");
+  CHECK(content_of(versions.file("9/onload.ko").value()) == "checked");
   folder.remove("opt/versions");
   folder.link("opt/versions", "moved");
-  CHECK(text_of(versions.file("9/onload.ko").value()) == "checked");
+  CHECK(content_of(versions.file("9/onload.ko").value()) == "checked");
   CHECK(refusal(folder, "/opt/versions/9/onload.ko") == ErrorCode::BadRequest);
 }
 

@@ -12,10 +12,10 @@
 namespace nrd::onload::versions_test {
 
 using nrd::testing::a_module;
+using nrd::testing::content_of;
 using nrd::testing::Folder;
 using nrd::testing::Ko;
 using nrd::testing::Tar;
-using nrd::testing::text_of;
 
 namespace {
 
@@ -222,7 +222,7 @@ TEST_CASE("a version without its manifest, or with a damaged one, does not verif
 TEST_CASE("a file is handed out only if it is unmodified") {
   Node node;
   REQUIRE(node.versions().import("9", "/srv/9").has_value());
-  CHECK(text_of(node.versions().open("9", "sbin/onload_cp_server").value()) == "server of 9.0.2");
+  CHECK(content_of(node.versions().open("9", "sbin/onload_cp_server").value()) == "server of 9.0.2");
   const UniqueFd module = node.versions().open("9", extra("onload")).value();
   CHECK(read_module_file(module.get()).value().version == "9.0.2");
   node.folder().put(node.in_version("9", "sbin/onload_cp_server"), "server of 9.0.3");

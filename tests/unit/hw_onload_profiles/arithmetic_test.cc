@@ -10,7 +10,7 @@
 namespace nrd::profiles::arithmetic_test {
 namespace {
 
-const Place kPlace{.file = "p.opf", .line = 7};
+const Location kLocation{.file = "p.opf", .line = 7};
 
 std::optional<std::string> value_of(const std::string& name) {
   static const std::map<std::string, std::string> kValues{{"ONE", "1"},    {"MINUS", "-4"},
@@ -22,10 +22,10 @@ std::optional<std::string> value_of(const std::string& name) {
 
 // "14", "wrong: …" or "needs a shell: …".
 std::string computed(const std::string& text) {
-  const auto parsed = parse_arithmetic(text + "))rest", kPlace);
+  const auto parsed = parse_arithmetic(text + "))rest", kLocation);
   if (!parsed) return text_of(parsed.error());
   if (parsed->text.size() != text.size() + 2) return "read " + std::to_string(parsed->text.size()) + " characters";
-  const auto result = result_of(*parsed, value_of, kPlace);
+  const auto result = result_of(*parsed, value_of, kLocation);
   return result ? std::to_string(*result) : text_of(result.error());
 }
 
@@ -89,9 +89,9 @@ TEST_CASE("invalid arithmetic is refused with what was expected") {
     INFO(text);
     CHECK(computed(text) == "wrong: p.opf:7: arithmetic: " + message);
   }
-  CHECK(text_of(parse_arithmetic("(1))", kPlace).error()) ==
+  CHECK(text_of(parse_arithmetic("(1))", kLocation).error()) ==
         "wrong: p.opf:7: arithmetic: expected an operator or `))` before `)`");
-  CHECK(text_of(parse_arithmetic("1 + 2", kPlace).error()) == "wrong: p.opf:7: `$((` is not closed by `))`");
+  CHECK(text_of(parse_arithmetic("1 + 2", kLocation).error()) == "wrong: p.opf:7: `$((` is not closed by `))`");
 }
 
 TEST_CASE("other shell operators and expansions need a shell") {

@@ -28,7 +28,7 @@ std::string parsed(std::string_view text) {
   if (!read) return text_of(read.error());
   std::string drawing;
   for (const Statement& statement : *read) {
-    drawing += (drawing.empty() ? "" : ", ") + std::to_string(statement.place.line) + " ";
+    drawing += (drawing.empty() ? "" : ", ") + std::to_string(statement.location.line) + " ";
     if (const auto* set = std::get_if<Set>(&statement.act)) drawing += set->name + "=" + drawn(set->value);
     if (const auto* import = std::get_if<Import>(&statement.act)) drawing += "import " + drawn(import->profile);
   }
