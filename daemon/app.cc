@@ -135,15 +135,15 @@ Result<void> run(const Options& options) {
   const std::unique_ptr<Hardware> hardware = TRY(open_hardware(config.mount));
   const SystemClock clock;
   const std::unique_ptr<OwnerWatcher> owners = TRY(OwnerWatcher::start());
-  WorkloadPoll watchers(clock);
+  WorkloadPoll poll(clock);
   PoolCheck checks(find_disturbances);
   const std::unique_ptr<CpuEvents> cpu_events =
       listen_for_cpus();                      // before the first observation, so that no event is missed
   std::optional<DeclaredWorkloads> declared;  // the engine notifies it to its own end
   std::atomic<DeclaredWorkloads*> declared_now{nullptr};
   const auto changed_cpus = [&cpu_events] { return cpu_events ? cpu_events->take() : CpuSet{}; };
-  const auto published = [&watchers, &declared_now] {
-    watchers.notify();
+  const auto published = [&poll, &declared_now] {
+    poll.notify();
     if (auto* files = declared_now.load()) files->note_change();
   };
   std::unique_ptr<Engine> engine =
@@ -160,7 +160,7 @@ Result<void> run(const Options& options) {
   declared->wait(kDeclaredDeadline);  // before the first client
   Reloader reloader(options.source, options.loaded, wake_main_thread);
   std::unique_ptr<HttpFrontend> frontend =
-      TRY(HttpFrontend::open(config, {*engine, workloads, *owners, launch->services(), watchers, reloader, checks},
+      TRY(HttpFrontend::open(config, {*engine, workloads, *owners, launch->services(), poll, reloader, checks},
                              [&declared] { return declared->problems(); }));
 
   const auto state = engine->state();
@@ -174,7 +174,7 @@ Result<void> run(const Options& options) {
   notify_stopping();
   log::notice("STOPPING", "stopping; workloads stay on the hardware");
   launch->end_watches();
-  watchers.stop();
+  poll.stop();
   reloader.stop();
   frontend->server().drain(kDrainDeadline);  // afterwards no request uses any of the following
   owners->stop();

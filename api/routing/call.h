@@ -37,7 +37,7 @@ struct Services {
   const WorkloadService& workloads;
   OwnerWatcher& owners;
   v1::LaunchServices* launch;  // null if nrd is built without them: then no route needs them
-  WorkloadPoll& watchers;
+  WorkloadPoll& poll;
   v1::ConfigService& config;
   PoolCheck& checks;
 };

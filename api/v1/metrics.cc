@@ -78,9 +78,9 @@ Family histogram(const char* name, const char* help, const Histogram& measured) 
   return family;
 }
 
-void add_timings(Families& families, const LatencyHistograms& timings) {
-  families.push_back(histogram("nrd_converge_seconds", "Time to apply a setting to the hardware", timings.converge));
-  families.push_back(histogram("nrd_commit_seconds", "Time to commit a change to the store", timings.commit));
+void add_latencies(Families& families, const LatencyHistograms& latencies) {
+  families.push_back(histogram("nrd_converge_seconds", "Time to apply a setting to the hardware", latencies.converge));
+  families.push_back(histogram("nrd_commit_seconds", "Time to commit a change to the store", latencies.commit));
 }
 
 void add_workloads(Families& families, const NodeState& state) {
@@ -215,7 +215,7 @@ void show_metrics(const routing::Call& call, http::Reply reply) {
   add_cpu_conflicts(families, *state);
   add_frequencies(families, *state);
   add_usage(families, call, *state);
-  add_timings(families, state->timings);
+  add_latencies(families, state->latencies);
   add_requests(families, *call.service.counters);
   add_launch_metrics(families, call);
   add_process(families, call.service.counters->start_time());

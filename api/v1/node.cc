@@ -274,8 +274,8 @@ void show_node(const routing::Call& call, http::Reply reply) {
   const auto state = call.engine.state();
   if (wait->longest.count() == 0 || wait->since != state->capacity_revision) return reply.send(shown(*state));
   const auto has_changed = [seen = *wait->since](const NodeState& now) { return now.capacity_revision != seen; };
-  call.watchers.wait_until(call.request.client, call.engine, has_changed, wait->longest,
-                           [reply](const std::shared_ptr<const NodeState>& now) { reply.send(shown(*now)); });
+  call.poll.wait_until(call.request.client, call.engine, has_changed, wait->longest,
+                       [reply](const std::shared_ptr<const NodeState>& now) { reply.send(shown(*now)); });
 }
 
 }  // namespace nrd::v1

@@ -66,11 +66,10 @@ void show_operation(const routing::Call& call, http::Reply reply) {
     const MemoryMove* move = find_own(state);
     return !move || !move->is_open();
   };
-  call.watchers.wait_until(
-      call.request.client, call.engine, has_ended, std::chrono::seconds(wait->value_or(0)),
-      [reply, find_own, id, style = call.error_style](const std::shared_ptr<const NodeState>& now) {
-        reply.send(shown(find_own(*now), id, style));
-      });
+  call.poll.wait_until(call.request.client, call.engine, has_ended, std::chrono::seconds(wait->value_or(0)),
+                       [reply, find_own, id, style = call.error_style](const std::shared_ptr<const NodeState>& now) {
+                         reply.send(shown(find_own(*now), id, style));
+                       });
 }
 
 }  // namespace nrd::v1

@@ -268,11 +268,10 @@ void list_workloads(const routing::Call& call, http::Reply reply) {
   if (longest.count() == 0 || since != state->revision) {
     return reply.send(listed(call.bodies, state, *query, known));
   }
-  call.watchers.wait(
-      call.request.client, call.engine, state, longest,
-      [reply, &bodies = call.bodies, query = *query, known](const std::shared_ptr<const NodeState>& now) {
-        reply.send(listed(bodies, now, query, known));
-      });
+  call.poll.wait(call.request.client, call.engine, state, longest,
+                 [reply, &bodies = call.bodies, query = *query, known](const std::shared_ptr<const NodeState>& now) {
+                   reply.send(listed(bodies, now, query, known));
+                 });
 }
 
 void show_workload(const routing::Call& call, http::Reply reply) {

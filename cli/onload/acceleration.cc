@@ -143,7 +143,7 @@ void declare_acceleration_exports(CLI::App& exported, Arguments& a) {
         std::tuple{"docker", "arguments for docker run or podman run with Onload", Kind::Docker},
         std::tuple{"cdi", "CDI specification of Onload for /etc/cdi", Kind::Cdi}}) {
     CLI::App* program = declare(exported, a, name, text, [&a, as = kind](const Client& client, Output) {
-      return emit(client, as, start_of(a));
+      return print_export(client, as, start_of(a));
     });
     program->add_option("-p,--profiles", a.acceleration->profiles, "profiles, comma-separated");
     declare_environment(*program, a);

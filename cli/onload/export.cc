@@ -110,7 +110,7 @@ std::string request_of(const OnloadStart& request, const Environment& variables,
 
 }  // namespace
 
-Result<std::string> emit(Kind kind, const json::Value& allocation) {
+Result<std::string> export_text(Kind kind, const json::Value& allocation) {
   const Parts parts = TRY(parts_of(allocation));
   switch (kind) {
     case Kind::Systemd: return profiles::render_drop_in(parts.environment);
@@ -120,7 +120,7 @@ Result<std::string> emit(Kind kind, const json::Value& allocation) {
   return {};
 }
 
-OrStop<> emit(const Client& client, Kind kind, const OnloadStart& request) {
+OrStop<> print_export(const Client& client, Kind kind, const OnloadStart& request) {
   TRY(or_stop(client.check_trusted(), kUsage));
   const std::string owner = TRY(or_stop(this_process(client)));
   Environment variables;
@@ -135,7 +135,7 @@ OrStop<> emit(const Client& client, Kind kind, const OnloadStart& request) {
   if (const std::string* preload = part(part(allocation, "env"), kPreload).as_string()) {
     TRY(or_stop(check_preload(*preload, value_in(variables, kPreload))));
   }
-  const std::string text = TRY(or_stop(emit(kind, allocation)));
+  const std::string text = TRY(or_stop(export_text(kind, allocation)));
   print(text);
   return {};
 }

@@ -20,9 +20,9 @@ enum class Kind {
 
 // `allocation`: the response to an allocation request. Paths go through the `current` link so that they stay valid
 // after an upgrade.
-Result<std::string> emit(Kind kind, const json::Value& allocation);
+Result<std::string> export_text(Kind kind, const json::Value& allocation);
 
 // Holds an allocation only while reading it.
-OrStop<> emit(const Client& client, Kind kind, const OnloadStart& request);
+OrStop<> print_export(const Client& client, Kind kind, const OnloadStart& request);
 
 }  // namespace nrd::cli

@@ -50,7 +50,7 @@ struct LiveState {
   std::map<CpuId, plan::GovernorState> governors;  // of monitored CPUs
   CpuSet uncounted;                                // monitored and online, but without branch counters
   std::map<CpuId, KHz> current;                    // of CPUs whose frequency a workload sets, as last observed
-  LatencyHistograms timings;
+  LatencyHistograms latencies;
   MemoryMoves memory_moves{};
   uint64_t capacity_revision = 0;  // grows when capacity_of() changes, also across restarts
 };

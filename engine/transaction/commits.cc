@@ -138,7 +138,7 @@ Result<void> Commits::commit(store::Change change, Part part) {
   change.baselines = changes_between(stored_.baselines, after.baselines);
   const auto begun = clock_.steady();
   const store::CommitOutcome outcome = store_.commit(change);
-  state_.timings.commit.add(clock_.steady() - begun);
+  state_.latencies.commit.add(clock_.steady() - begun);
   if (outcome.committed != store::Committed::Done) ++state_.health.failed_commits;
   switch (outcome.committed) {
     case store::Committed::Done:

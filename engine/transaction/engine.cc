@@ -72,7 +72,7 @@ class ThreadedEngine final : public Engine {
         drift_interval_(config.drift_interval),
         tasks_interval_(config.tasks_interval),
         options_(std::move(options)),
-        writer_(hardware, store, clock, config.node, [this] { ring(); }),
+        transaction_(hardware, store, clock, config.node, [this] { ring(); }),
         capacity_revision_(clock),
         sampler_(clock, config.usage_interval) {}
 
@@ -83,7 +83,7 @@ class ThreadedEngine final : public Engine {
     }
     wake_.notify_one();
     if (thread_.joinable()) thread_.join();
-    writer_.stop_memory_changes(clock_.steady() + kReleaseTime);
+    transaction_.stop_memory_changes(clock_.steady() + kReleaseTime);
     sampler_.end();
   }
 
@@ -105,9 +105,9 @@ class ThreadedEngine final : public Engine {
   void find_created(IdempotencyKey key, Callback<Done> done) override { push(std::move(key), std::move(done)); }
 
   void record(store::DocumentChange operations, std::function<void(Result<void>)> done) override {
-    push(
-        {.work = [this, operations = std::move(operations)]() mutable { return writer_.record(std::move(operations)); },
-         .done = std::move(done)});
+    push({.work = [this,
+                   operations = std::move(operations)]() mutable { return transaction_.record(std::move(operations)); },
+          .done = std::move(done)});
   }
 
   void reconfigure(EngineConfig config, ReloadMode mode, std::function<void(Result<void>)> done) override {
@@ -163,7 +163,7 @@ class ThreadedEngine final : public Engine {
   void run(std::optional<Result<void>>& recovered) noexcept {
     ::pthread_setname_np(::pthread_self(), "nrd-engine");
     {
-      Result<void> result = writer_.recover();
+      Result<void> result = transaction_.recover();
       publish();
       const std::lock_guard hold(lock_);
       recovered = std::move(result);
@@ -177,8 +177,8 @@ class ThreadedEngine final : public Engine {
       busy_since_ = clock_.steady();
       if (options_.changed_cpus) hotplug_.note(options_.changed_cpus(), clock_.steady());
       if (hotplug_.is_due(clock_.steady()) || (hotplug_.has_news() && !batch.empty())) serve_hotplug();
-      if (writer_.has_ended_memory_change()) {
-        writer_.finish_memory_changes();
+      if (transaction_.has_ended_memory_change()) {
+        transaction_.finish_memory_changes();
         publish();
       }
       run_jobs();
@@ -188,22 +188,22 @@ class ThreadedEngine final : public Engine {
         return;
       }
       if (drift_interval_.count() > 0 && clock_.steady() >= next_look_) {
-        writer_.repair();
+        transaction_.repair();
         publish();
         next_look_ = clock_.steady() + drift_interval_;
         // It has looked at tasks as well.
-        if (writer_.state().health.hardware_problem.empty()) next_ending_ = clock_.steady() + tasks_interval_;
+        if (transaction_.state().health.hardware_problem.empty()) next_ending_ = clock_.steady() + tasks_interval_;
       }
       if (has_partition() && clock_.steady() >= next_check_) check_partition();
       if (has_tasks() && clock_.steady() >= next_ending_) {
-        writer_.reap_tasks();
+        transaction_.reap_tasks();
         publish();
       }
       if (clock_.steady() >= next_ending_) next_ending_ = clock_.steady() + tasks_interval_;
       if (!next_sample) next_sample = first_sample();
       if (next_sample && clock_.steady() >= *next_sample) {
         next_sample =
-            writer_.govern_frequencies() ? std::optional(clock_.steady() + plan::kSampleInterval) : std::nullopt;
+            transaction_.govern_frequencies() ? std::optional(clock_.steady() + plan::kSampleInterval) : std::nullopt;
         publish();
       }
       if (sampler_.is_due()) take_sample();
@@ -212,8 +212,8 @@ class ThreadedEngine final : public Engine {
   }
 
   void take_sample() {
-    const auto classes = counted_classes(writer_.state());
-    sampler_.take(hardware_.count_usage(classes, sampler_.asked(classes)), writer_.state().workloads);
+    const auto classes = counted_classes(transaction_.state());
+    sampler_.take(hardware_.count_usage(classes, sampler_.asked(classes)), transaction_.state().workloads);
   }
 
   // Wakes the engine thread because work is due earlier than it knows.
@@ -231,20 +231,20 @@ class ThreadedEngine final : public Engine {
 
   // Without monitored CPUs there is no deadline.
   std::optional<Steady> first_sample() const {
-    return monitored_cpus(writer_.state().workloads).empty() ? std::nullopt : std::optional(clock_.steady());
+    return monitored_cpus(transaction_.state().workloads).empty() ? std::nullopt : std::optional(clock_.steady());
   }
 
-  bool has_tasks() const { return tasks_interval_.count() > 0 && names_tasks(writer_.state()); }
+  bool has_tasks() const { return tasks_interval_.count() > 0 && names_tasks(transaction_.state()); }
 
-  bool has_partition() const { return writer_.state().config->confinement == Confinement::Partition; }
+  bool has_partition() const { return transaction_.state().config->confinement == Confinement::Partition; }
 
   // Other software can invalidate it at any time, without a notification.
   void check_partition() {
-    const bool has_changed = writer_.note_partition();
+    const bool has_changed = transaction_.note_partition();
     if (has_changed) publish();  // before the repair, which takes a while
     // The cause may have ended without a change of the file.
-    if (has_changed || (writer_.has_invalid_partition() && clock_.steady() >= next_retry_)) {
-      writer_.repair();
+    if (has_changed || (transaction_.has_invalid_partition() && clock_.steady() >= next_retry_)) {
+      transaction_.repair();
       publish();
       next_retry_ = clock_.steady() + kPartitionRetry;
     }
@@ -281,7 +281,7 @@ class ThreadedEngine final : public Engine {
   }
 
   void serve_hotplug() {
-    const bool is_right = writer_.serve_hotplug(hotplug_.changed());
+    const bool is_right = transaction_.serve_hotplug(hotplug_.changed());
     publish();
     hotplug_.completed(is_right, clock_.steady());
   }
@@ -305,7 +305,7 @@ class ThreadedEngine final : public Engine {
   }
 
   Result<void> take_config(const EngineConfig& config, ReloadMode mode) {
-    TRY(writer_.reconfigure(config.node, mode));
+    TRY(transaction_.reconfigure(config.node, mode));
     if (mode == ReloadMode::Check) return {};
     drift_interval_ = config.drift_interval;
     tasks_interval_ = config.tasks_interval;
@@ -326,12 +326,12 @@ class ThreadedEngine final : public Engine {
       commands.push_back(std::get<Command>(std::move(waiting->request)));
     // Also the sign of life for the watchdog.
     const auto may_begin = [this, until = begun + kBatchTime] { return (busy_since_ = clock_.steady()) < until; };
-    std::vector<Result<Done>> outcomes = writer_.apply(commands, may_begin);
+    std::vector<Result<Done>> outcomes = transaction_.apply(commands, may_begin);
     for (size_t i = commands.size(); i < batch.size() && i == outcomes.size(); ++i) {
       if (!may_begin() && i > 0) break;
       const auto* dry = std::get_if<DryRun>(&batch[i].request);
-      outcomes.push_back(dry ? writer_.dry_run(dry->command)
-                             : writer_.find_created(std::get<IdempotencyKey>(batch[i].request)));
+      outcomes.push_back(dry ? transaction_.dry_run(dry->command)
+                             : transaction_.find_created(std::get<IdempotencyKey>(batch[i].request)));
     }
     for (size_t i = outcomes.size(); i < commands.size(); ++i) batch[i].request = std::move(commands[i]);
     put_back(batch, outcomes.size());
@@ -352,7 +352,7 @@ class ThreadedEngine final : public Engine {
   }
 
   std::shared_ptr<const NodeState> publish() {
-    NodeState next = writer_.state();
+    NodeState next = transaction_.state();
     next.capacity_revision = capacity_revision_.of(capacity_of(next));
     auto state = std::make_shared<const NodeState>(std::move(next));
     published_.set(state);
@@ -365,7 +365,7 @@ class ThreadedEngine final : public Engine {
   std::chrono::milliseconds drift_interval_;  // this and the next are of the engine thread
   std::chrono::milliseconds tasks_interval_;
   const EngineOptions options_;
-  Transaction writer_;
+  Transaction transaction_;
   CapacityRevision capacity_revision_;  // of the engine thread
   Sampler sampler_;
   HotplugRefresh hotplug_;  // this and the next four are of the engine thread

@@ -138,7 +138,7 @@ Result<void> HardwareSync::converge(Setting setting, Scope scope) {
   state_.made_groups.insert(setting.rdt.made.begin(), setting.rdt.made.end());
   const auto begun = clock_.steady();
   const Result<CpuSet> left = hardware_.converge(setting);
-  state_.timings.converge.add(clock_.steady() - begun);
+  state_.latencies.converge.add(clock_.steady() - begun);
   // A partial write says nothing about the other settings.
   is_in_sync_ = left.has_value() && can_change_cpusets.has_value() && (is_in_sync_ || scope == Scope::All);
   if (!left) return Failure(left.error());

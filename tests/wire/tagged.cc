@@ -73,7 +73,7 @@ class LateAnswers {
   std::thread thread_;
 };
 
-struct Tally {
+struct Counts {
   std::atomic<int> right = 0;
   std::atomic<int> vanished = 0;
   std::atomic<int> wrong = 0;
@@ -92,7 +92,7 @@ std::string heard_whole(TcpClient& client) {
   return "(no answer: " + all + ")";
 }
 
-void visit(uint16_t port, int who, int connections, Tally& tally) {
+void visit(uint16_t port, int who, int connections, Counts& counts) {
   std::minstd_rand random(static_cast<unsigned>(who) + 1);
   for (int i = 0; i < connections; ++i) {
     const std::string tag = "/" + std::to_string(who) + "/" + std::to_string(i);
@@ -101,14 +101,14 @@ void visit(uint16_t port, int who, int connections, Tally& tally) {
     client.say("GET " + (is_late ? "/late" + tag : tag) + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
     if (random() % 2 == 0) {
       client.reset();
-      ++tally.vanished;
+      ++counts.vanished;
       continue;
     }
     const std::string answer = heard_whole(client);
     client.reset();
     if (answer == (is_late ? "/late" + tag : tag)) {
-      ++tally.right;
-    } else if (++tally.wrong <= 5) {
+      ++counts.right;
+    } else if (++counts.wrong <= 5) {
       std::fprintf(stderr, "%s was answered: %s\n", tag.c_str(), answer.c_str());
     }
   }
@@ -119,7 +119,7 @@ void visit(uint16_t port, int who, int connections, Tally& tally) {
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   const int connections = argc > 1 ? std::atoi(argv[1]) : 100'000;
-  Tally tally;
+  Counts counts;
   {
     LateAnswers late;
     auto server =
@@ -131,11 +131,11 @@ int main(int argc, char** argv) {
     if (!server) return 2;
     std::vector<std::thread> clients;
     for (int who = 0; who < kClients; ++who) {
-      clients.emplace_back(visit, (*server)->plain_port(), who, connections / kClients, std::ref(tally));
+      clients.emplace_back(visit, (*server)->plain_port(), who, connections / kClients, std::ref(counts));
     }
     for (std::thread& client : clients) client.join();
   }
-  std::printf("%d right, %d vanished, %d wrong\n", tally.right.load(), tally.vanished.load(), tally.wrong.load());
-  const bool is_all = tally.right + tally.vanished + tally.wrong == connections / kClients * kClients;
-  return tally.wrong == 0 && tally.right > connections / 3 && is_all ? 0 : 1;
+  std::printf("%d right, %d vanished, %d wrong\n", counts.right.load(), counts.vanished.load(), counts.wrong.load());
+  const bool is_all = counts.right + counts.vanished + counts.wrong == connections / kClients * kClients;
+  return counts.wrong == 0 && counts.right > connections / 3 && is_all ? 0 : 1;
 }

@@ -37,7 +37,7 @@ ChoiceFacts facts_of(const Supply& supply, const std::vector<Preference>& prefer
   for (const Preference& preference : preferences) {
     std::vector<uint32_t> inside(supply.tree().size(), 0);
     for (uint32_t i = 0; i < inside.size(); ++i) inside[i] = preference.cpus.contains(supply.tree().cpu_at(i)) ? 1 : 0;
-    facts.surroundings.emplace_back(inside);
+    facts.online_in_preferred.emplace_back(inside);
     for (uint32_t i = 0; i < inside.size(); ++i) inside[i] *= supply.usable().at(i);
     facts.preferred.emplace_back(inside);
   }

@@ -18,7 +18,7 @@ int64_t outside_preferred(const ChoiceFacts& facts, ZoneIndex zone, const Criter
 // If the zone has no preferred CPU to offer: the size of the smallest zone around it that has any, used or not.
 int64_t distance(const ChoiceFacts& facts, ZoneIndex zone, const Criterion& criterion) {
   if (facts.preferred[criterion.preferred].in(zone_of(facts, zone)) > 0) return 0;
-  const Counts& preferred = facts.surroundings[criterion.preferred];
+  const Counts& preferred = facts.online_in_preferred[criterion.preferred];
   while (zone != 0 && preferred.in(zone_of(facts, zone)) == 0) zone = zone_of(facts, zone).parent;
   return -static_cast<int64_t>(zone_of(facts, zone).finest);
 }

@@ -15,9 +15,9 @@ namespace nrd::plan {
 // What criteria look at.
 struct ChoiceFacts {
   const Supply& supply;
-  uint32_t number = 0;                 // of CPUs requested
-  std::vector<Counts> preferred{};     // usable CPUs in each preferred set
-  std::vector<Counts> surroundings{};  // all online CPUs in each preferred set
+  uint32_t number = 0;                        // of CPUs requested
+  std::vector<Counts> preferred{};            // usable CPUs in each preferred set
+  std::vector<Counts> online_in_preferred{};  // all online CPUs in each preferred set
 };
 
 struct Criterion {

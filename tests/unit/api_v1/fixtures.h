@@ -43,7 +43,7 @@ struct Fixture {
   }
   ~Fixture() {
     owners->stop();
-    watchers.stop();
+    poll.stop();
   }
   Fixture(const Fixture&) = delete;
   Fixture& operator=(const Fixture&) = delete;
@@ -51,7 +51,7 @@ struct Fixture {
   routing::Services services(Engine& engine, onload::Controller& controller) {
     workloads.emplace(engine, *owners, &launcher);
     launch.emplace(v1::LaunchServices{controller, *allocations});
-    return {engine, *workloads, *owners, &*launch, watchers, config, checks};
+    return {engine, *workloads, *owners, &*launch, poll, config, checks};
   }
 
   Folder folder;
@@ -61,7 +61,7 @@ struct Fixture {
   onload::WorkloadLauncher launcher{*allocations};
   std::optional<v1::LaunchServices> launch;
   std::optional<WorkloadService> workloads;
-  WorkloadPoll watchers{clock};
+  WorkloadPoll poll{clock};
   FakeConfig config;
   PoolCheck checks{[](const cpuset::CheckQuery&) { return PoolCheck::Disturbances(); }};
   std::shared_ptr<routing::RequestCounters> counters =

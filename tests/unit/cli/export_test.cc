@@ -14,7 +14,7 @@ constexpr const char* kAllocation = R"({"id": 7, "version": "9.0.2",
   "mounts": [{"source": "/opt/nrd/onload/versions/9.0.2/usr/lib64/libonload.so", "target": "x", "read_only": true}]})";
 
 std::string emitted(Kind kind, const char* text = kAllocation) {
-  const auto result = emit(kind, *json::parse(text));
+  const auto result = export_text(kind, *json::parse(text));
   return result ? *result : "refused";
 }
 

@@ -31,9 +31,9 @@ const std::vector<daemon::AllowedParameter> kAllowed = {{"sfc_char", "phys_mode_
                                                         {"onload", "cplane_server_uid", std::nullopt},
                                                         {"onload", "no_such", std::nullopt}};
 
-Result<onload::Target> target(const Spec& desired, const Version& version = a_version(),
+Result<onload::Target> target(const Spec& spec, const Version& version = a_version(),
                               const std::vector<daemon::AllowedParameter>& allowed = kAllowed) {
-  return daemon::target_of(desired, version, kKernel, kTree, allowed);
+  return daemon::target_of(spec, version, kKernel, kTree, allowed);
 }
 
 std::string at_fault(const Result<onload::Target>& found) {
@@ -45,9 +45,9 @@ std::string at_fault(const Result<onload::Target>& found) {
 }  // namespace
 
 TEST_CASE("onload is loaded with the server of its own version and the requested arguments") {
-  Spec desired = a_spec();
-  desired.control_plane = {"-K", "--no-listen"};
-  const auto found = target(desired);
+  Spec spec = a_spec();
+  spec.control_plane = {"-K", "--no-listen"};
+  const auto found = target(spec);
   REQUIRE(found);
   CHECK(found->modules ==
         std::vector<TargetModule>{{"sfc_resource", "id of sfc_resource", {}},
@@ -76,9 +76,9 @@ TEST_CASE("requested parameters override nrd's own") {
 }
 
 TEST_CASE("the driver is included only if it is managed") {
-  Spec desired = a_spec();
-  desired.sfc = Sfc::Managed;
-  CHECK(target(desired)->modules.front().name == "sfc");
+  Spec spec = a_spec();
+  spec.sfc = Sfc::Managed;
+  CHECK(target(spec)->modules.front().name == "sfc");
   CHECK(target(a_spec())->modules.front().name == "sfc_resource");
 }
 
@@ -181,8 +181,8 @@ TEST_CASE("a program that the kernel runs as root must be in the version's own t
 }
 
 TEST_CASE("without modules only the policies are used") {
-  const Spec desired{.state = State::Unloaded, .users = UsersPolicy::Term, .drain = std::chrono::seconds(7)};
-  CHECK(daemon::target_without_modules(desired) ==
+  const Spec spec{.state = State::Unloaded, .users = UsersPolicy::Term, .drain = std::chrono::seconds(7)};
+  CHECK(daemon::target_without_modules(spec) ==
         onload::Target{.state = State::Unloaded, .users = UsersPolicy::Term, .drain = std::chrono::seconds(7)});
 }
 

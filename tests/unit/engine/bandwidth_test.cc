@@ -101,7 +101,7 @@ TEST_CASE("a limit in another unit is removed from a class") {
   Fixture fixture({.step = 10, .least = 0, .unit = MbaUnit::Mbps, .most = 4294967295});
   const auto first = value_of(fixture.create(2, 2, {.unit = kMbps, .value = 1000}));
   fixture.mount({.step = 10, .least = 10});
-  fixture.writer->repair();
+  fixture.transaction->repair();
   REQUIRE(fixture.remove(first.id));
   const auto second = value_of(fixture.create(2, 2, {.unit = kPercentage, .value = 50}));
   CHECK(fixture.limit(second.grant.clos.value, 0) == 50);

@@ -98,7 +98,7 @@ TEST_CASE("drift of the code and data masks is repaired") {
        {std::map<CacheId, rdt::Split>{}, {{CacheId{3, 0}, {.code = WayMask(0x1c), .data = WayMask(0x2)}}}}) {
     group.split = others;
     const uint64_t repairs = fixture.state().health.drift_repairs;
-    fixture.writer->repair();
+    fixture.transaction->repair();
     CHECK(fixture.state().health.drift_repairs == repairs + 1);
     CHECK(fixture.drawn_apart(2) == Masks{".#.........", "..###......"});
   }
@@ -114,7 +114,7 @@ TEST_CASE("after a remount without CDP code and data share and health reports it
   CHECK_FALSE(is_applied(fixture.state(), workload));
   CHECK(problem_of(fixture.state()).starts_with("code and data of workload 1 were granted separate ways"));
   fixture.hardware.facts.rdt.levels.at(3).cat->cdp = true;
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(problem_of(fixture.state()).empty());
   CHECK(is_applied(fixture.state(), workload));
 }

@@ -27,7 +27,7 @@ struct Fixture : CpuPoolFixture {
   Result<void> reload(Confinement confinement) {
     NodeConfig next = with_pools();
     next.confinement = confinement;
-    return writer->reconfigure(next, ReloadMode::Apply);
+    return transaction->reconfigure(next, ReloadMode::Apply);
   }
   std::string cpus_of(const Target& target) const { return hardware.tree.cpuset.targets.at(target).cpus.to_string(); }
   Observed before;
@@ -109,7 +109,7 @@ TEST_CASE("a partition has the online CPUs of all pools, and a reload changes on
   CHECK(fixture.hardware.tree.cpuset.targets.at(kPartition) ==
         Masks{.cpus = *CpuSet::parse("2-14"), .partition = "root"});
   fixture.hardware.facts.rdt.online.add(CpuId{15});
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.cpus_of(kPartition) == "2-15");
   CHECK(fixture.cpus_of(a_slice("user.slice")) == "0-1");
   REQUIRE(fixture.reload(Confinement::Slices));
@@ -124,18 +124,18 @@ TEST_CASE("an invalid partition is reported with its cause and repaired, and fai
   Masks& partition = fixture.hardware.tree.cpuset.targets.at(kPartition);
   partition.partition = "root invalid (Cpu list in cpuset.cpus not exclusive)";
   CHECK(confinement_problem(fixture.state()).empty());
-  CHECK(fixture.writer->note_partition());
+  CHECK(fixture.transaction->note_partition());
   CHECK(confinement_problem(fixture.state()).find("(root invalid (Cpu list in cpuset.cpus not exclusive))") !=
         std::string::npos);
-  CHECK_FALSE(fixture.writer->note_partition());
+  CHECK_FALSE(fixture.transaction->note_partition());
   fixture.hardware.broken_from_write = fixture.hardware.writes + 1;
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(problem_of(fixture.state()).find("target was not limited") != std::string::npos);
   CHECK(confinement_problem(fixture.state()).find("nrd.slice runs on CPU 2-15 (root invalid (Cpu list") !=
         std::string::npos);
   CHECK(fixture.create(for_cpus({.pool = "fast", .count = 2})));
   fixture.hardware.broken_from_write.reset();
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(partition.partition == "root");
   CHECK(problem_of(fixture.state()).empty());
 }
@@ -156,7 +156,7 @@ TEST_CASE("a failed write of a reload leaves the rest of the host as it was") {
 TEST_CASE("a node that cannot confine refuses it with the reason") {
   Fixture fixture;
   const auto refusal = [&](Confinement confinement) {
-    fixture.writer->repair();  // reads what the node can do
+    fixture.transaction->repair();  // reads what the node can do
     const Result<void> reloaded = fixture.reload(confinement);
     if (reloaded) return std::string();
     CHECK(reloaded.error().code == ErrorCode::BadRequest);
@@ -180,9 +180,9 @@ TEST_CASE("a start is refused for a service without other CPUs only if there is 
   Fixture fixture;
   const auto starts = [&](Confinement confinement) {
     fixture.config.confinement = confinement;
-    fixture.writer =
+    fixture.transaction =
         std::make_unique<Transaction>(fixture.hardware, fixture.store, fixture.clock, fixture.config, [] {});
-    return fixture.writer->recover().has_value();
+    return fixture.transaction->recover().has_value();
   };
   fixture.hardware.pinned = {{"feed.service", {4, 5}}};
   CHECK_FALSE(starts(Confinement::Slices));
@@ -211,7 +211,7 @@ TEST_CASE("the rest of the host stays confined while all CPUs of pools are offli
   const auto claimed = fixture.store.baselines().cpu_sets;
   fixture.hardware.facts.rdt.online = CpuSet{0, 1};
   const uint64_t writes = fixture.hardware.writes;
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.cpus_of(a_slice("system.slice")) == "0-1");
   CHECK(fixture.hardware.writes == writes);
   CHECK(fixture.store.baselines().cpu_sets == claimed);

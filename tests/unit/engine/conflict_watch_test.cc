@@ -34,7 +34,7 @@ TEST_CASE("conflicts are searched for at start and at each drift check, with wha
   const auto workload = value_of(fixture.create(for_process()));
   const Conflict conflict{.source = Conflict::Source::Irqbalance, .name = "irqbalance", .cpus = CpuSet{4}};
   fixture.hardware.foreign = {conflict};
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.state().cpu_conflicts == std::vector{conflict});
   const cpuset::PoolUse& searched = fixture.hardware.searched;
   CHECK(searched.pooled.to_string() == "2-15");
@@ -44,7 +44,7 @@ TEST_CASE("conflicts are searched for at start and at each drift check, with wha
   CHECK(searched.holders.at("1").cpus == workload.grant.cpu->exclusive);
   CHECK(searched.holders.at("1").targets == targets_of(workload));
   fixture.hardware.foreign = {};
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.state().cpu_conflicts.empty());
 }
 
@@ -58,7 +58,7 @@ TEST_CASE("a scope that was made after the search began is no conflict") {
   REQUIRE(fixture.create(spec));
   fixture.hardware.foreign = {{.source = Conflict::Source::Unit, .name = "nrd-1.scope"},
                               {.source = Conflict::Source::Unit, .name = "nrd-2.scope"}};
-  fixture.writer->repair();
+  fixture.transaction->repair();
   REQUIRE(fixture.state().cpu_conflicts.size() == 1);
   CHECK(fixture.state().cpu_conflicts.front().name == "nrd-2.scope");
 }

@@ -36,12 +36,12 @@ TEST_CASE("a unit runs on the granted CPUs, and its processes are in the class, 
   // Restarted: another process, for which the next check finds the class.
   fixture.hardware.tree.cpuset.groups[kUnit].processes = {a_process(20)};
   fixture.hardware.tasks.erase(a_process(10));
-  fixture.writer->reap_tasks();
+  fixture.transaction->reap_tasks();
   CHECK(fixture.hardware.tasks.at(a_process(20)) == "COS2");
   // It stops: the workload stays.
   fixture.hardware.tree.cpuset.groups[kUnit].processes = {};
   fixture.hardware.tasks.erase(a_process(20));
-  fixture.writer->reap_tasks();
+  fixture.transaction->reap_tasks();
   CHECK(fixture.state().workloads.size() == 1);
   REQUIRE(fixture.remove(workload->id));
   CHECK(fixture.hardware.tree.cpuset.targets == before.cpuset.targets);
@@ -80,11 +80,11 @@ TEST_CASE("a workload ends with its unit on request, also if no process starts i
     const auto late = ArrivalDeadlines().passed(fixture.state().workloads, workload.created + after, {});
     return without_ended_groups(fixture.state(), late).ended.contains(workload.id);
   };
-  fixture.writer->reap_tasks();
+  fixture.transaction->reap_tasks();
   CHECK_FALSE(ends_at(std::chrono::seconds(60)));
   CHECK(ends_at(std::chrono::seconds(61)));
   processes = {a_process(10)};
-  fixture.writer->reap_tasks();
+  fixture.transaction->reap_tasks();
   CHECK(fixture.state().workloads.at(workload.id).spec.cgroup_owner->has_come);
   CHECK_FALSE(ends_at(std::chrono::hours(1)));
   // While nrd is down.
@@ -102,7 +102,7 @@ TEST_CASE("the deadline of a unit that PUT names does not depend on the age of t
   PutWorkload put;
   put.spec = for_unit();
   put.spec.given_id = "feed";
-  const auto workload = value_of(fixture.writer->apply(std::vector<Command>{put}).front()).workload;
+  const auto workload = value_of(fixture.transaction->apply(std::vector<Command>{put}).front()).workload;
   put.spec.unit = other.name;
   put.spec.cgroup_owner = CgroupOwner{.within_seconds = 60};
   const NodeState& state = fixture.state();
@@ -112,7 +112,7 @@ TEST_CASE("the deadline of a unit that PUT names does not depend on the age of t
     const auto late = ArrivalDeadlines().passed(planned, later + after, {});
     return without_ended_groups(with_workloads(state, planned), late).ended.contains(workload.id);
   };
-  fixture.writer->apply(std::vector<Command>{put});  // so that the unit is observed
+  fixture.transaction->apply(std::vector<Command>{put});  // so that the unit is observed
   CHECK_FALSE(ends_at(std::chrono::seconds(60)));
   CHECK(ends_at(std::chrono::seconds(61)));
 }
@@ -161,12 +161,12 @@ TEST_CASE("a workload ends with a job that came and went between two observation
   Spec spec = for_unit();
   spec.cgroup_owner = CgroupOwner{.within_seconds = 600};
   REQUIRE(fixture.create(spec));
-  fixture.writer->reap_tasks();
-  fixture.writer->repair();
+  fixture.transaction->reap_tasks();
+  fixture.transaction->repair();
   REQUIRE(fixture.state().workloads.size() == 1);
   group.usage_us = 6000;
-  SUBCASE("seen by the scan of tasks") { fixture.writer->reap_tasks(); }
-  SUBCASE("seen by the drift check") { fixture.writer->repair(); }
+  SUBCASE("seen by the scan of tasks") { fixture.transaction->reap_tasks(); }
+  SUBCASE("seen by the drift check") { fixture.transaction->repair(); }
   SUBCASE("while nrd is down") { fixture.start(); }
   CHECK(fixture.state().workloads.size() == 0);
   CHECK(fixture.store.baselines().cpu_sets.empty());
@@ -178,7 +178,7 @@ TEST_CASE("tasks and units that end together: nothing more is stored while the f
   spec.cgroup_owner = CgroupOwner{};
   REQUIRE(fixture.create(spec));
   REQUIRE(fixture.create(for_cpus({.pool = "fast", .count = 2}, {a_process(20)})));
-  fixture.writer->reap_tasks();
+  fixture.transaction->reap_tasks();
   fixture.hardware.tree.cpuset.groups[kUnit].processes = {};
   fixture.hardware.tasks.erase(a_process(20));
   const cpuset::Target ended{.kind = cpuset::Target::Kind::Task, .name = {}, .task = a_process(20)};
@@ -186,12 +186,12 @@ TEST_CASE("tasks and units that end together: nothing more is stored while the f
   const uint64_t commits = fixture.store.commits;
   fixture.store.next_outcomes = {store::Committed::Unknown};
   fixture.store.reopens = false;
-  fixture.writer->reap_tasks();
+  fixture.transaction->reap_tasks();
   CHECK(fixture.store.commits == commits + 1);
   CHECK(fixture.state().health.writes_frozen);
   CHECK(fixture.state().workloads.size() == 2);
   fixture.store.reopens = true;
-  fixture.writer->reap_tasks();
+  fixture.transaction->reap_tasks();
   CHECK_FALSE(fixture.state().health.writes_frozen);
   CHECK(fixture.state().workloads.size() == 1);  // the other one has CPUs of its own
 }
@@ -203,14 +203,14 @@ TEST_CASE("a workload ends with a limited cgroup that is removed before it has h
   spec.cgroup = "/jobs";
   spec.cgroup_owner = CgroupOwner{.within_seconds = 600};
   REQUIRE(fixture.create(spec));
-  fixture.writer->repair();
+  fixture.transaction->repair();
   REQUIRE(fixture.state().workloads.size() == 1);  // it may come
   fixture.add_group(cgroup);
-  fixture.writer->repair();
+  fixture.transaction->repair();
   REQUIRE(fixture.hardware.tree.cpuset.targets.at(cgroup).cpus.to_string() == "2,4");
   fixture.hardware.tree.cpuset.targets.erase(cgroup);
   fixture.hardware.tree.cpuset.groups.erase(cgroup);
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.state().workloads.size() == 0);
   CHECK(fixture.store.baselines().cpu_sets.empty());
 }
@@ -229,7 +229,7 @@ TEST_CASE("a request writes to no target whose CPUs it does not change") {
   REQUIRE(fixture.remove(other.id));
   CHECK(targets.at(kUnit).cpus == CpuSet{5});
   CHECK(targets.at(task).cpus == CpuSet{5});
-  fixture.writer->repair();  // the drift check does it
+  fixture.transaction->repair();  // the drift check does it
   CHECK(targets.at(kUnit).cpus.to_string() == "2,4");
   CHECK(targets.at(task).cpus.to_string() == "8-9");
 }
@@ -288,14 +288,14 @@ TEST_CASE("a unit that cannot have its CPUs is refused, and nothing has changed"
   REQUIRE(fixture.create(for_unit()));
   CHECK(code_of(for_unit()) == ErrorCode::Conflict);
   fixture.hardware.facts.cpuset.no_scopes = "systemd is not the init of this host";
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(code_of(for_unit("other.service")) == ErrorCode::Unsupported);
 }
 
 TEST_CASE("without the cpuset controller a cgroup is refused with the reason, and a task is limited by affinity") {
   UnitFixture fixture;
   fixture.hardware.facts.cpuset.no_cgroups = "the cpuset controller is not in cgroup version 2";
-  fixture.writer->repair();
+  fixture.transaction->repair();
   Spec cgroup = for_cpus({.pool = "fast", .count = 1});
   cgroup.cgroup = "/jobs";
   const Error refused = error_of(fixture.create(cgroup));
@@ -319,14 +319,14 @@ TEST_CASE("a unit whose CPUs are all offline stays as it is, and gets what it ha
   const auto workload = value_of(fixture.create(for_unit()));
   fixture.hardware.facts.rdt.online -= CpuSet{2, 4};
   const uint64_t writes = fixture.hardware.writes;
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.hardware.writes == writes);
   CHECK(fixture.store.baselines().cpu_sets.contains(kUnit));
   CHECK(fixture.hardware.tree.cpuset.targets.at(kUnit).cpus.to_string() == "2,4");
   SUBCASE("while they are offline") {}
   SUBCASE("when they are back") {
     fixture.hardware.facts.rdt.online = fixture.everywhere;
-    fixture.writer->repair();
+    fixture.transaction->repair();
     CHECK(is_applied(fixture.state(), workload));
   }
   REQUIRE(fixture.remove(workload.id));
@@ -353,7 +353,7 @@ TEST_CASE("a container whose own list overlaps the CPUs in part is refused, and 
   }
   const auto workload = value_of(fixture.create(for_unit()));
   fixture.hardware.tree.cpuset.targets[kUnit].inner["/system.slice/feed.service/box"] = CpuSet{4, 5};
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK_FALSE(is_applied(fixture.state(), workload));
   CHECK(fixture.state().health.hardware_problem.empty());
 }
@@ -362,11 +362,11 @@ TEST_CASE("a kernel that would give up isolcpus= is reported with a remedy") {
   UnitFixture fixture;
   CHECK(cpu_warnings(fixture.state()).empty());
   fixture.hardware.facts.cpuset.no_scopes = "this kernel, before 6.2, would give up isolcpus=";
-  fixture.writer->repair();
+  fixture.transaction->repair();
   REQUIRE(cpu_warnings(fixture.state()).size() == 1);
   CHECK(cpu_warnings(fixture.state())[0].find("confine = \"slices\"") != std::string::npos);
   fixture.hardware.facts.cpuset.no_slices = "systemd is not the init of this host";
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(cpu_warnings(fixture.state()).empty());
 }
 
@@ -389,7 +389,7 @@ TEST_CASE("masks that the kernel overwrites are stored before, and given back by
     fixture.hardware.returned.clear();
     fixture.start();
     CHECK(fixture.hardware.returned == std::map<Task, CpuSet>{{pinned, CpuSet{3}}});
-    fixture.writer->repair();
+    fixture.transaction->repair();
     CHECK(fixture.store.baselines().pinned.empty());
     fixture.hardware.returned.clear();
     fixture.start();

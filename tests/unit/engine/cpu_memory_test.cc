@@ -78,7 +78,7 @@ TEST_CASE("memory of what runs is not moved: a change of its CPUs to other nodes
   MemoryFixture fixture;
   const auto workload = value_of(fixture.create(near("2-3")));
   fixture.hardware.tree.cpuset.memory[kUnit].is_used = true;
-  fixture.writer->repair();
+  fixture.transaction->repair();
   const auto patch = [](const char* cpus) {
     return SpecPatch{.cpu = members<CpuRequest>(R"({"cpus": ")" + std::string(cpus) + R"("})")};
   };
@@ -91,7 +91,7 @@ TEST_CASE("memory that other software bound elsewhere is reported and stops no o
   MemoryFixture fixture;
   const auto workload = value_of(fixture.create(near("2-3")));
   fixture.hardware.tree.cpuset.memory[kUnit] = {.nodes = CpuSet{1}, .own = CpuSet{1}, .is_used = true};
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.memory().nodes == CpuSet{1});
   CHECK_FALSE(is_applied(fixture.state(), fixture.state().workloads.at(workload.id)));
   CHECK(
@@ -99,7 +99,7 @@ TEST_CASE("memory that other software bound elsewhere is reported and stops no o
   CHECK(fixture.create(for_cpus({.pool = "fast", .count = 1}, {a_process(20)})));
   // It has ended.
   fixture.hardware.tree.cpuset.memory[kUnit].is_used = false;
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(is_ok(fixture.state()));
   CHECK(fixture.memory().nodes == CpuSet{0});
 }

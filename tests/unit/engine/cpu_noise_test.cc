@@ -40,7 +40,7 @@ struct Fixture : nrd::testing::TransactionFixture {
   }
   void set(uint32_t cpu, const char* limit) { hardware.tree.cpuset.latency[CpuId{cpu}] = limit; }
   Result<void> reload(std::optional<uint32_t> latency_us) {
-    return writer->reconfigure(with_limit(latency_us), ReloadMode::Apply);
+    return transaction->reconfigure(with_limit(latency_us), ReloadMode::Apply);
   }
 };
 
@@ -112,7 +112,7 @@ TEST_CASE("a crash at any write leaves all limits as before after the next start
       break;
     }
     fixture.start();
-    fixture.writer->repair();
+    fixture.transaction->repair();
     CHECK(fixture.hardware.tree == before);
     CHECK(fixture.store.baselines().latency.empty());
   }
@@ -126,7 +126,7 @@ TEST_CASE("a workload that cannot be stored leaves all limits as before") {
     fixture.store.next_outcomes = outcomes;
     CHECK_FALSE(fixture.create(for_cpus(2)));
     CHECK(fixture.limits() == kBefore);
-    fixture.writer->repair();
+    fixture.transaction->repair();
     CHECK(fixture.store.baselines().latency.empty());
   }
 }
@@ -135,7 +135,7 @@ TEST_CASE("other software changes a limit: nrd repairs it, and restores the one 
   Fixture fixture;
   const auto workload = value_of(fixture.create(for_cpus(2)));
   fixture.set(4, "5");
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.limits() == "n/a 0 n/a 0 0 0");
   CHECK(fixture.state().health.drift_repairs == 1);
   REQUIRE(fixture.remove(workload.id));
@@ -154,16 +154,16 @@ TEST_CASE("a CPU that goes offline gets its limit back, and is limited again whe
   Fixture fixture;
   REQUIRE(fixture.create(for_cpus(2)));
   fixture.hardware.facts.rdt.online.remove(CpuId{4});
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.limits() == "n/a 0 70 0 0 0");
   fixture.hardware.facts.rdt.online.add(CpuId{4});
-  CHECK(fixture.writer->serve_hotplug(CpuSet{4}));
+  CHECK(fixture.transaction->serve_hotplug(CpuSet{4}));
   CHECK(fixture.limits() == "n/a 0 n/a 0 0 0");
   CHECK(fixture.state().health.drift_repairs == 0);
   // Removed from the host: there is nothing to restore.
   fixture.hardware.facts.rdt.online.remove(CpuId{4});
   fixture.hardware.tree.cpuset.latency.erase(CpuId{4});
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.store.baselines().latency.size() == 1);
   CHECK(fixture.state().health.hardware_problem.empty());
 }
@@ -189,14 +189,14 @@ TEST_CASE("a start without the pool restores its limits") {
   fixture.config.cpu_pools.clear();
   fixture.start();
   CHECK(fixture.limits() == kBefore);
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.store.baselines().latency.empty());
 }
 
 TEST_CASE("a CPU whose limit cannot be read is not granted") {
   Fixture fixture;
   fixture.hardware.tree.cpuset.latency.erase(CpuId{2});
-  fixture.writer->repair();
+  fixture.transaction->repair();
   const Error refused = error_of(fixture.create(for_cpus(1)));
   CHECK(refused.code == ErrorCode::Hardware);
   CHECK(refused.message.find("CPU 2 cannot be read now") != std::string::npos);

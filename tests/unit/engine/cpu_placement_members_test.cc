@@ -68,7 +68,7 @@ TEST_CASE("CPUs of a further pool that are not near are refused with what is nea
   NodeConfig config = with_pools();
   config.cpu_pools.front().cpus = *CpuSet::parse("2-7");
   config.cpu_pools.push_back({.name = "far", .cpus = *CpuSet::parse("10-15")});
-  REQUIRE(fixture.writer->reconfigure(config, ReloadMode::Apply));
+  REQUIRE(fixture.transaction->reconfigure(config, ReloadMode::Apply));
   Spec spec = for_cpus({.pool = "fast", .count = 1, .near = {"node:0"}, .strict = true});
   spec.near_cpus = {*CpuSet::parse("0-7")};
   spec.further_cpus = {{.pool = "far", .count = 1}};

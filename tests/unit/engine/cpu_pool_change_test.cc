@@ -28,7 +28,7 @@ TEST_CASE("a reload that leaves less CPU time than requested is refused with the
   REQUIRE(fixture.create(for_unit(kUnit.name, {.pool = "common", .request_milli = 1500})));
   NodeConfig smaller = fixture.config;
   smaller.cpu_pools.back().cpus = CpuSet{8};
-  const Error refused = error_of(fixture.writer->reconfigure(smaller, ReloadMode::Apply));
+  const Error refused = error_of(fixture.transaction->reconfigure(smaller, ReloadMode::Apply));
   CHECK(refused.code == ErrorCode::Conflict);
   CHECK(refused.message.find("pool common would have 1000") != std::string::npos);
   CHECK(refused.message.find("workloads 1 requested 1500") != std::string::npos);

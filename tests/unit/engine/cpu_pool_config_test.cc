@@ -25,13 +25,13 @@ TEST_CASE("pools are checked against the node") {
     NodeConfig config;
     config.groups.os = CpuSet{0, 1};
     config.cpu_pools = pools;
-    const Error refused = error_of(fixture.writer->reconfigure(config, ReloadMode::Check));
+    const Error refused = error_of(fixture.transaction->reconfigure(config, ReloadMode::Check));
     CHECK(refused.message.find(problem) != std::string::npos);
     CHECK(refused.field == field);
   }
   NodeConfig all;
   all.cpu_pools = {{.name = "a", .cpus = CpuSet::first(16)}};
-  CHECK_FALSE(fixture.writer->reconfigure(all, ReloadMode::Check));
+  CHECK_FALSE(fixture.transaction->reconfigure(all, ReloadMode::Check));
 }
 
 TEST_CASE("isolated and rest are the CPUs of this node") {
@@ -42,7 +42,7 @@ TEST_CASE("isolated and rest are the CPUs of this node") {
   config.cpu_pools = {{.name = "common", .source = CpuPool::Source::Rest, .kind = CpuPool::Kind::Shared},
                       {.name = "quiet", .source = CpuPool::Source::Isolated},
                       {.name = "fast", .cpus = CpuSet{4, 5}}};
-  REQUIRE(fixture.writer->reconfigure(config, ReloadMode::Apply));
+  REQUIRE(fixture.transaction->reconfigure(config, ReloadMode::Apply));
   const CpuPools& pools = fixture.state().config->cpu_pools;
   CHECK(pools[0].cpus.to_string() == "2-3,6-9");
   CHECK(pools[1].cpus.to_string() == "10-15");
@@ -66,7 +66,7 @@ TEST_CASE("a pool of isolated CPUs or of the rest needs some") {
     NodeConfig config;
     config.groups.os = CpuSet{0, 1};
     config.cpu_pools = pools;
-    const Error refused = error_of(fixture.writer->reconfigure(config, ReloadMode::Check));
+    const Error refused = error_of(fixture.transaction->reconfigure(config, ReloadMode::Check));
     CHECK(refused.code == ErrorCode::BadRequest);
     CHECK(refused.message.find(problem) != std::string::npos);
   }
@@ -75,8 +75,8 @@ TEST_CASE("a pool of isolated CPUs or of the rest needs some") {
   NodeConfig overlapping;
   overlapping.cpu_pools = {{.name = "quiet", .source = CpuPool::Source::Isolated},
                            {.name = "fast", .cpus = CpuSet{5, 6}}};
-  CHECK(error_of(fixture.writer->reconfigure(overlapping, ReloadMode::Check)).message.find("CPU 5 is also in pool") !=
-        std::string::npos);
+  CHECK(error_of(fixture.transaction->reconfigure(overlapping, ReloadMode::Check))
+            .message.find("CPU 5 is also in pool") != std::string::npos);
 }
 
 TEST_CASE("a node whose topology cannot be read starts without pools, and refuses them with the reason") {
@@ -84,7 +84,7 @@ TEST_CASE("a node whose topology cannot be read starts without pools, and refuse
   TransactionFixture fixture(with_threads(), {});
   fixture.hardware.facts.cpuset.zones = {};
   fixture.start();
-  const Error refused = error_of(fixture.writer->reconfigure(pools, ReloadMode::Check));
+  const Error refused = error_of(fixture.transaction->reconfigure(pools, ReloadMode::Check));
   CHECK(refused.code == ErrorCode::Hardware);
   CHECK(refused.message == "cpu.pools: the topology of the CPUs cannot be read (journal: NO_TOPOLOGY)");
 }
@@ -93,13 +93,13 @@ TEST_CASE("offline CPUs of pools, and a divided core that was offline, are warni
   Fixture fixture;
   CHECK(cpu_warnings(fixture.state()).empty());
   for (const uint32_t cpu : {6U, 7U, 9U}) fixture.hardware.facts.rdt.online.remove(CpuId{cpu});
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(cpu_warnings(fixture.state()) ==
         std::vector<std::string>{"CPU pool fast cannot use CPU 6-7, which is offline",
                                  "CPU pool common cannot use CPU 9, which is offline"});
   fixture.hardware.facts.rdt.online = fixture.everywhere;
   fixture.hardware.facts.cpuset.zones.edit().push_back({.level = cpuset::Level::Core, .id = 99, .cpus = CpuSet{7, 8}});
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(cpu_warnings(fixture.state()) ==
         std::vector<std::string>{"cpu.pools: pool fast: its CPU 7 shares a core with CPU 8 of pool common"});
 }

@@ -97,7 +97,7 @@ TEST_CASE("all CPUs of one of its pools go offline: reported, while the tasks ru
   ListFixture fixture;
   REQUIRE(fixture.create(fast_and_common(1, 500)));
   fixture.hardware.facts.rdt.online.remove(CpuId{2});
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.runs() == CpuSet{8, 9});
   CHECK(problem_of(fixture.state()) ==
         "all CPUs of workload 1 in pool fast are offline, so its tasks run on its other CPUs; bring one of 2 online");

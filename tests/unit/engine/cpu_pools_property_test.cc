@@ -40,7 +40,7 @@ class Session {
     for (unsigned node = 0; node <= shape_.sockets; ++node) hardware_.facts.cpuset.memory_nodes.add(CpuId{node});
     for (pid_t id = 1; id <= kTasks; ++id) hardware_.add_task(a_process(id), all);
     for (const Target& group : kGroups) add_group(group);
-    writer_ = started(config_, hardware_, store_);
+    transaction_ = started(config_, hardware_, store_);
     fresh_ = hardware_.tree;
     if (dice_.once_in(2)) mirror_.emplace(hardware_, config_);
   }
@@ -48,18 +48,18 @@ class Session {
   void step() {
     Ask ask = dice_.once_in(3) ? a_change() : Ask{a_new_one()};
     const Observed tree = hardware_.tree;
-    const NodeState before = writer_->state();
+    const NodeState before = transaction_->state();
     if (!mirror_ && dice_.once_in(8)) hardware_.fail_at_write = hardware_.writes + 1 + dice_.below(12);
     const std::vector<Command> commands{ask.command};
-    const auto outcome = writer_->apply(commands).front();
+    const auto outcome = transaction_->apply(commands).front();
     const bool is_struck = hardware_.fail_at_write && *hardware_.fail_at_write <= hardware_.writes;
     hardware_.fail_at_write.reset();
     if (!outcome) {
-      REQUIRE(writer_->state().workloads == before.workloads);
+      REQUIRE(transaction_->state().workloads == before.workloads);
       REQUIRE(hardware_.tree.cpuset == tree.cpuset);
       REQUIRE(hardware_.tree.pstate == tree.pstate);
       // A failed write may leave masks on caches where their class has no workload to the next drift check.
-      if (is_struck) writer_->repair();
+      if (is_struck) transaction_->repair();
       REQUIRE(hardware_.tree.rdt == tree.rdt);
       check_numbers(before, ask, outcome.error());
     }
@@ -71,11 +71,11 @@ class Session {
 
   // Deletes all.
   void end() {
-    while (!writer_->state().workloads.empty()) {
-      const std::vector<Command> commands{DeleteWorkload{writer_->state().workloads.begin()->first}};
-      REQUIRE(writer_->apply(commands).front());
+    while (!transaction_->state().workloads.empty()) {
+      const std::vector<Command> commands{DeleteWorkload{transaction_->state().workloads.begin()->first}};
+      REQUIRE(transaction_->apply(commands).front());
     }
-    writer_->repair();  // a frequency that could not be restored is retried
+    transaction_->repair();  // a frequency that could not be restored is retried
     for (const Target& scope : scopes_) {
       REQUIRE(hardware_.tree.cpuset.targets.at(scope) == cpuset::Masks{.cpus = hardware_.facts.rdt.possible});
       REQUIRE(hardware_.tree.cpuset.shares.at(scope) == cpuset::Share{.weight = 100});
@@ -83,7 +83,7 @@ class Session {
       remove(scope);
     }
     REQUIRE(hardware_.tree == fresh_);
-    REQUIRE(writer_->state().baselines.cpu_sets.empty());
+    REQUIRE(transaction_->state().baselines.cpu_sets.empty());
   }
 
   int accepted() const { return accepted_; }
@@ -97,18 +97,18 @@ class Session {
       hardware.tree = of.tree;
       hardware.tasks = of.tasks;
       std::ranges::reverse(hardware.facts.cpuset.zones.edit());
-      writer = started(reversed(config), hardware, store);
+      transaction = started(reversed(config), hardware, store);
     }
     FakeHardware hardware;
     FakeStore store;
-    std::unique_ptr<Transaction> writer;
+    std::unique_ptr<Transaction> transaction;
   };
 
   static std::unique_ptr<Transaction> started(const NodeConfig& config, FakeHardware& hardware, FakeStore& store) {
     static const SystemClock clock;
-    auto writer = std::make_unique<Transaction>(hardware, store, clock, config);
-    REQUIRE(writer->recover());
-    return writer;
+    auto transaction = std::make_unique<Transaction>(hardware, store, clock, config);
+    REQUIRE(transaction->recover());
+    return transaction;
   }
 
   void add_group(const Target& target) {
@@ -130,9 +130,9 @@ class Session {
   }
 
   void restart() {
-    const Workloads kept = writer_->state().workloads;
-    writer_ = started(config_, hardware_, store_);
-    REQUIRE(writer_->state().workloads == kept);
+    const Workloads kept = transaction_->state().workloads;
+    transaction_ = started(config_, hardware_, store_);
+    REQUIRE(transaction_->state().workloads == kept);
     check();
   }
 
@@ -145,12 +145,12 @@ class Session {
   }
 
   void check() {
-    check_all(writer_->state(), shape_, hardware_, store_);
+    check_all(transaction_->state(), shape_, hardware_, store_);
     std::map<Target, const Workload*> holders;
     std::map<uid_t, size_t> taken;
     CpuSet pooled;
     for (const CpuPool& pool : config_.cpu_pools) pooled |= pool.cpus;
-    for (const auto& [id, workload] : writer_->state().workloads) {
+    for (const auto& [id, workload] : transaction_->state().workloads) {
       for (const Target& target : targets_of(workload)) holders[target] = &workload;
       if (workload.spec.quota_uid) taken[*workload.spec.quota_uid] += (cpus_of(workload) & pooled).size();
     }
@@ -164,9 +164,9 @@ class Session {
   }
 
   void check_mirror(const std::vector<Command>& commands) {
-    [[maybe_unused]] const auto outcomes = mirror_->writer->apply(commands);
-    const Workloads& ours = writer_->state().workloads;
-    const Workloads& theirs = mirror_->writer->state().workloads;
+    [[maybe_unused]] const auto outcomes = mirror_->transaction->apply(commands);
+    const Workloads& ours = transaction_->state().workloads;
+    const Workloads& theirs = mirror_->transaction->state().workloads;
     REQUIRE(ours.size() == theirs.size());
     for (const auto& [id, workload] : ours) {
       REQUIRE(theirs.at(id).spec == workload.spec);
@@ -220,7 +220,7 @@ class Session {
   }
 
   std::string some_id() {
-    const Workloads& workloads = writer_->state().workloads;
+    const Workloads& workloads = transaction_->state().workloads;
     return workloads.empty() ? "1" : id_text(dice_.one_of(workloads).second);
   }
 
@@ -270,7 +270,7 @@ class Session {
     spec.tasks = {task};
     spec.owner = Owner{.pid = task.id, .start = task.start, .boot_id = task.boot_id};
     spec.runs_caller = true;
-    const std::string name = "nrd-" + std::to_string(writer_->state().next_id) + ".scope";
+    const std::string name = "nrd-" + std::to_string(transaction_->state().next_id) + ".scope";
     scopes_.insert({.kind = Target::Kind::Scope, .name = name, .task = task});
     add_group({.kind = Target::Kind::Scope, .name = name, .task = task});
   }
@@ -305,7 +305,7 @@ class Session {
   }
 
   Ask a_change() {
-    const Workloads& workloads = writer_->state().workloads;
+    const Workloads& workloads = transaction_->state().workloads;
     if (workloads.empty()) return a_new_one();
     const auto& [id, victim] = dice_.one_of(workloads);
     if (dice_.once_in(2)) return {DeleteWorkload{id}};
@@ -336,7 +336,7 @@ class Session {
   NodeConfig config_;
   FakeHardware hardware_{shape_};
   FakeStore store_;
-  std::unique_ptr<Transaction> writer_;
+  std::unique_ptr<Transaction> transaction_;
   std::optional<Mirror> mirror_;
   std::set<Target> scopes_;
   Observed fresh_;

@@ -100,7 +100,7 @@ TEST_CASE("the client that asks for its own CPUs runs in a scope, which keeps it
   const cpuset::Target second{.kind = cpuset::Target::Kind::Scope, .name = "nrd-2.scope", .task = a_process(10)};
   CHECK(fixture.hardware.tree.cpuset.targets.at(second).cpus.to_string() == "2,4");
   fixture.hardware.tasks.erase(a_process(10));
-  fixture.writer->reap_tasks();
+  fixture.transaction->reap_tasks();
   REQUIRE(fixture.remove(left.id));
   CHECK(fixture.hardware.tree.cpuset.targets.at(second).cpus == fixture.everywhere);
   CHECK(fixture.store.baselines().cpu_sets.empty());
@@ -108,7 +108,7 @@ TEST_CASE("the client that asks for its own CPUs runs in a scope, which keeps it
 
   // Without systemd by its affinity.
   fixture.hardware.facts.cpuset.no_scopes = "systemd is not the init of this host";
-  fixture.writer->repair();
+  fixture.transaction->repair();
   spec.given_id = "";
   REQUIRE(fixture.create(spec));
   CHECK(fixture.runs_on(10) == "2,4");
@@ -183,10 +183,10 @@ TEST_CASE("members of a shared pool run on all its CPUs") {
   CHECK(first->grant.cpu->exclusive.empty());
   // They shrink with the pool's online CPUs and grow back.
   fixture.hardware.facts.rdt.online.remove(CpuId{9});
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.runs_on(10) == "8");
   fixture.hardware.facts.rdt.online.add(CpuId{9});
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.runs_on(10) == "8-9");
   CHECK(fixture.create(for_cpus({.pool = "common"})).error().field == "/task_ids");
   CHECK(fixture.create(for_cpus({.pool = "common", .count = 1}, {a_process(30)})).error().field == "/cpu/count");
@@ -208,11 +208,11 @@ TEST_CASE("the last CPU of a workload goes offline: the problem is reported unti
   Fixture fixture;
   const auto workload = value_of(fixture.create(for_cpus({.pool = "fast", .count = 1}, {a_process(10)})));
   fixture.hardware.facts.rdt.online.remove(CpuId{2});
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK_FALSE(is_applied(fixture.state(), workload));
   CHECK(problem_of(fixture.state()).find("all CPUs of workload 1 are offline") != std::string::npos);
   fixture.hardware.facts.rdt.online.add(CpuId{2});
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(problem_of(fixture.state()).empty());
   CHECK(is_applied(fixture.state(), workload));
 }
@@ -223,7 +223,7 @@ TEST_CASE("other software changes where a task runs: nrd restores the grant") {
   for (auto& [target, masks] : fixture.hardware.tree.cpuset.targets) {
     if (target.task == a_process(10)) masks.cpus = fixture.everywhere;
   }
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.runs_on(10) == "2,4");
   CHECK(fixture.state().health.drift_repairs == 1);
 }
@@ -295,12 +295,12 @@ TEST_CASE("a reload keeps grants: a change that would revoke one is refused with
   REQUIRE(fixture.create(for_cpus({.pool = "fast", .count = 2})));
   NodeConfig without = fixture.config;
   without.cpu_pools.front().cpus = *CpuSet::parse("4-7,10-15");
-  const Error refused = error_of(fixture.writer->reconfigure(without, ReloadMode::Apply));
+  const Error refused = error_of(fixture.transaction->reconfigure(without, ReloadMode::Apply));
   CHECK(refused.code == ErrorCode::Conflict);
   CHECK(refused.message.find("workloads 1 would") != std::string::npos);
   NodeConfig larger = fixture.config;
   larger.cpu_pools.back().cpus = CpuSet{8};
-  CHECK(fixture.writer->reconfigure(larger, ReloadMode::Apply));
+  CHECK(fixture.transaction->reconfigure(larger, ReloadMode::Apply));
 }
 
 TEST_CASE("ways of a workload change while one of its CPUs is offline, and its frequencies stay") {
@@ -311,7 +311,7 @@ TEST_CASE("ways of a workload change while one of its CPUs is offline, and its f
   const auto workload = value_of(fixture.create(spec));
   fixture.hardware.facts.rdt.online.remove(CpuId{4});
   fixture.hardware.facts.pstate.cpus.edit().erase(CpuId{4});
-  fixture.writer->repair();
+  fixture.transaction->repair();
   const auto patched = value_of(fixture.patch(workload.id, {.cache = nrd::testing::max_and_min(3, 3)}));
   CHECK(patched.grant.cpu == workload.grant.cpu);
   CHECK(patched.grant.ways.at(CacheId{3, 0}).count() == 3);

@@ -121,7 +121,7 @@ TEST_CASE("CPUs of several pools count together, and the refusal says how many o
   Fixture fixture;
   NodeConfig both = fixture.config;
   both.cpu_quotas->users.at(1001).pools.insert("slow");
-  REQUIRE(fixture.writer->reconfigure(both, ReloadMode::Apply));
+  REQUIRE(fixture.transaction->reconfigure(both, ReloadMode::Apply));
   Spec spec = for_cpus({.pool = "fast", .count = 2});
   spec.further_cpus = {{.pool = "slow", .count = 2}};
   CHECK(fixture.refusal(kAlice, spec) ==
@@ -138,7 +138,7 @@ TEST_CASE("two requests at once do not exceed the quota together") {
   Fixture fixture;
   const CreateWorkload two{.spec = for_cpus({.pool = "fast", .count = 2}), .quota_user = kAlice};
   const std::vector<Command> both{two, two};
-  const auto applied = fixture.writer->apply(both);
+  const auto applied = fixture.transaction->apply(both);
   CHECK(applied.front());
   REQUIRE_FALSE(applied.back());
   CHECK(applied.back().error().code == ErrorCode::Forbidden);
@@ -165,7 +165,7 @@ TEST_CASE("the quota also limits what a patch adds, but not what it keeps or giv
 
   NodeConfig less = fixture.config;
   less.cpu_quotas->users.at(1001) = {.pools = {}, .count = 0};
-  REQUIRE(fixture.writer->reconfigure(less, ReloadMode::Apply));
+  REQUIRE(fixture.transaction->reconfigure(less, ReloadMode::Apply));
   CHECK(fixture.patch_as(kAlice, id, R"({"level": "l3"})"));
   CHECK(fixture.patch_as(kAlice, id, R"({"count": 2})"));
   CHECK_FALSE(fixture.patch_as(kAlice, id, R"({"count": 3})"));
@@ -176,7 +176,7 @@ TEST_CASE("a user that has lost its quota keeps CPUs of pools that it named") {
   const WorkloadId id = value_of(fixture.create_as(kAlice, a_spec("2,4"))).id;
   NodeConfig without = fixture.config;
   without.cpu_quotas->users.erase(kAlice.uid);
-  REQUIRE(fixture.writer->reconfigure(without, ReloadMode::Apply));
+  REQUIRE(fixture.transaction->reconfigure(without, ReloadMode::Apply));
   const auto patch = [&](const char* cpus) {
     const SpecPatch changed{.core_ids = std::vector<std::string>{cpus}, .cpus = *CpuSet::parse(cpus)};
     return fixture.apply(PatchWorkload{.id = id, .patch = changed, .quota_user = kAlice});
@@ -213,10 +213,10 @@ TEST_CASE("without quotas no client is limited, but its workloads count as soon 
   Fixture fixture;
   NodeConfig none = fixture.config;
   none.cpu_quotas.reset();
-  REQUIRE(fixture.writer->reconfigure(none, ReloadMode::Apply));
+  REQUIRE(fixture.transaction->reconfigure(none, ReloadMode::Apply));
   REQUIRE(fixture.create_as(kGuest, for_cpus({.pool = "slow", .count = 1})));
   REQUIRE(fixture.create_as(kAlice, for_cpus({.pool = "fast", .count = 4})));
-  REQUIRE(fixture.writer->reconfigure(fixture.config, ReloadMode::Apply));
+  REQUIRE(fixture.transaction->reconfigure(fixture.config, ReloadMode::Apply));
   CHECK(fixture.refusal(kAlice, for_cpus({.pool = "fast", .count = 1})) ==
         "/cpu/count: alice has 4 of 3 CPUs of pools; 1 more was requested (none until one of its workloads ends)");
 }

@@ -50,7 +50,7 @@ TEST_CASE("a unit gets its share, follows a change of it, and has its own again 
   CHECK(fixture.hardware.tree.cpuset.targets.at(kUnit).cpus == CpuSet{8, 9});
   // Another program changes it.
   fixture.hardware.tree.cpuset.shares[kUnit].weight = 999;
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.share().weight == 20);
   // After a restart.
   fixture.start();
@@ -123,7 +123,7 @@ TEST_CASE("the cpuset of a container runtime is read and not written") {
   CHECK(fixture.hardware.tree.cpuset == before.cpuset);
   CHECK_FALSE(is_applied(fixture.state(), workload));
   fixture.hardware.tree.cpuset.targets[kCgroup].cpus = workload.grant.cpu->exclusive;
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(is_applied(fixture.state(), fixture.state().workloads.at(workload.id)));
   REQUIRE(fixture.remove(workload.id));
   CHECK(fixture.hardware.tree.cpuset.targets.at(kCgroup).cpus == workload.grant.cpu->exclusive);

@@ -36,7 +36,7 @@ TEST_CASE("an external frequency is overwritten and restored at release") {
   const WorkloadId id = fixture.create();
   CHECK(fixture.knobs() == kOurs);
   fixture.knobs() = kTheirs;
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.knobs() == kOurs);
   CHECK(fixture.state().health.drift_repairs == 1);
   REQUIRE(fixture.stored().size() == 1);
@@ -51,7 +51,7 @@ TEST_CASE("a drift check interrupts only CPUs whose frequency nrd has set") {
   const WorkloadId id = fixture.create();
   const auto interrupted = [&fixture] {
     fixture.hardware.frequencies_observed = {};
-    fixture.writer->repair();
+    fixture.transaction->repair();
     return fixture.hardware.frequencies_observed;
   };
   fixture.knobs(5) = kTheirs;
@@ -75,11 +75,11 @@ TEST_CASE("a drift check reads the frequency of a CPU that has come online") {
   const auto knobs = fixture.hardware.tree.pstate.cpus;
   fixture.hardware.facts.pstate.cpus.edit().erase(CpuId{6});
   fixture.hardware.tree.pstate.cpus.edit().erase(CpuId{6});
-  fixture.writer->repair();
+  fixture.transaction->repair();
   fixture.hardware.facts.pstate.cpus = facts;
   fixture.hardware.tree.pstate.cpus = knobs;
   fixture.hardware.frequencies_observed = {};
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.hardware.frequencies_observed == CpuSet{6});
 }
 
@@ -95,12 +95,12 @@ TEST_CASE("a driver that replaces another one at run time is given its own setti
   SUBCASE("with a drift check in between") {
     cpus.edit().erase(CpuId{4});
     fixture.hardware.tree.pstate.cpus.edit().erase(CpuId{4});
-    fixture.writer->repair();
+    fixture.transaction->repair();
   }
   const pstate::FrequencySetting initial{kBefore.min, kBefore.max, "schedutil", kBefore.epp};
   cpus.edit()[CpuId{4}] = passive;
   fixture.hardware.tree.pstate.cpus.edit()[CpuId{4}] = initial;
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.knobs() == pstate::FrequencySetting{kOurs.min, kOurs.max, "schedutil", kOurs.epp});
   CHECK(is_ok(fixture.state()));
   REQUIRE(fixture.remove(id));
@@ -112,10 +112,10 @@ TEST_CASE("the latest external frequency wins, even if it equals the baseline") 
   Fixture fixture;
   const WorkloadId id = fixture.create();
   fixture.knobs().max = KHz{2'000'000};
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.stored().begin()->second.max == KHz{2'000'000});
   fixture.knobs().max = kBefore.max;
-  fixture.writer->repair();
+  fixture.transaction->repair();
   REQUIRE(fixture.remove(id));
   CHECK(fixture.knobs() == kBefore);
 }
@@ -124,7 +124,7 @@ TEST_CASE("an external frequency survives a restart but not a reboot") {
   Fixture fixture;
   const WorkloadId id = fixture.create();
   fixture.knobs() = kTheirs;
-  fixture.writer->repair();
+  fixture.transaction->repair();
   SUBCASE("restart") {
     fixture.start();
     CHECK(fixture.knobs() == kOurs);
@@ -169,7 +169,7 @@ struct UnitFixture : CpuPoolFixture {
     spec.cgroup_owner = CgroupOwner{};
     spec.frequency = FrequencyRequest{.min = 12, .max = 30};
     REQUIRE(create(spec));
-    writer->reap_tasks();
+    transaction->reap_tasks();
     REQUIRE(knobs().max == kOurs.max);
   }
   pstate::FrequencySetting& knobs() { return hardware.tree.pstate.cpus.edit().at(CpuId{4}); }
@@ -180,7 +180,7 @@ TEST_CASE("an external frequency is restored when a workload ends with its unit"
   UnitFixture fixture(kBefore);
   fixture.knobs() = kTheirs;
   fixture.end_unit();
-  fixture.writer->reap_tasks();
+  fixture.transaction->reap_tasks();
   CHECK(fixture.state().workloads.size() == 0);
   CHECK(fixture.knobs() == kTheirs);
 }
@@ -189,7 +189,7 @@ TEST_CASE("after hotplug the kernel's default is not taken for an external frequ
   UnitFixture fixture(kTheirs);
   fixture.knobs() = kBefore;
   fixture.end_unit();
-  fixture.writer->serve_hotplug({4});
+  fixture.transaction->serve_hotplug({4});
   CHECK(fixture.state().workloads.size() == 0);
   CHECK(fixture.knobs() == kTheirs);
 }
@@ -204,7 +204,7 @@ TEST_CASE("the result of a failed write is not taken for an external frequency")
   REQUIRE_FALSE(fixture.patch(id, patch));
   CHECK(fixture.knobs().max == KHz{2'000'000});
   fixture.hardware.broken_from_write.reset();
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.knobs() == kOurs);
   CHECK(fixture.stored().empty());
   REQUIRE(fixture.remove(id));
@@ -218,10 +218,10 @@ TEST_CASE("a kernel limit is not taken for an external frequency") {
   fixture.knobs(5).max = KHz{2'000'000};  // too hot
   fixture.hardware.stuck = {5};
   SUBCASE("seen by the drift check") {
-    fixture.writer->repair();
+    fixture.transaction->repair();
     CHECK(fixture.state().health.hardware_problem == "CPU is stuck");
     fixture.hardware.stuck = {};
-    fixture.writer->repair();
+    fixture.transaction->repair();
     CHECK(fixture.knobs(5) == kOurs);
     CHECK(fixture.state().health.hardware_problem.empty());
     REQUIRE(fixture.remove(id));
@@ -230,7 +230,7 @@ TEST_CASE("a kernel limit is not taken for an external frequency") {
     REQUIRE(fixture.remove(id));
     CHECK(fixture.knobs(5).max == KHz{2'000'000});
     fixture.hardware.stuck = {};
-    fixture.writer->repair();
+    fixture.transaction->repair();
   }
   CHECK(fixture.knobs(4) == kTheirs);
   CHECK(fixture.knobs(5) == kBefore);
@@ -240,7 +240,7 @@ TEST_CASE("after hotplug the kernel's default is not taken for an external frequ
   Fixture fixture;
   const WorkloadId id = fixture.create();
   fixture.knobs() = {KHz{900'000}, KHz{3'100'000}, "performance", "performance"};
-  fixture.writer->serve_hotplug({4});
+  fixture.transaction->serve_hotplug({4});
   CHECK(fixture.knobs() == kOurs);
   CHECK(fixture.stored().empty());
   REQUIRE(fixture.remove(id));
@@ -252,7 +252,7 @@ TEST_CASE("a workload gets its window even if the external frequency cannot be s
   const WorkloadId id = fixture.create();
   fixture.knobs() = kTheirs;
   fixture.store.next_outcomes = {store::Committed::NotDone};
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.knobs() == kOurs);
   REQUIRE(fixture.remove(id));
   CHECK(fixture.knobs() == kBefore);
@@ -268,11 +268,11 @@ TEST_CASE("no frequency is written while the commit outcome is unknown") {
   SUBCASE("stored") { is_stored = true; }
   SUBCASE("not stored") {}
   fixture.store.unknown_is_stored = is_stored;
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.knobs() == kTheirs);
   CHECK_FALSE(fixture.remove(id));
   fixture.store.reopens = true;
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.knobs() == kOurs);
   REQUIRE(fixture.remove(id));
   CHECK(fixture.knobs() == (is_stored ? kTheirs : kBefore));
@@ -287,14 +287,14 @@ TEST_CASE("a CPU that joins its domain later restores the external frequency") {
     facts.pstate.cpus.edit().erase(CpuId{5});
   };
   go();
-  fixture.writer->repair();
+  fixture.transaction->repair();
   const WorkloadId id = fixture.create();
   fixture.knobs(4) = kTheirs;
   fixture.knobs(5) = kTheirs;
-  fixture.writer->repair();
+  fixture.transaction->repair();
   facts.rdt.online.add(CpuId{5});
   facts.pstate.cpus.edit()[CpuId{5}] = five;
-  fixture.writer->serve_hotplug({5});
+  fixture.transaction->serve_hotplug({5});
   CHECK(fixture.stored().size() == 2);
   REQUIRE(fixture.remove(id));
   CHECK(fixture.knobs(4) == kTheirs);

@@ -20,15 +20,15 @@ TransactionFixture::TransactionFixture(const NodeShape& shape, NodeConfig config
 TransactionFixture::~TransactionFixture() = default;
 
 void TransactionFixture::start() {
-  writer = std::make_unique<Transaction>(hardware, store, clock, config, [this] { note_memory_changed(); });
-  REQUIRE(writer->recover());
+  transaction = std::make_unique<Transaction>(hardware, store, clock, config, [this] { note_memory_changed(); });
+  REQUIRE(transaction->recover());
 }
 
-const NodeState& TransactionFixture::state() const { return writer->state(); }
+const NodeState& TransactionFixture::state() const { return transaction->state(); }
 
 Result<Workload> TransactionFixture::apply(Command command) {
   const std::vector<Command> commands{std::move(command)};
-  return writer->apply(commands).front().map([](Done done) { return std::move(done.workload); });
+  return transaction->apply(commands).front().map([](Done done) { return std::move(done.workload); });
 }
 
 Result<Workload> TransactionFixture::create(Spec spec) { return apply(CreateWorkload{std::move(spec)}); }
@@ -39,7 +39,7 @@ Result<Workload> TransactionFixture::patch(WorkloadId id, SpecPatch patch) {
 
 Result<Workload> TransactionFixture::remove(WorkloadId id) { return apply(DeleteWorkload{id}); }
 
-Result<Done> TransactionFixture::dry_run(const Command& command) { return writer->dry_run(command); }
+Result<Done> TransactionFixture::dry_run(const Command& command) { return transaction->dry_run(command); }
 
 std::string TransactionFixture::drawn(unsigned clos, unsigned cache) const {
   const auto group = hardware.tree.rdt.classes.find(ClosId{clos});
@@ -59,7 +59,7 @@ void TransactionFixture::note_memory_changed() {
 void TransactionFixture::finish_memory_change() {
   memory_changed.wait(false);
   memory_changed = false;
-  writer->finish_memory_changes();
+  transaction->finish_memory_changes();
 }
 
 Result<Done> submit(Engine& engine, Command command) {

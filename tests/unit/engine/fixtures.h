@@ -1,4 +1,4 @@
-// A writer on a node and a store in memory: what tests of its commands begin with.
+// A transaction on a node and a store in memory: what tests of its commands begin with.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -47,12 +47,12 @@ struct TransactionFixture {
   // Waits until memory has been changed on the other thread, and does what follows.
   void finish_memory_change();
 
-  std::atomic<bool> memory_changed = false;  // first: the other thread ends after `writer`
+  std::atomic<bool> memory_changed = false;  // first: the other thread ends after `transaction`
   FakeHardware hardware;
   FakeStore store;
   SteppedClock clock;
   NodeConfig config;
-  std::unique_ptr<Transaction> writer;
+  std::unique_ptr<Transaction> transaction;
 };
 
 // Waits for the outcome.

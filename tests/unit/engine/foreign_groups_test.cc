@@ -58,9 +58,9 @@ TEST_CASE("leftover groups are removed at start and after two observations, fore
   fixture.start();
   CHECK(group_names(fixture.hardware.tree.rdt) == std::set<std::string>{"COS3", "COS4", "COS5"});
   classes[ClosId{9}] = fixture.hardware.new_group();
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(classes.contains(ClosId{9}));
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK_FALSE(classes.contains(ClosId{9}));
   CHECK(group_names(fixture.hardware.tree.rdt) == std::set<std::string>{"COS3", "COS4", "COS5"});
 }
@@ -73,7 +73,7 @@ TEST_CASE("a foreign group that replaces a class of nrd is left untouched") {
   fixture.hardware.tree.rdt.classes[ClosId{0}].cpus.remove(CpuId{9});
   const Observed theirs = fixture.hardware.tree;
   CHECK(fixture.create(a_spec("0").ways(2, 2))->grant.clos == ClosId{3});
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.hardware.tree.rdt.classes.at(ClosId{2}) == theirs.rdt.classes.at(ClosId{2}));
   fixture.start();
   CHECK(fixture.hardware.tree.rdt.classes.at(ClosId{2}) == theirs.rdt.classes.at(ClosId{2}));
@@ -89,7 +89,7 @@ TEST_CASE("a CPU that other software puts into a class of nrd returns to the roo
   };
   for (const uint64_t repairs : {1U, 2U}) {  // not claimed yet, and claimed
     stray(CpuId{9});
-    fixture.writer->repair();
+    fixture.transaction->repair();
     CHECK(fixture.cpus(2) == "0");
     CHECK(fixture.state().health.drift_repairs == repairs);
   }
@@ -120,14 +120,14 @@ TEST_CASE("a group with all ways that has CPUs or tasks shares the ways of a gua
   const auto workload = value_of(fixture.create(a_spec("0").ways(2, 2)));
   CHECK(is_exclusive(fixture, workload.id));
   rdt::Class& late = make_foreign(fixture, "k8s", "5");
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK_FALSE(is_exclusive(fixture, workload.id));
   CHECK(sharing_groups(fixture.state(), workload) == std::set<std::string>{"k8s"});
   late.ways[kFirst] = WayMask::run(0, 1);
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(is_exclusive(fixture, workload.id));
   fixture.hardware.tree.rdt.foreign["idle"].tasks = 1;
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(sharing_groups(fixture.state(), workload) == std::set<std::string>{"idle"});
 }
 

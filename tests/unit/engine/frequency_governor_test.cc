@@ -1,4 +1,4 @@
-// Monitored CPUs: the writer counts their branches and sets them to an end of their window.
+// Monitored CPUs: the transaction counts their branches and sets them to an end of their window.
 #include <doctest/doctest.h>
 
 #include "engine/model/setting.h"
@@ -26,21 +26,21 @@ struct Fixture {
   FakeHardware hardware{NodeShape{}};
   FakeStore store;
   Ticking clock;
-  Transaction writer{hardware, store, clock, {}};
+  Transaction transaction{hardware, store, clock, {}};
 
-  Fixture() { REQUIRE(writer.recover()); }
+  Fixture() { REQUIRE(transaction.recover()); }
 
   WorkloadId create(FrequencyRequest::Monitoring monitoring = FrequencyRequest::Monitoring::On) {
     FrequencyRequest request{.min = 12, .max = 30, .threshold = BranchMissThreshold{3}, .monitoring = monitoring};
     const std::vector<Command> commands{CreateWorkload{a_spec("4").no_cache().frequency(request)}};
-    const auto made = value_of(writer.apply(commands).front());
+    const auto made = value_of(transaction.apply(commands).front());
     return made.workload.id;
   }
   void run(uint64_t misses, int samples) {
     for (int i = 0; i < samples; ++i) {
       hardware.branches[CpuId{4}].branches += 1'000'000;
       hardware.branches[CpuId{4}].misses += misses;
-      CHECK(writer.govern_frequencies());
+      CHECK(transaction.govern_frequencies());
     }
   }
   std::pair<uint32_t, uint32_t> window() const {
@@ -59,10 +59,10 @@ TEST_CASE("a monitored CPU runs at the upper end, and at the lower end below the
   CHECK(fixture.window() == Window{30, 30});
   fixture.run(1'000, 5);
   CHECK(fixture.window() == Window{12, 12});
-  CHECK(is_applied(fixture.writer.state(), fixture.writer.state().workloads.begin()->second));
+  CHECK(is_applied(fixture.transaction.state(), fixture.transaction.state().workloads.begin()->second));
   fixture.run(90'000, 12);
   CHECK(fixture.window() == Window{30, 30});
-  CHECK(fixture.writer.state().governors.at(CpuId{4}).transitions == 2);
+  CHECK(fixture.transaction.state().governors.at(CpuId{4}).transitions == 2);
 }
 
 TEST_CASE("changing the speed of a CPU touches no other CPU") {
@@ -70,7 +70,7 @@ TEST_CASE("changing the speed of a CPU touches no other CPU") {
   fixture.create();
   FrequencyRequest fixed{.min = 20, .max = 20};
   const std::vector<Command> another{CreateWorkload{a_spec("5").no_cache().frequency(fixed)}};
-  REQUIRE(fixture.writer.apply(another).front());
+  REQUIRE(fixture.transaction.apply(another).front());
   fixture.run(1'000, 5);
   const pstate::Setting moved = fixture.hardware.converged_frequencies;
   CHECK(moved.cpus.contains(CpuId{4}));
@@ -83,18 +83,18 @@ TEST_CASE("a delete restores the frequency and stops counting") {
   const Observed before = FakeHardware(NodeShape{}).tree;
   const std::vector<Command> gone{DeleteWorkload{fixture.create()}};
   fixture.run(1'000, 5);
-  REQUIRE(fixture.writer.apply(gone).front());
+  REQUIRE(fixture.transaction.apply(gone).front());
   CHECK(fixture.hardware.tree == before);
-  fixture.writer.govern_frequencies();
+  fixture.transaction.govern_frequencies();
   CHECK(fixture.hardware.counted_on.empty());
-  CHECK_FALSE(fixture.writer.govern_frequencies());
+  CHECK_FALSE(fixture.transaction.govern_frequencies());
 }
 
 TEST_CASE("without monitoring the threshold is stored and the CPU is untouched") {
   Fixture fixture;
   fixture.create(FrequencyRequest::Monitoring::Off);
   CHECK(fixture.window() == Window{8, 35});
-  CHECK_FALSE(fixture.writer.govern_frequencies());
+  CHECK_FALSE(fixture.transaction.govern_frequencies());
   CHECK(fixture.store.first_workload().spec.frequency->threshold == BranchMissThreshold{3.0});
 }
 
@@ -116,20 +116,20 @@ TEST_CASE("a speed change that the hardware refuses is reported and retried") {
   fixture.create();
   fixture.hardware.broken_from_write = fixture.hardware.writes + 1;
   fixture.run(1'000, 5);
-  CHECK_FALSE(fixture.writer.state().health.hardware_problem.empty());
+  CHECK_FALSE(fixture.transaction.state().health.hardware_problem.empty());
   fixture.hardware.broken_from_write.reset();
-  fixture.writer.repair();
+  fixture.transaction.repair();
   CHECK(fixture.window() == Window{12, 12});
-  CHECK(fixture.writer.state().health.hardware_problem.empty());
+  CHECK(fixture.transaction.state().health.hardware_problem.empty());
 }
 
 TEST_CASE("without branch counters monitoring is refused with the reason") {
   Fixture fixture;
   fixture.hardware.facts.pstate.cannot_count_branches = "no counters";
-  fixture.writer.repair();
+  fixture.transaction.repair();
   FrequencyRequest request{.threshold = BranchMissThreshold{3}};
   const std::vector<Command> commands{CreateWorkload{a_spec("4").frequency(request)}};
-  const Error refused = error_of(fixture.writer.apply(commands).front());
+  const Error refused = error_of(fixture.transaction.apply(commands).front());
   CHECK(refused.code == ErrorCode::Unsupported);
   CHECK(refused.field == "/pstate/ratio");
   CHECK(refused.message == "no counters");
@@ -142,15 +142,15 @@ TEST_CASE("a speed change during frozen writes persists") {
   fixture.store.next_outcomes = {store::Committed::Unknown};
   fixture.store.reopens = false;
   const std::vector<Command> another{CreateWorkload{a_spec("9").ways(2, 2)}};
-  CHECK_FALSE(fixture.writer.apply(another).front());
-  REQUIRE(fixture.writer.state().health.writes_frozen);
+  CHECK_FALSE(fixture.transaction.apply(another).front());
+  REQUIRE(fixture.transaction.state().health.writes_frozen);
   fixture.run(1'000, 5);
   CHECK(fixture.window() == Window{12, 12});
   fixture.store.reopens = true;
-  fixture.writer.repair();
-  CHECK_FALSE(fixture.writer.state().health.writes_frozen);
+  fixture.transaction.repair();
+  CHECK_FALSE(fixture.transaction.state().health.writes_frozen);
   CHECK(fixture.window() == Window{12, 12});
-  CHECK(fixture.writer.state().governors.at(CpuId{4}).transitions == 1);
+  CHECK(fixture.transaction.state().governors.at(CpuId{4}).transitions == 1);
 }
 
 TEST_CASE("counters close with the last monitored workload, also after frozen writes") {
@@ -159,13 +159,13 @@ TEST_CASE("counters close with the last monitored workload, also after frozen wr
   fixture.store.next_outcomes = {store::Committed::Done, store::Committed::Unknown};
   fixture.store.reopens = false;
   const std::vector<Command> another{CreateWorkload{a_spec("9").ways(2, 2)}};
-  CHECK_FALSE(fixture.writer.apply(another).front());
+  CHECK_FALSE(fixture.transaction.apply(another).front());
   fixture.run(1'000, 2);
   CHECK_FALSE(fixture.hardware.counted_on.empty());
   fixture.store.reopens = true;
   const std::vector<Command> gone{DeleteWorkload{id}};
-  REQUIRE(fixture.writer.apply(gone).front());
-  fixture.writer.govern_frequencies();
+  REQUIRE(fixture.transaction.apply(gone).front());
+  fixture.transaction.govern_frequencies();
   CHECK(fixture.hardware.counted_on.empty());
 }
 
@@ -173,22 +173,22 @@ TEST_CASE("a frequency domain is fast while one of its CPUs requests it") {
   FakeHardware hardware({.cpus_per_domain = 2});
   FakeStore store;
   Ticking clock;
-  Transaction writer{hardware, store, clock, {}};
-  REQUIRE(writer.recover());
+  Transaction transaction{hardware, store, clock, {}};
+  REQUIRE(transaction.recover());
   const FrequencyRequest request{.min = 12, .max = 30, .threshold = BranchMissThreshold{3}};
   const std::vector<Command> commands{CreateWorkload{a_spec("4-5").no_cache().frequency(request)}};
-  REQUIRE(writer.apply(commands).front());
+  REQUIRE(transaction.apply(commands).front());
   const auto run = [&](uint64_t misses_of_4, int samples) {
     for (int i = 0; i < samples; ++i) {
       for (const uint32_t cpu : {4U, 5U}) {
         hardware.branches[CpuId{cpu}].branches += 1'000'000;
         hardware.branches[CpuId{cpu}].misses += cpu == 5 ? 1'000 : misses_of_4;
       }
-      writer.govern_frequencies();
+      transaction.govern_frequencies();
     }
-    CHECK(differences(setting_of(writer.state()), hardware.tree).empty());
-    writer.repair();
-    CHECK(writer.state().health.drift_repairs == 0);
+    CHECK(differences(setting_of(transaction.state()), hardware.tree).empty());
+    transaction.repair();
+    CHECK(transaction.state().health.drift_repairs == 0);
     return hardware.tree.pstate.cpus.at(CpuId{4}).max;
   };
   CHECK(run(90'000, 6) == KHz{3'000'000});
@@ -201,16 +201,16 @@ TEST_CASE("missing branch counters are refused at create and reported later") {
   fixture.hardware.uncountable = {4};
   const FrequencyRequest request{.min = 12, .max = 30, .threshold = BranchMissThreshold{3}};
   const std::vector<Command> commands{CreateWorkload{a_spec("4").no_cache().frequency(request)}};
-  CHECK(fixture.writer.apply(commands).front().error().message == "the branches of CPU 4 cannot be counted now");
-  CHECK(fixture.writer.state().baselines.frequencies.empty());
+  CHECK(fixture.transaction.apply(commands).front().error().message == "the branches of CPU 4 cannot be counted now");
+  CHECK(fixture.transaction.state().baselines.frequencies.empty());
   fixture.hardware.uncountable = {};
   fixture.create();
   fixture.hardware.uncountable = {4};
-  fixture.writer.govern_frequencies();
-  CHECK_FALSE(is_applied(fixture.writer.state(), fixture.writer.state().workloads.begin()->second));
+  fixture.transaction.govern_frequencies();
+  CHECK_FALSE(is_applied(fixture.transaction.state(), fixture.transaction.state().workloads.begin()->second));
   fixture.hardware.uncountable = {};
-  fixture.writer.govern_frequencies();
-  CHECK(is_applied(fixture.writer.state(), fixture.writer.state().workloads.begin()->second));
+  fixture.transaction.govern_frequencies();
+  CHECK(is_applied(fixture.transaction.state(), fixture.transaction.state().workloads.begin()->second));
 }
 
 TEST_CASE("a create and delete in one batch leave no claim") {
@@ -218,9 +218,9 @@ TEST_CASE("a create and delete in one batch leave no claim") {
   const FrequencyRequest fixed{.min = 20, .max = 20};
   const std::vector<Command> both{CreateWorkload{a_spec("5").no_cache().frequency(fixed)},
                                   DeleteWorkload{WorkloadId{1}}};
-  for (const auto& outcome : fixture.writer.apply(both)) CHECK(outcome);
-  CHECK(fixture.writer.state().workloads.empty());
-  CHECK(fixture.writer.state().baselines.frequencies.empty());
+  for (const auto& outcome : fixture.transaction.apply(both)) CHECK(outcome);
+  CHECK(fixture.transaction.state().workloads.empty());
+  CHECK(fixture.transaction.state().baselines.frequencies.empty());
   CHECK(fixture.store.baselines().frequencies.empty());
 }
 
@@ -229,14 +229,14 @@ TEST_CASE("a speed change of one CPU does not hide the problem of another") {
   fixture.create();
   const FrequencyRequest fixed{.min = 20, .max = 20};
   const std::vector<Command> another{CreateWorkload{a_spec("5").no_cache().frequency(fixed)}};
-  REQUIRE(fixture.writer.apply(another).front());
+  REQUIRE(fixture.transaction.apply(another).front());
   fixture.hardware.tree.pstate.cpus.edit().at(CpuId{5}).max = KHz{2'500'000};
   fixture.hardware.stuck = {5};
-  fixture.writer.repair();
-  REQUIRE_FALSE(fixture.writer.state().health.hardware_problem.empty());
+  fixture.transaction.repair();
+  REQUIRE_FALSE(fixture.transaction.state().health.hardware_problem.empty());
   fixture.run(1'000, 5);
   CHECK(fixture.window() == Window{12, 12});
-  CHECK_FALSE(fixture.writer.state().health.hardware_problem.empty());
+  CHECK_FALSE(fixture.transaction.state().health.hardware_problem.empty());
 }
 
 }  // namespace nrd::frequency_governor_test

@@ -144,7 +144,7 @@ TEST_CASE("a CPU that went offline and online between two observations is no dri
   const auto made = value_of(fixture.create(a_spec("4-5").ways(2, 2)));
   for (auto& [clos, group] : fixture.hardware.tree.rdt.classes) group.cpus.remove(CpuId{5});
   fixture.hardware.tree.rdt.classes.at(ClosId{0}).cpus.add(CpuId{5});
-  CHECK(fixture.writer->serve_hotplug({5}));
+  CHECK(fixture.transaction->serve_hotplug({5}));
   CHECK(fixture.cpus(made.grant.clos.value) == "4-5");
   CHECK(fixture.state().health.drift_repairs == 0);
 }
@@ -156,12 +156,12 @@ TEST_CASE("a workload is not applied until the frequency of its new CPU is set")
   const pstate::Cpu facts = fixture.hardware.facts.pstate.cpus.at(CpuId{5});
   const pstate::FrequencySetting before = fixture.hardware.tree.pstate.cpus.at(CpuId{6});
   set_offline(fixture.hardware, CpuId{5});
-  CHECK(fixture.writer->serve_hotplug({5}));
+  CHECK(fixture.transaction->serve_hotplug({5}));
   // Online, but its driver has not taken it yet.
   fixture.hardware.facts.rdt.online.add(CpuId{5});
-  CHECK_FALSE(fixture.writer->serve_hotplug({5}));
+  CHECK_FALSE(fixture.transaction->serve_hotplug({5}));
   set_online(fixture.hardware, CpuId{5}, facts, before);
-  CHECK(fixture.writer->serve_hotplug({5}));
+  CHECK(fixture.transaction->serve_hotplug({5}));
   CHECK(fixture.hardware.tree.pstate.cpus.at(CpuId{5}).max == KHz{3'000'000});
 }
 

@@ -172,13 +172,13 @@ TEST_CASE("an L2 cache whose CPUs are offline keeps its grant") {
   node.online -= CpuSet{6, 7};
   node.levels.at(3).caches.edit().at(CacheId{3, 0}) -= CpuSet{6, 7};
   node.levels.at(2).caches.edit().erase(l2(3));
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(is_applied(fixture.state(), fixture.state().workloads.at(workload.id)));
   fixture.hardware.tasks.clear();
-  fixture.writer->reap_tasks();
+  fixture.transaction->reap_tasks();
   CHECK(fixture.state().workloads.at(workload.id).spec.tasks.empty());
   fixture.hardware.facts = all;
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.drawn_l2(2, 3) == "............####");
   CHECK(is_applied(fixture.state(), fixture.state().workloads.at(workload.id)));
   CHECK(fixture.state().health.drift_repairs == 0);

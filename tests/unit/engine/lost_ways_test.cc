@@ -38,7 +38,7 @@ TEST_CASE("after a boot with fewer classes, workloads get others, as far as ther
   SUBCASE("the last one gets that of one that is deleted") {
     REQUIRE(fixture.remove(ids[0]));
     CHECK(applied(fixture.state()) == "yyn");
-    fixture.writer->repair();
+    fixture.transaction->repair();
     CHECK(applied(fixture.state()) == "yyy");
     CHECK(fixture.state().workloads.at(ids[3]).grant.clos == ClosId{2});
     CHECK(problem_of(fixture.state()).empty());
@@ -90,10 +90,10 @@ TEST_CASE("workloads that lack ways wait together for a process that holds a loc
   fixture.start();
   CHECK(applied(fixture.state()) == "nnn");
   CHECK(fixture.hardware.lock_waits == 1);
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.hardware.lock_waits == 2);
   fixture.hardware.is_locked = false;
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(applied(fixture.state()) == "yyy");
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("a cache that comes online later takes no ways away") {
   auto& caches = fixture.hardware.facts.rdt.levels.at(3).caches;
   const auto both = caches;
   caches.edit().erase(CacheId{3, 1});
-  fixture.writer->repair();
+  fixture.transaction->repair();
   fixture.hardware.add_task(a_process(7), CpuSet::first(16));
   Spec spec;
   spec.tasks = {a_process(7)};
@@ -123,7 +123,7 @@ TEST_CASE("a cache that comes online later takes no ways away") {
   const Grant granted = value_of(fixture.create(spec)).grant;
   CHECK(granted.ways.size() == 1);
   caches = both;
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.state().workloads.begin()->second.grant == granted);
 }
 

@@ -44,7 +44,7 @@ struct Fixture : nrd::testing::TransactionFixture {
            place({Kind::Watchdog, 0});
   }
   Result<void> reload(bool fast, bool slow = false) {
-    return writer->reconfigure(with_pools(fast, slow), ReloadMode::Apply);
+    return transaction->reconfigure(with_pools(fast, slow), ReloadMode::Apply);
   }
 };
 
@@ -59,7 +59,7 @@ constexpr const char* kQuiet = "0-1,8-15 0-1,8-15 9 4 0-1,8-15 0-1,8-15 0-1,8-15
 
 TEST_CASE("without the key nothing is observed or written") {
   StartedFixture fixture(false);
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.places() == kBefore);
   CHECK(fixture.state().observed.cpuset.noise.empty());
   CHECK(fixture.store.baselines().noise.empty());
@@ -91,7 +91,7 @@ TEST_CASE("an interrupt that appears is moved, one that disappears is forgotten"
   StartedFixture fixture;
   fixture.move(40, "0-15");
   fixture.hardware.tree.cpuset.noise.erase(interrupt(31));
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.place(interrupt(40)) == "0-1,8-15");
   CHECK(fixture.state().health.drift_repairs == 0);
   REQUIRE(fixture.reload(false));
@@ -101,8 +101,8 @@ TEST_CASE("an interrupt that appears is moved, one that disappears is forgotten"
 TEST_CASE("a managed interrupt is tried once, and is no problem") {
   StartedFixture fixture;
   const uint64_t writes = fixture.hardware.writes;
-  fixture.writer->repair();
-  fixture.writer->repair();
+  fixture.transaction->repair();
+  fixture.transaction->repair();
   CHECK(fixture.hardware.writes == writes);
   CHECK(is_ok(fixture.state()));
   CHECK(fixture.state().health.drift_repairs == 0);
@@ -118,12 +118,12 @@ TEST_CASE("an interrupt that refuses to move back is claimed until it does, also
     CHECK(fixture.store.baselines().noise.size() == 1);
     fixture.config = with_pools(false);
     if (restarts) fixture.start();
-    fixture.writer->repair();
+    fixture.transaction->repair();
     CHECK(fixture.store.baselines().noise.at(interrupt(31)).before.to_string() == "2-3");
     CHECK(fixture.state().health.drift_repairs == 0);
     CHECK(is_ok(fixture.state()));
     fixture.hardware.immovable.erase(interrupt(31));
-    fixture.writer->repair();
+    fixture.transaction->repair();
     CHECK(fixture.places() == kBefore);
     CHECK(fixture.store.baselines().noise.empty());
   }

@@ -39,11 +39,11 @@ struct MoveFixture : CpuPoolFixture {
     hardware.open_memory_gate();
     const auto is_open = [](const auto& entry) { return entry.second.is_open(); };
     while (std::ranges::any_of(state().memory_moves, is_open)) finish_memory_change();
-    writer->stop_memory_changes(std::chrono::steady_clock::now() + std::chrono::seconds(10));
+    transaction->stop_memory_changes(std::chrono::steady_clock::now() + std::chrono::seconds(10));
   }
   Result<Done> request(Command command) {
     const std::vector<Command> commands{std::move(command)};
-    return writer->apply(commands).front();
+    return transaction->apply(commands).front();
   }
   const cpuset::Memory& memory(const Target& target = kUnit) const { return hardware.tree.cpuset.memory.at(target); }
   const MemoryMove& move(const Result<Done>& made) const { return state().memory_moves.at(made->operation.value()); }
@@ -130,7 +130,7 @@ TEST_CASE("memory that does not move leaves the workload as it was") {
     CHECK(fixture.state().workloads.at(made->workload.id) == made->workload);
     fixture.finish_memory_change();  // its release, which fails as well
     fixture.hardware.is_memory_stuck = false;
-    fixture.writer->repair();
+    fixture.transaction->repair();
     fixture.finish_memory_change();
     CHECK(fixture.memory().nodes == kBoth);
     CHECK_FALSE(fixture.has_baselines());
@@ -147,7 +147,7 @@ TEST_CASE("without room for another thread memory stays where it is, and moves l
   CHECK(fixture.memory().nodes == kBoth);
   fixture.finish_memory_change();  // its release, which fails as well
   none.reset();
-  fixture.writer->repair();
+  fixture.transaction->repair();
   fixture.finish_memory_change();
   CHECK_FALSE(fixture.has_baselines());
   REQUIRE(fixture.request(PatchWorkload{made->workload.id, near()})->operation);
@@ -195,8 +195,8 @@ TEST_CASE("a stop releases the memory of all workloads that are gone") {
     fixture.finish_memory_change();
     deletions.emplace_back(DeleteWorkload{made->workload.id});
   }
-  for (const Result<Done>& deleted : fixture.writer->apply(deletions)) REQUIRE(deleted);
-  fixture.writer->stop_memory_changes(std::chrono::steady_clock::now() + std::chrono::seconds(10));
+  for (const Result<Done>& deleted : fixture.transaction->apply(deletions)) REQUIRE(deleted);
+  fixture.transaction->stop_memory_changes(std::chrono::steady_clock::now() + std::chrono::seconds(10));
   CHECK(fixture.hardware.tree == before);
   CHECK_FALSE(fixture.has_baselines());
 }
@@ -222,7 +222,7 @@ TEST_CASE("a CPU that comes online while memory moves gets its class at once, an
   fixture.hardware.facts.rdt.online.remove(CpuId{5});
   auto& classes = fixture.hardware.tree.rdt.classes;
   classes.at(other.grant.clos).cpus.remove(CpuId{5});
-  CHECK(fixture.writer->serve_hotplug(CpuSet{5}));
+  CHECK(fixture.transaction->serve_hotplug(CpuSet{5}));
   fixture.hardware.is_memory_gate_closed = true;
   const auto moving = fixture.request(CreateWorkload{asking("2-3")});
   REQUIRE(moving->operation);
@@ -230,13 +230,13 @@ TEST_CASE("a CPU that comes online while memory moves gets its class at once, an
 
   fixture.hardware.facts.rdt.online = online;
   classes.at(kRootClass).cpus.add(CpuId{5});
-  CHECK_FALSE(fixture.writer->serve_hotplug(CpuSet{5}));
+  CHECK_FALSE(fixture.transaction->serve_hotplug(CpuSet{5}));
   CHECK(fixture.cpus(other.grant.clos.value) == "4-5");
   CHECK(limit() == CpuSet{4});
   CHECK(problem_of(fixture.state()).find("moves the memory of feed.service") != std::string::npos);
   // A cpuset that waits fails no request about others.
   const CreateWorkload unrelated{for_cpus({.pool = "fast", .cpus = CpuSet{6}}, {a_process(20)})};
-  CHECK(fixture.writer->dry_run(unrelated));
+  CHECK(fixture.transaction->dry_run(unrelated));
   CHECK(fixture.request(unrelated));
   CHECK(error_of(fixture.remove(other.id)).code == ErrorCode::Busy);
   CHECK(limit() == CpuSet{4});
@@ -259,7 +259,7 @@ TEST_CASE("new processes get their class while memory moves, and no cpuset is wr
   fixture.hardware.add_task(a_process(40), CpuSet{4});
   fixture.hardware.tree.cpuset.groups.at(kCgroup).processes.insert(a_process(40));
   fixture.hardware.tree.cpuset.targets.at(kCgroup).cpus = CpuSet{4};  // by other software
-  fixture.writer->reap_tasks();
+  fixture.transaction->reap_tasks();
   CHECK(fixture.hardware.tasks_in(clos) == before + 1);
   CHECK(fixture.hardware.tree.cpuset.targets.at(kCgroup).cpus == CpuSet{4});
 }
@@ -277,7 +277,7 @@ TEST_CASE("an operation that waits is cancelled with its workload, and one that 
   CHECK(error_of(fixture.remove(unit->id)).code == ErrorCode::Busy);
   fixture.hardware.tree.cpuset.targets[kCgroup] = {};  // has ended
   fixture.hardware.tree.cpuset.memory.erase(kCgroup);
-  fixture.writer->repair();
+  fixture.transaction->repair();
   REQUIRE(fixture.remove(other->id));
   CHECK(fixture.move(waiting).state == State::Cancelled);
   fixture.hardware.open_memory_gate();

@@ -117,7 +117,7 @@ TEST_CASE("a new policy replaces all values of the old one") {
   const auto slow = fixture.patch(workload->id, to_policy("slow"));
   CHECK_FALSE(slow->spec.cache);
   CHECK(fixture.patch(workload->id, to_policy("large")).error().field == "/policy");
-  CHECK(fixture.writer->state().workloads.at(workload->id) == *slow);
+  CHECK(fixture.transaction->state().workloads.at(workload->id) == *slow);
 }
 
 TEST_CASE("explicit ways end a policy unless they equal its ways") {
@@ -138,7 +138,7 @@ TEST_CASE("a grant outlives the removal of its policy") {
   const auto workload = fixture.create("4", "gold");
   fixture.config.policies = std::make_shared<const Policies>(Policies{{"gold", {.cache = CacheRequest{1, 1}}}});
   fixture.start();
-  CHECK(fixture.writer->state().workloads.at(workload->id) == *workload);
+  CHECK(fixture.transaction->state().workloads.at(workload->id) == *workload);
 }
 
 }  // namespace nrd::policy_test

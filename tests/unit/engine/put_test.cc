@@ -17,7 +17,7 @@ struct Fixture : TransactionFixture {
     wanted.spec = std::move(spec);
     wanted.spec.given_id = "feed";
     const std::vector<Command> commands{wanted};
-    return writer->apply(commands).front();
+    return transaction->apply(commands).front();
   }
 };
 
@@ -34,7 +34,7 @@ TEST_CASE("the second of two equal puts in a batch neither creates nor changes")
   put.spec = a_spec("4").ways(2, 2);
   put.spec.given_id = "feed";
   const std::vector<Command> commands{put, put};
-  const auto outcomes = fixture.writer->apply(commands);
+  const auto outcomes = fixture.transaction->apply(commands);
   REQUIRE(outcomes[0]);
   REQUIRE(outcomes[1]);
   CHECK(outcomes[0]->is_new);
@@ -81,11 +81,11 @@ TEST_CASE(
     spec.owner = Owner{.pid = pid, .start = 7, .boot_id = "boot-1"};
     return PutWorkload{.spec = spec};
   };
-  REQUIRE(fixture.writer->apply(std::vector<Command>{owned_by(1)}).front());
+  REQUIRE(fixture.transaction->apply(std::vector<Command>{owned_by(1)}).front());
   PatchWorkload rename{.id = WorkloadId{1}, .patch = {}, .only = mine};
   rename.patch.name = "mine";
   const std::vector<Command> commands{rename, owned_by(2), rename, DeleteWorkload{.id = WorkloadId{1}, .only = mine}};
-  const auto outcomes = fixture.writer->apply(commands);
+  const auto outcomes = fixture.transaction->apply(commands);
   REQUIRE(outcomes[0]);
   CHECK(outcomes[0]->workload.spec.name == "mine");
   CHECK(outcomes[0]->workload.spec.owner == mine);

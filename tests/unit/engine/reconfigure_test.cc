@@ -11,8 +11,8 @@ namespace {
 // Pools of 11 ways unless configured: OS 1, guarantee 5, best effort 3, shared 2.
 struct Fixture : nrd::testing::TransactionFixture {
   explicit Fixture(const NodeConfig& configured = {}) : TransactionFixture({}, configured) { start(); }
-  Result<void> apply_config(const NodeConfig& next) { return writer->reconfigure(next, ReloadMode::Apply); }
-  Result<void> check_config(const NodeConfig& next) { return writer->reconfigure(next, ReloadMode::Check); }
+  Result<void> apply_config(const NodeConfig& next) { return transaction->reconfigure(next, ReloadMode::Apply); }
+  Result<void> check_config(const NodeConfig& next) { return transaction->reconfigure(next, ReloadMode::Check); }
 };
 
 NodeConfig pools(unsigned os, unsigned guarantee, unsigned besteffort, unsigned shared, unsigned infra = 0) {

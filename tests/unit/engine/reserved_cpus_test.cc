@@ -49,7 +49,7 @@ TEST_CASE("drift of the infrastructure's class is repaired") {
   tree.classes.at(ClosId{1}).cpus = {};
   tree.classes.at(ClosId{0}).cpus |= CpuSet{2, 3};
   tree.classes.at(ClosId{1}).ways.at(CacheId{3, 0}) = WayMask::run(4, 2);
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.cpus(1) == "2-3");
   CHECK(fixture.drawn(1, 0) == ".........##");
 }
@@ -68,7 +68,7 @@ TEST_CASE("the infrastructure has no ways while a foreign group uses COS1") {
   tree.classes.at(ClosId{1}).cpus = {};
   tree.classes.at(ClosId{0}).cpus.add(CpuId{7});
   tree.classes.at(ClosId{1}).ways.at(CacheId{3, 0}) = WayMask::all(11);
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.cpus(1) == "2-3");
 }
 
@@ -90,7 +90,7 @@ TEST_CASE("a CPU from a foreign group returns to the root class") {
 TEST_CASE("no ways are granted where the root class has different masks for code and data") {
   Fixture fixture(NodeConfig{});
   fixture.hardware.tree.rdt.classes.at(ClosId{0}).split[CacheId{3, 0}] = {WayMask(0x7fe), WayMask(0x7ff)};
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(error_of(fixture.create(a_spec("4").ways(1, 1))).code == ErrorCode::Conflict);
   CHECK(fixture.create(a_spec("9").ways(1, 1)));
 }
@@ -115,7 +115,7 @@ TEST_CASE("a workload keeps its grant when its CPUs become reserved") {
   CHECK(fixture.drawn(2, 0) == ".........##");
   CHECK(fixture.drawn(1, 0) == "absent");
   REQUIRE(fixture.remove(workload->id));
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.cpus(1) == "2-3");
   CHECK(fixture.drawn(1, 0) == ".........##");
 }
@@ -128,7 +128,7 @@ TEST_CASE("infrastructure processes are found, followed and released") {
   const auto place = [&](pid_t id) { return fixture.hardware.tasks.at(a_process(id, "boot-1")); };
   for (const pid_t id : {10, 20, 30}) fixture.hardware.tasks[a_process(id, "boot-1")] = "";
   fixture.hardware.matching = {a_process(10, "")};
-  fixture.writer->reap_tasks();
+  fixture.transaction->reap_tasks();
   CHECK(place(10) == "COS1");
   CHECK(place(20).empty());
   CHECK(fixture.drawn(1, 0) == ".........##");
@@ -136,7 +136,7 @@ TEST_CASE("infrastructure processes are found, followed and released") {
   CHECK(fixture.drawn(0, 1) == "#########..");
 
   fixture.hardware.matching = {a_process(10, ""), a_process(20, "")};
-  fixture.writer->reap_tasks();
+  fixture.transaction->reap_tasks();
   CHECK(place(20) == "COS1");
   Spec spec;
   spec.tasks = {a_process(20, "boot-1")};
@@ -148,7 +148,7 @@ TEST_CASE("infrastructure processes are found, followed and released") {
   CHECK(fixture.create(spec));
 
   fixture.hardware.matching = {a_process(20, "")};  // the other one has another program by now
-  fixture.writer->reap_tasks();
+  fixture.transaction->reap_tasks();
   CHECK(place(10).empty());
   CHECK(place(20) == "COS1");
   CHECK(place(30) == "COS2");

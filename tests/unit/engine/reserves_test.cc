@@ -19,12 +19,12 @@ struct Fixture : nrd::testing::CpuPoolFixture {
   void reconfigure(const Reserve& reserve) {
     NodeConfig changed = *state().config;
     changed.reserves = {{kOrigin, reserve}};
-    REQUIRE(writer->reconfigure(changed, ReloadMode::Apply));
+    REQUIRE(transaction->reconfigure(changed, ReloadMode::Apply));
   }
   void set_default_pool(const std::string& pool) {
     NodeConfig changed = *state().config;
     changed.default_pool = pool;
-    REQUIRE(writer->reconfigure(changed, ReloadMode::Apply));
+    REQUIRE(transaction->reconfigure(changed, ReloadMode::Apply));
   }
   Result<Workload> create_as(const char* origin, Spec spec) {
     return apply(CreateWorkload{.spec = std::move(spec), .origin = origin});
@@ -81,7 +81,7 @@ TEST_CASE("without a free class the capacity is what the origin has") {
   REQUIRE(fixture.create_as(kOrigin, a_spec("2").ways(1, 1)));
   NodeConfig config = *fixture.state().config;
   config.reserved_classes = 1024;
-  REQUIRE(fixture.writer->reconfigure(config, ReloadMode::Apply));
+  REQUIRE(fixture.transaction->reconfigure(config, ReloadMode::Apply));
   CHECK(fixture.capacity().ways == 1U);
 }
 
@@ -145,7 +145,7 @@ TEST_CASE("reserves that the node cannot keep are refused with key and numbers")
   const auto problem = [&fixture](const Reserve& reserve) {
     NodeConfig config = *fixture.state().config;
     config.reserves = {{kOrigin, reserve}};
-    const auto checked = fixture.writer->reconfigure(config, ReloadMode::Check);
+    const auto checked = fixture.transaction->reconfigure(config, ReloadMode::Check);
     return checked ? "" : checked.error().field + " " + checked.error().message;
   };
   const auto pool = [](const char* name, Reserve::Cpus cpus) {

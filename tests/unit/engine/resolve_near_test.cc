@@ -87,7 +87,7 @@ TEST_CASE("nodes, CPUs and workloads are near the online CPUs around them") {
   CpuPoolFixture fixture;
   REQUIRE(fixture.create(for_cpus({.pool = "fast", .cpus = CpuSet{10}})));
   fixture.hardware.facts.rdt.online.remove(CpuId{15});
-  fixture.writer->repair();
+  fixture.transaction->repair();
   for (const auto& [name, cpus] : {std::pair{"node:0", "0-7"}, std::pair{"node:1", "8-14"}, std::pair{"cpu:3", "0-7"},
                                    std::pair{"cpu:15", "8-14"}, std::pair{"workload:1", "8-14"}}) {
     CAPTURE(name);

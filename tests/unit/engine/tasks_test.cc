@@ -94,9 +94,9 @@ TEST_CASE("a process with a reused number is a different task") {
   Task reborn = a_process(10);
   reborn.start = 8;
   fixture.hardware.tasks[reborn] = "";
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.hardware.tasks.at(reborn).empty());
-  fixture.writer->reap_tasks();
+  fixture.transaction->reap_tasks();
   CHECK_FALSE(fixture.state().workloads.contains(workload->id));
   CHECK(fixture.create(for_tasks({reborn})));
 }
@@ -121,9 +121,9 @@ TEST_CASE("a failed commit of exited tasks is retried") {
   const auto workload = fixture.create(for_tasks({a_process(10)}));
   fixture.hardware.tasks.erase(a_process(10));
   fixture.store.next_outcomes = {store::Committed::NotDone};
-  fixture.writer->reap_tasks();
+  fixture.transaction->reap_tasks();
   CHECK(fixture.state().workloads.contains(workload->id));
-  fixture.writer->reap_tasks();
+  fixture.transaction->reap_tasks();
   CHECK(fixture.state().workloads.empty());
   CHECK(fixture.store.records.workloads.empty());
 }

@@ -90,28 +90,28 @@ class Session {
     if (dice_.once_in(12)) replace_a_task();
     if (dice_.once_in(20)) change_foreign_group();
     const std::vector<Command> commands{a_command()};
-    const Workloads before = writer_->state().workloads;
-    const auto outcome = writer_->apply(commands).front();
+    const Workloads before = transaction_->state().workloads;
+    const auto outcome = transaction_->apply(commands).front();
     if (outcome) {
       ++accepted_;
     } else {
-      REQUIRE(writer_->state().workloads == before);
+      REQUIRE(transaction_->state().workloads == before);
     }
     check();
     if (dice_.once_in(100)) {  // a restart in between changes nothing
-      const Workloads kept = writer_->state().workloads;
+      const Workloads kept = transaction_->state().workloads;
       start();
-      REQUIRE(writer_->state().workloads == kept);
+      REQUIRE(transaction_->state().workloads == kept);
       check();
     }
   }
 
   void end() {
     remove_foreign_group();
-    writer_->repair();
-    while (!writer_->state().workloads.empty()) {
-      const std::vector<Command> commands{DeleteWorkload{writer_->state().workloads.begin()->first}};
-      REQUIRE(writer_->apply(commands).front());
+    transaction_->repair();
+    while (!transaction_->state().workloads.empty()) {
+      const std::vector<Command> commands{DeleteWorkload{transaction_->state().workloads.begin()->first}};
+      REQUIRE(transaction_->apply(commands).front());
     }
     REQUIRE(hardware_.tree == fresh_);
     check();
@@ -127,17 +127,17 @@ class Session {
   static Task task(pid_t id) { return {.id = id, .process = id, .start = 7, .boot_id = "boot-1"}; }
 
   void start() {
-    writer_ = std::make_unique<Transaction>(hardware_, store_, clock_, config_);
-    REQUIRE(writer_->recover());
+    transaction_ = std::make_unique<Transaction>(hardware_, store_, clock_, config_);
+    REQUIRE(transaction_->recover());
   }
 
   void check() {
-    check_all(writer_->state(), topology_.shape, hardware_, store_);
-    for (const auto& [id, workload] : writer_->state().workloads) {
+    check_all(transaction_->state(), topology_.shape, hardware_, store_);
+    for (const auto& [id, workload] : transaction_->state().workloads) {
       of_tasks_ += !workload.spec.tasks.empty();
       limited_ += !workload.grant.bandwidth.empty();
       in_l2_ += workload.spec.l2.has_value();
-      filled_ += !sharing_groups(writer_->state(), workload).empty();
+      filled_ += !sharing_groups(transaction_->state(), workload).empty();
     }
   }
 
@@ -146,16 +146,16 @@ class Session {
     const Task ended = dice_.one_of(hardware_.tasks).first;
     hardware_.tasks.erase(ended);
     hardware_.tasks[task(next_task_++)] = "";
-    writer_->reap_tasks();
+    transaction_->reap_tasks();
     check();
   }
 
   // It comes with all ways, as mkdir makes it, or with a few of each cache, perhaps with tasks or a CPU; or it goes.
-  // The next turn of the writer sees that.
+  // The next turn of the transaction sees that.
   void change_foreign_group() {
     const bool has_class = hardware_.tree.rdt.classes.size() < topology_.shape.classes;
     if (!remove_foreign_group() && has_class) add_foreign_group();
-    writer_->repair();
+    transaction_->repair();
     check();
   }
 
@@ -175,7 +175,7 @@ class Session {
       if (is_narrow) theirs.ways[cache] = WayMask::run(dice_.below(topology_.shape.ways - count + 1), count);
     }
     if (dice_.once_in(2)) theirs.tasks = 3;
-    const std::vector<CpuId> free = free_cpus(writer_->state()).members();
+    const std::vector<CpuId> free = free_cpus(transaction_->state()).members();
     if (free.empty() || dice_.once_in(2)) return;
     const CpuId cpu = dice_.one_of(free);
     hardware_.tree.rdt.classes[ClosId{0}].cpus.remove(cpu);
@@ -233,7 +233,7 @@ class Session {
   }
 
   Command a_command() {
-    const auto& workloads = writer_->state().workloads;
+    const auto& workloads = transaction_->state().workloads;
     if (workloads.empty() || dice_.once_in(2)) return CreateWorkload{a_spec()};
     const WorkloadId victim = dice_.one_of(workloads).first;
     if (dice_.once_in(2)) return DeleteWorkload{victim};
@@ -271,7 +271,7 @@ class Session {
   FakeStore store_;
   SystemClock clock_;
   NodeConfig config_;
-  std::unique_ptr<Transaction> writer_;
+  std::unique_ptr<Transaction> transaction_;
   Observed fresh_;
   pid_t next_task_ = 0;
   int accepted_ = 0, of_tasks_ = 0, limited_ = 0, in_l2_ = 0, filled_ = 0;

@@ -107,11 +107,11 @@ TEST_CASE("the root class moves to the longest free run") {
   const auto first = fixture.create(a_spec("0").ways(4, 4));
   REQUIRE(fixture.create(a_spec("1").ways(2, 2)));
   CHECK(os() == ".......########");
-  CHECK(idle_ways(fixture.writer->state(), CacheId{3, 0}).count() == 1);
+  CHECK(idle_ways(fixture.transaction->state(), CacheId{3, 0}).count() == 1);
   REQUIRE(fixture.create(a_spec("2").ways(5, 1)));
   REQUIRE(fixture.create(a_spec("3").ways(0, 0)));
   CHECK(os() == "#..............");
-  CHECK(idle_ways(fixture.writer->state(), CacheId{3, 0}).empty());
+  CHECK(idle_ways(fixture.transaction->state(), CacheId{3, 0}).empty());
   REQUIRE(fixture.remove(first->id));
   CHECK(os() == "#####..........");
 }
@@ -120,27 +120,27 @@ TEST_CASE("with sparse masks the root class has every free way") {
   Fixture fixture({.sparse_masks = true});
   REQUIRE(fixture.create(a_spec("0").ways(4, 4)));
   CHECK(fixture.drawn(0, 0) == "#....######");
-  CHECK(idle_ways(fixture.writer->state(), CacheId{3, 0}).empty());
+  CHECK(idle_ways(fixture.transaction->state(), CacheId{3, 0}).empty());
 }
 
 TEST_CASE("a foreign group that narrows the run of the root class is no drift") {
   Fixture fixture;
   REQUIRE(fixture.create(a_spec("0").ways(2, 2)));
   fixture.hardware.tree.rdt.foreign["theirs"] = {.ways = {{CacheId{3, 0}, WayMask::run(8, 3)}}};
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.drawn(0, 0) == "...#####...");
-  CHECK(fixture.writer->state().health.drift_repairs == 0);
+  CHECK(fixture.transaction->state().health.drift_repairs == 0);
   fixture.hardware.tree.rdt.foreign["theirs"].ways[CacheId{3, 0}] = WayMask::run(0, 11 - 2);
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.drawn(0, 0) == ".........##");
   fixture.hardware.tree.rdt.foreign["theirs"].ways[CacheId{3, 0}] = WayMask::run(0, 1) | WayMask::run(3, 8);
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.drawn(0, 0) == "#..........");  // the floor is never granted, so it is shared with this group only
   fixture.hardware.tree.rdt.classes[ClosId{0}].ways[CacheId{3, 0}] = WayMask::all(11);
   fixture.hardware.tree.rdt.foreign.clear();
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.drawn(0, 0) == "...########");
-  CHECK(fixture.writer->state().health.drift_repairs == 1);
+  CHECK(fixture.transaction->state().health.drift_repairs == 1);
 }
 
 TEST_CASE("with a locked OS floor the root class has the remaining ways") {
@@ -150,10 +150,10 @@ TEST_CASE("with a locked OS floor the root class has the remaining ways") {
   CHECK(fixture.drawn(2, 0) == "..##.......");
   rdt::Class& theirs = fixture.hardware.tree.rdt.foreign["theirs"];
   theirs.ways[CacheId{3, 0}] = WayMask::run(0, 2) | WayMask::run(4, 6);
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.drawn(0, 0) == "##.........");
   theirs.mode = rdt::GroupMode::Exclusive;
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.drawn(0, 0) == "..........#");
 }
 
@@ -271,7 +271,7 @@ TEST_CASE("every hardware write failing once leaves everything as it was") {
     CHECK(second.error().code == ErrorCode::Hardware);
     CHECK(fixture.hardware.tree == before);
     CHECK(fixture.store.records.workloads == stored.workloads);
-    CHECK(fixture.writer->state().health.hardware_problem.empty());
+    CHECK(fixture.transaction->state().health.hardware_problem.empty());
     CHECK(fixture.create(a_spec("1,8").ways(3, 1)));
   }
   CHECK(failures == 7);  // a group, three masks (COS2 gives way), the OS on cache 1, two CPUs
@@ -285,12 +285,12 @@ TEST_CASE("settings are repaired once failing hardware works again") {
     fixture.hardware.broken_from_write = nth;
     CHECK(fixture.create(a_spec("4-7").ways(2, 2)).error().code == ErrorCode::Hardware);
     CHECK(fixture.hardware.tree != before);
-    fixture.writer->repair();
-    CHECK_FALSE(fixture.writer->state().health.hardware_problem.empty());
+    fixture.transaction->repair();
+    CHECK_FALSE(fixture.transaction->state().health.hardware_problem.empty());
     fixture.hardware.broken_from_write.reset();
-    fixture.writer->repair();
+    fixture.transaction->repair();
     CHECK(fixture.hardware.tree == before);
-    CHECK(fixture.writer->state().health.hardware_problem.empty());
+    CHECK(fixture.transaction->state().health.hardware_problem.empty());
   }
 }
 
@@ -301,7 +301,7 @@ TEST_CASE("a failed commit leaves hardware and state unchanged") {
   fixture.store.next_outcomes = {store::Committed::Done, store::Committed::NotDone};  // the claim, then the change
   CHECK(error_of(fixture.create(a_spec("2").ways(2, 2))).code == ErrorCode::Store);
   CHECK(fixture.hardware.tree == before);
-  CHECK(fixture.writer->state().workloads.size() == 1);
+  CHECK(fixture.transaction->state().workloads.size() == 1);
   CHECK(fixture.create(a_spec("2").ways(2, 2))->id == WorkloadId{2});
 }
 
@@ -312,7 +312,7 @@ TEST_CASE("a delete that cannot be committed leaves the workload whole") {
   fixture.store.next_outcomes = {store::Committed::NotDone};
   CHECK_FALSE(fixture.remove(workload->id));
   CHECK(fixture.hardware.tree == before);
-  CHECK(fixture.writer->state().workloads.at(workload->id) == *workload);
+  CHECK(fixture.transaction->state().workloads.at(workload->id) == *workload);
 }
 
 TEST_CASE("reopening the store resolves an unknown commit") {
@@ -325,9 +325,9 @@ TEST_CASE("reopening the store resolves an unknown commit") {
     fixture.store.next_outcomes = {store::Committed::Unknown};
     const auto removed = fixture.remove(first->id);
     CHECK(removed.has_value() == stored);
-    CHECK(fixture.writer->state().workloads.empty() == stored);
+    CHECK(fixture.transaction->state().workloads.empty() == stored);
     CHECK((fixture.hardware.tree == before) == !stored);
-    CHECK(fixture.writer->state().revision == fixture.store.records.revision);
+    CHECK(fixture.transaction->state().revision == fixture.store.records.revision);
   }
 }
 
@@ -341,14 +341,14 @@ TEST_CASE("changes are rejected until the store is reopened, then its state is a
     fixture.store.reopens = false;
     fixture.store.next_outcomes = {store::Committed::Unknown};
     CHECK(fixture.remove(first->id).error().code == ErrorCode::Frozen);
-    CHECK(fixture.writer->state().health.writes_frozen);
-    CHECK(fixture.writer->state().workloads.size() == 1);
+    CHECK(fixture.transaction->state().health.writes_frozen);
+    CHECK(fixture.transaction->state().workloads.size() == 1);
     CHECK(fixture.hardware.tree == before);
     CHECK(fixture.create(a_spec("1").ways(1, 1)).error().code == ErrorCode::Frozen);
     fixture.store.reopens = true;
-    fixture.writer->repair();
-    CHECK_FALSE(fixture.writer->state().health.writes_frozen);
-    CHECK(fixture.writer->state().workloads.empty() == stored);
+    fixture.transaction->repair();
+    CHECK_FALSE(fixture.transaction->state().health.writes_frozen);
+    CHECK(fixture.transaction->state().workloads.empty() == stored);
     CHECK(fixture.create(a_spec("1").ways(1, 1)));
     CHECK(fixture.drawn(2, 0) == (stored ? ".#........." : ".##........"));
   }
@@ -360,11 +360,11 @@ TEST_CASE("a claim with an unknown outcome rolls back the whole batch") {
   fixture.store.reopens = false;
   fixture.store.next_outcomes = {store::Committed::Done, store::Committed::Unknown};
   const std::vector<Command> commands{CreateWorkload{a_spec("0").ways(1, 1)}, CreateWorkload{a_spec("1").ways(1, 1)}};
-  for (const auto& outcome : fixture.writer->apply(commands)) CHECK(outcome.error().code == ErrorCode::Frozen);
+  for (const auto& outcome : fixture.transaction->apply(commands)) CHECK(outcome.error().code == ErrorCode::Frozen);
   CHECK(fixture.hardware.tree == before);
   fixture.store.reopens = true;
-  fixture.writer->repair();
-  CHECK(fixture.writer->state().workloads.empty());
+  fixture.transaction->repair();
+  CHECK(fixture.transaction->state().workloads.empty());
   CHECK(fixture.create(a_spec("0").ways(1, 1))->id == WorkloadId{1});
 }
 
@@ -374,7 +374,7 @@ TEST_CASE("a claim that turns out to be stored keeps the rest of its batch") {
   fixture.store.unknown_is_stored = true;
   const std::vector<Command> commands{CreateWorkload{.spec = a_spec("0").ways(1, 1), .key = IdempotencyKey{"k", "f"}},
                                       CreateWorkload{a_spec("1").ways(1, 1)}};
-  for (const auto& outcome : fixture.writer->apply(commands)) REQUIRE(outcome);
+  for (const auto& outcome : fixture.transaction->apply(commands)) REQUIRE(outcome);
   CHECK(fixture.store.records.workloads.size() == 2);
   CHECK(fixture.store.records.keys.size() == 1);
 }
@@ -383,11 +383,11 @@ TEST_CASE("commands that wait together share one commit") {
   Fixture fixture;
   std::vector<Command> commands;
   for (unsigned cpu = 0; cpu < 4; ++cpu) commands.emplace_back(CreateWorkload{a_spec(std::to_string(cpu)).ways(1, 1)});
-  for (const auto& outcome : fixture.writer->apply(commands)) REQUIRE(outcome);
+  for (const auto& outcome : fixture.transaction->apply(commands)) REQUIRE(outcome);
   commands.clear();
   for (unsigned id = 1; id <= 4; ++id) commands.emplace_back(DeleteWorkload{WorkloadId{id}});
   const uint64_t commits = fixture.store.commits;
-  for (const auto& outcome : fixture.writer->apply(commands)) REQUIRE(outcome);
+  for (const auto& outcome : fixture.transaction->apply(commands)) REQUIRE(outcome);
   CHECK(fixture.store.commits == commits + 1);
 }
 
@@ -398,7 +398,7 @@ TEST_CASE("external changes to unused settings are kept") {
   fixture.hardware.tree.rdt.classes[ClosId{2}] = fixture.hardware.new_group();
   fixture.hardware.tree.rdt.classes[ClosId{2}].ways[CacheId{3, 0}] = WayMask::run(4, 2);
   const Observed theirs = fixture.hardware.tree;
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.hardware.tree == theirs);
   const auto next = value_of(fixture.create(a_spec("4").ways(2, 2)));
   CHECK(next.grant.clos == ClosId{3});
@@ -412,11 +412,11 @@ TEST_CASE("an unplugged CPU is left out and joins its class when it comes back")
   const CpuSet online = fixture.hardware.facts.rdt.online;
   fixture.hardware.facts.rdt.online.remove(CpuId{5});
   fixture.hardware.tree.rdt.classes[ClosId{2}].cpus.remove(CpuId{5});
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.cpus(2) == "4");
   fixture.hardware.facts.rdt.online = online;
   fixture.hardware.tree.rdt.classes[ClosId{0}].cpus.add(CpuId{5});
-  fixture.writer->repair();
+  fixture.transaction->repair();
   CHECK(fixture.cpus(2) == "4-5");
 }
 
@@ -478,11 +478,11 @@ TEST_CASE("a retry is one of the same request after the host has set its clock")
 TEST_CASE("whether a key was used can be looked up without using it") {
   Fixture fixture;
   const CreateWorkload create{.spec = a_spec("4").ways(2, 2), .key = IdempotencyKey{"k", "f"}};
-  CHECK(fixture.writer->find_created(*create.key).error().code == ErrorCode::NotFound);
+  CHECK(fixture.transaction->find_created(*create.key).error().code == ErrorCode::NotFound);
   CHECK(fixture.store.records.keys.empty());
   const auto created = value_of(fixture.apply(create));
-  CHECK(fixture.writer->find_created(*create.key)->workload.id == created.id);
-  CHECK(fixture.writer->find_created({"k", "g"}).error().code == ErrorCode::KeyReused);
+  CHECK(fixture.transaction->find_created(*create.key)->workload.id == created.id);
+  CHECK(fixture.transaction->find_created({"k", "g"}).error().code == ErrorCode::KeyReused);
 }
 
 TEST_CASE("a key is stored with its workload or not at all") {
@@ -512,7 +512,7 @@ TEST_CASE("of two patches in one batch that know the same revision one is stale"
                          .if_revision = {{workload->revision}}};
   };
   const std::vector<Command> commands{patch(2), patch(3), patch(1), DeleteWorkload{workload->id, {{7}}}};
-  const auto outcomes = fixture.writer->apply(commands);
+  const auto outcomes = fixture.transaction->apply(commands);
   CHECK(outcomes[0]);  // changes nothing, so the revision stays
   REQUIRE(outcomes[1]);
   CHECK(outcomes[1]->workload.revision == workload->revision + 1);
@@ -527,8 +527,8 @@ TEST_CASE("a workload that shrinks for a new one gets a new revision") {
   const auto other = fixture.create(a_spec("12").ways(1, 1));
   REQUIRE((first && other));
   REQUIRE(fixture.create(a_spec("5").ways(3, 1)));
-  CHECK(fixture.writer->state().workloads.at(first->id).revision > first->revision);
-  CHECK(fixture.writer->state().workloads.at(other->id).revision == other->revision);
+  CHECK(fixture.transaction->state().workloads.at(first->id).revision > first->revision);
+  CHECK(fixture.transaction->state().workloads.at(other->id).revision == other->revision);
 }
 
 }  // namespace nrd::transaction_test

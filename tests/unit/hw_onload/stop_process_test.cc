@@ -16,17 +16,17 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-enum class Manner { EndsWhenAsked, DoesNotListen };
+enum class OnSigterm { Ends, Ignores };
 
 // A process of our own; what it runs is this test.
 class Child {
  public:
-  explicit Child(Manner manner) {
+  explicit Child(OnSigterm on_sigterm) {
     std::array<int, 2> ready{};
     REQUIRE(::pipe(ready.data()) == 0);
     pid_ = ::fork();
     if (pid_ == 0) {
-      ::signal(SIGTERM, manner == Manner::DoesNotListen ? SIG_IGN : SIG_DFL);
+      ::signal(SIGTERM, on_sigterm == OnSigterm::Ignores ? SIG_IGN : SIG_DFL);
       const char byte = 0;
       if (::write(ready[1], &byte, 1) == 1) {
         for (;;) ::pause();
@@ -64,19 +64,19 @@ class Child {
 }  // namespace
 
 TEST_CASE("a terminated process is awaited") {
-  const Child child(Manner::EndsWhenAsked);
+  const Child child(OnSigterm::Ends);
   CHECK(stop_process(child.id(), child.exe(), seconds(30)).has_value());
   CHECK_FALSE(child.lives());
 }
 
 TEST_CASE("a process that ignores SIGTERM is killed") {
-  const Child child(Manner::DoesNotListen);
+  const Child child(OnSigterm::Ignores);
   CHECK(stop_process(child.id(), child.exe(), milliseconds(20)).has_value());
   CHECK_FALSE(child.lives());
 }
 
 TEST_CASE("a process that is not the one found before is left untouched") {
-  const Child child(Manner::EndsWhenAsked);
+  const Child child(OnSigterm::Ends);
   const ProcessId later{child.id().pid, child.id().start + 1};
   CHECK(stop_process(later, child.exe(), seconds(1)).has_value());
   CHECK(stop_process(child.id(), "/sbin/onload_cp_server", seconds(1)).has_value());
@@ -87,7 +87,7 @@ TEST_CASE("an ended process is reported as gone") {
   ProcessId id;
   std::string exe;
   {
-    const Child child(Manner::EndsWhenAsked);
+    const Child child(OnSigterm::Ends);
     id = child.id();
     exe = child.exe();
   }
@@ -116,7 +116,7 @@ TEST_CASE("a process whose group outlives it is reported as gone") {
 }
 
 TEST_CASE("a signal reaches only the process that was found") {
-  const Child child(Manner::EndsWhenAsked);
+  const Child child(OnSigterm::Ends);
   const ProcessId later{child.id().pid, child.id().start + 1};
   CHECK(signal_process(later, Signal::Kill));
   CHECK(child.lives());
@@ -126,7 +126,7 @@ TEST_CASE("a signal reaches only the process that was found") {
 }
 
 TEST_CASE("a process that ignores SIGTERM gets SIGKILL") {
-  const Child child(Manner::DoesNotListen);
+  const Child child(OnSigterm::Ignores);
   CHECK(signal_process(child.id(), Signal::Term));
   CHECK(child.lives());
   CHECK(signal_process(child.id(), Signal::Kill));
