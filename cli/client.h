@@ -29,7 +29,7 @@ inline constexpr std::chrono::milliseconds kPollInterval{100};
 
 // How long commands that follow nrd outlast its absence: a restart, such as that of an upgrade.
 inline constexpr std::chrono::seconds kRestartTime{60};
-inline constexpr const char* kReconnecting = "nrd is away; reconnecting";
+inline constexpr const char* kReconnecting = "nrd does not answer; reconnecting";
 
 inline constexpr long kOk = 200, kCreated = 201, kAccepted = 202, kNotFound = 404, kConflict = 409, kUnavailable = 503;
 

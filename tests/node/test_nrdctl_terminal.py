@@ -113,7 +113,7 @@ def test_a_wait_is_a_long_poll(node, awaited):
         assert waiting.wait(DEADLINE) == 0
 
 
-AWAY = "nrdctl: nrd is away; reconnecting\n"
+AWAY = "nrdctl: nrd does not answer; reconnecting\n"
 
 
 def health_requests(node):

@@ -142,7 +142,7 @@ def test_a_restart_is_outlasted(node):
     with contextlib.closing(Terminal([NRDCTL, "--socket", node.socket, "top"])) as terminal:
         terminal.wait_for("q quits")
         node.terminate()
-        terminal.wait_for("nrd is away; reconnecting; q quits")
+        terminal.wait_for("nrd does not answer; reconnecting; q quits")
         node.start()
         node.sim.use(node.cos, 0, "llc_occupancy", 3 * 2**20)
         terminal.wait_for("3.0 of 3.0 MiB")
@@ -161,5 +161,5 @@ def test_a_daemon_that_stays_away_for_a_minute_is_reported_on_the_normal_screen(
         assert terminal.process.wait(DEADLINE) == 3
         assert termios.tcgetattr(terminal.other) == terminal.before
         away, reason = watching.communicate(timeout=30)[1].splitlines()
-    assert away == "nrdctl: nrd is away; reconnecting" and "cannot reach" in reason and watching.returncode == 3
+    assert away == "nrdctl: nrd does not answer; reconnecting" and "cannot reach" in reason and watching.returncode == 3
     assert time.monotonic() - since > 55
