@@ -20,7 +20,7 @@ const (
 func (c *Client) WatchWorkloads(ctx context.Context, changed func()) error {
 	return watch(ctx, changed, func(revision string) (string, error) {
 		header, err := c.call(ctx, http.MethodGet, "/v1/workloads", since(revision), nil, nil)
-		return header.Get("Nrd-Revision"), err
+		return header.Get("X-Nrd-Revision"), err
 	})
 }
 
