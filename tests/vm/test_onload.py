@@ -254,7 +254,7 @@ def test_nrdctl_shows_each_step_and_ends_as_the_operation_did(node):
     assert failed.returncode == 1 and "syscall_table" in failed.stderr
     assert "failed to find syscall table" in failed.stdout
     assert "9.0.1.86" in nrdctl(node, "versions").stdout
-    assert "DeviceAccessOpen           True" in nrdctl(node).stdout
+    assert "DeviceAccessOpen   True" in nrdctl(node).stdout
     assert nrdctl(node, "freeze", "--reason", "trading").returncode == 0
     frozen = nrdctl(node, "unload")
     assert frozen.returncode == 1 and "trading" in frozen.stderr
