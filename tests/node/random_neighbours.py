@@ -102,7 +102,7 @@ class Neighbours:
 
     def a_class(self):
         """The group of a workload, one without tasks."""
-        with_tasks = {w["cos_name"] for w in self.node.list() if w.get("task_ids") or "cgroup" in w}
+        with_tasks = {w["cos_name"] for w in self.node.list() if w.get("task_ids") or "cgroup" in w or "unit" in w}
         return self.dice.choice(sorted({w["cos_name"] for w in self.node.list()} - with_tasks - {""}) or [None])
 
     def tamper(self):

@@ -13,9 +13,10 @@ import random
 import threading
 
 from harness import DRIFT, wait_for
+from masks import cpus_of
 from mounted_nodes import KEPT, ServiceNode
-from random_answers import CGROUPS, Answers
-from random_host import UNITS, Host
+from random_answers import Answers
+from random_host import Host
 from random_neighbours import Neighbours, a_shape
 
 CONFIG = DRIFT + """[tasks]
@@ -267,6 +268,7 @@ class World(Neighbours, Answers, Host):
         for name in sorted(self.foreign):
             os.rmdir(self.sim.path(f"{KEPT}/{name}"))
         self.foreign.clear()
+        wait_for(lambda: cpus_of(self.node.call("GET", "/v1/node")["cpus"]["online"]) == set(range(self.shape["cpus"])), "the CPUs")
         self.reload_files()
 
     def end_all(self):
