@@ -188,6 +188,10 @@ using Steady = std::chrono::steady_clock;
 // A status that changes before a poll begins has no new revision; short polls bound the delay.
 constexpr std::chrono::seconds kLongestPoll(5);
 
+OrStop<std::string> revision_of(const Client& client) {
+  return text_at(TRY(value_of(client.get("/v1/health"))), "revision");
+}
+
 // Until the workloads are no longer those of `revision`, or `end`.
 OrStop<> wait_for_change(const Client& client, const std::string& revision, Steady::time_point end) {
   const auto begin = Steady::now();
@@ -217,16 +221,18 @@ OrStop<> list_workloads(const Client& client, Output output, const WorkloadFilte
     query += (query.find("&label=") == std::string::npos ? "&label=" : "%2C") + encoded(label);
   }
   if (!query.empty()) query[0] = '?';
+  // Read before the list, so that a change between the two is seen.
+  std::string revision = filter.watch ? TRY(revision_of(client)) : std::string();
   std::string shown = TRY(body_of(client.get("/v1/workloads" + query)));
   TRY(print_list(shown, output));
   const Client patient = client.over_restarts();
   while (filter.watch) {
     if (!flush()) return stop(kRefused);
-    const std::string revision = text_at(TRY(value_of(patient.get("/v1/health"))), "revision");
+    TRY(wait_for_change(patient, revision, Steady::now() + kLongestPoll));
+    revision = TRY(revision_of(patient));
     const std::string body = TRY(body_of(patient.get("/v1/workloads" + query)));
     if (body != shown) TRY(print_list(body, output));
     shown = body;
-    TRY(wait_for_change(patient, revision, Steady::now() + kLongestPoll));
   }
   return {};
 }
@@ -282,13 +288,13 @@ OrStop<bool> is_reached(const Client& client, const std::string& called, Awaited
 
 OrStop<> wait_for_workload(const Client& client, const std::string& called, Awaited awaited, unsigned seconds) {
   const auto end = Steady::now() + std::chrono::seconds(seconds);
-  TRY(body_of(client.get("/v1/health")));  // nrd that does not run is not waited for
+  std::string revision = TRY(revision_of(client));  // without retries: nrd must run at the start
   const Client patient = client.over_restarts(end);
   for (;;) {
-    const std::string revision = text_at(TRY(value_of(patient.get("/v1/health"))), "revision");
     if (TRY(is_reached(patient, called, awaited))) return {};
     if (Steady::now() >= end) return stop(kTryLater, "timeout while waiting for workload " + called);
     TRY(wait_for_change(patient, revision, end));
+    revision = TRY(revision_of(patient));
   }
 }
 
