@@ -6,10 +6,11 @@ import random
 import threading
 import time
 
-from harness import Node, Refused, use_all_cpus
+from harness import Node, Refused, use_all_cpus, wait_for
 
 use_all_cpus()
 CLIENTS = 8
+MOST_ANSWERS = 20  # before a kill
 ASKS = [(1, 1, 4), (0, 0, None), (3, 1, None), (2, 2, 2)]  # max, min, ways of L2
 
 
@@ -69,6 +70,10 @@ class Client(threading.Thread):
             assert found == {other: was for other, was in self.owned.items() if other != id}
 
 
+def await_answers(clients, number):
+    wait_for(lambda: sum(client.answers for client in clients) >= number or any(client.wrong for client in clients), "answers")
+
+
 def found_by_client(node):
     found = [{} for _ in range(CLIENTS)]
     for workload in node.list():
@@ -90,7 +95,8 @@ def test_acknowledged_workloads_survive_every_kill():
             clients = [Client(node, index, owned[index], dice.random()) for index in range(CLIENTS)]
             for client in clients:
                 client.start()
-            time.sleep(dice.uniform(0.0, 0.4))  # the moment is what is random; nothing is waited for
+            await_answers(clients, dice.randint(0, MOST_ANSWERS))
+            time.sleep(dice.uniform(0.0, 0.02))  # somewhere in the next change
             node.kill9()
             for client in clients:
                 client.join()
