@@ -13,6 +13,7 @@ STATE, SOCKET = "/share/state", "/run/nrd.sock"  # what is on the share outlives
 
 class DaemonNode:
     request_timeout = 60  # seconds
+    state = STATE
 
     def __init__(self, vm, config=""):
         self.vm, self.config = vm, config
@@ -21,7 +22,7 @@ class DaemonNode:
 
     def start(self):
         self.vm.write("/run/nrd.toml", self.config)
-        self.daemon = self.vm.spawn([NRD, "--config", "/run/nrd.toml", "--state-dir", STATE, "--unix-socket", SOCKET],
+        self.daemon = self.vm.spawn([NRD, "--config", "/run/nrd.toml", "--state-dir", self.state, "--unix-socket", SOCKET],
                                     env=self.environment)
         self.vm.await_listener(SOCKET, self.daemon)
         self.vm.wait_until(lambda: self.daemon.poll() is not None or self.request("GET", "/v1/health")[0] == 200, timeout=60,

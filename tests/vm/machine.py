@@ -17,7 +17,7 @@ A machine has one plain CPU, or those that a Shape (shape.py) describes, with ca
 
 With systemd=True the host's systemd is the first process, with its bus and no other unit; what the machine runs is in
 vm-agent.service then. network="tap0" connects it to this interface of the host, which is there already; addresses and the
-module virtio_net are up to the test.
+module virtio_net are up to the test. disk=RecordedDisk(…) is /dev/vda (recorded_disk.py), once virtio_blk is loaded.
 
 The kernel and the first root file system are $NRD_VM_KERNEL and $NRD_VM_INITRAMFS (see CMakeLists.txt); of another
 series, the files beside them that have its number in their names.
@@ -77,14 +77,14 @@ class Background:
 
 
 class Machine:
-    def __init__(self, share, memory=2048, cpu=None, kernel="6.1", arguments="", systemd=False, network=None):
+    def __init__(self, share, memory=2048, cpu=None, kernel="6.1", arguments="", systemd=False, network=None, disk=None):
         self.share = os.path.abspath(share)
         suffix = "" if kernel == "6.1" else f"-{kernel}"
         root, extension = os.path.splitext(os.environ["NRD_VM_INITRAMFS"])
         self.kernel = os.path.realpath(os.environ["NRD_VM_KERNEL"] + suffix)
         self.initramfs = os.path.abspath(root + suffix + extension)
         self.memory, self.cpu, self.arguments, self.systemd = memory, cpu, arguments, systemd
-        self.network = network
+        self.network, self.disk = network, disk
         with open(os.path.join(os.path.dirname(self.initramfs), "accel")) as file:
             self.accel = os.environ.get("NRD_VM_ACCEL") or file.read().strip()
         self._folder = tempfile.mkdtemp(prefix="vm-")  # sockets and logs
@@ -247,7 +247,7 @@ class Machine:
                 "-fsdev", f"local,id=host,path=/,readonly=on,{export}", "-device", "virtio-9p-pci,fsdev=host,mount_tag=host",
                 "-fsdev", f"local,id=share,path={self.share},{export}", "-device", "virtio-9p-pci,fsdev=share,mount_tag=share",
                 "-device", "virtio-serial-pci", "-chardev", f"socket,id=agent,path={self._socket_path},server=on,wait=off",
-                "-device", "virtserialport,chardev=agent,name=nrd.vm.agent", *self._network()]
+                "-device", "virtserialport,chardev=agent,name=nrd.vm.agent", *self._network(), *(self.disk.arguments() if self.disk else [])]
 
     def _network(self):
         if not self.network:
