@@ -58,6 +58,7 @@ void HardwareSync::adapt_to_node(const pstate::Node& before) {
     state_.baselines.frequencies.edit().erase(cpu);
     state_.baselines.frequencies_of_others.erase(cpu);
     pending_restore_.remove(cpu);
+    unrestored_.remove(cpu);
   }
 }
 
@@ -150,7 +151,7 @@ Result<void> HardwareSync::converge(Setting setting, Scope scope) {
     if (setting.pstate.put_back.erase(cpu) > 0) note_pending_restore(cpu);
   }
   for (auto& [cpu, before] : setting.pstate.put_back) {
-    pending_restore_.remove(cpu);
+    note_restored(cpu);
     before = shown(std::move(before), state_.facts.pstate.cpus.at(cpu), state_.observed.pstate.turbo);
   }
   note_absent_cpus();
@@ -239,11 +240,18 @@ void HardwareSync::note_absent_cpus() {
 }
 
 void HardwareSync::note_pending_restore(CpuId cpu) {
-  if (pending_restore_.contains(cpu)) return;
   pending_restore_.add(cpu);
-  if (!state_.facts.rdt.online.contains(cpu)) return;
+  if (unrestored_.contains(cpu) || !state_.facts.rdt.online.contains(cpu)) return;
+  unrestored_.add(cpu);
   log::warning("FREQUENCY_NOT_RESTORED", "cannot restore CPU frequency; will retry",
                {{"CPU", std::to_string(cpu.value)}});
+}
+
+void HardwareSync::note_restored(CpuId cpu) {
+  pending_restore_.remove(cpu);
+  if (!unrestored_.contains(cpu)) return;
+  unrestored_.remove(cpu);
+  log::notice("FREQUENCY_RESTORED", "CPU frequency restored", {{"CPU", std::to_string(cpu.value)}});
 }
 
 }  // namespace nrd

@@ -72,12 +72,14 @@ class HardwareSync {
   Result<void> refresh_infra();
   void note_absent(CpuId cpu);
   void note_pending_restore(CpuId cpu);
+  void note_restored(CpuId cpu);
 
   Hardware& hardware_;
   const Clock& clock_;
   NodeState& state_;
   bool is_in_sync_ = false;
   CpuSet pending_restore_;
+  CpuSet unrestored_;  // those of them that were online and refused
   std::string reported_problem_;
 };
 

@@ -27,6 +27,9 @@ bool is_change(const Command& command) {
   return std::holds_alternative<PutWorkload>(command) || std::holds_alternative<PatchWorkload>(command);
 }
 
+// Why an operation is cancelled.
+Error deleted() { return fail(ErrorCode::Conflict, "the workload was deleted").value(); }
+
 bool changes_cpus(const Command& command) {
   if (std::holds_alternative<PutWorkload>(command)) return true;
   const auto* patch = std::get_if<PatchWorkload>(&command);
@@ -137,25 +140,25 @@ uint64_t MemoryChanges::begin(WorkloadId id, Deferred deferred) {
   if (claimed) {
     waiting_.push_back({operation, std::move(deferred)});
   } else {
-    end(operation, State::Failed, claimed.error().message);
+    end(operation, State::Failed, claimed.error());
   }
   return operation;
 }
 
-void MemoryChanges::end(uint64_t operation, State state, const std::string& message) {
+void MemoryChanges::end(uint64_t operation, State state, const Error& why) {
   MemoryMove& move = state_.memory_moves.edit().at(operation);
   move.state = state;
   move.finished = now(clock_);
-  move.message = message;
+  move.message = why.message;
   log::notice("MEMORY_MOVE",
               fmt::format("operation {}, memory of {}: {}", operation, move.target.name, to_string(state)),
-              {{"REASON", message}});
+              {{"REASON", why.message}, {"DETAIL", why.detail}});
 }
 
 void MemoryChanges::cancel_deleted() {
   std::erase_if(waiting_, [this](const Waiting& waiting) {
     if (state_.workloads.contains(state_.memory_moves.at(waiting.operation).workload)) return false;
-    end(waiting.operation, State::Cancelled, "the workload was deleted");
+    end(waiting.operation, State::Cancelled, deleted());
     return true;
   });
 }
@@ -200,7 +203,7 @@ void MemoryChanges::finish(uint64_t operation, const Result<void>& done) {
   const bool is_deleted = !state_.workloads.contains(state_.memory_moves.at(operation).workload);
   const State state = done ? State::Succeeded : is_deleted ? State::Cancelled : State::Failed;
   const cpuset::Target target = state_.memory_moves.at(operation).target;
-  end(operation, state, done ? "" : is_deleted ? "the workload was deleted" : done.error().message);
+  end(operation, state, done ? Error{} : is_deleted ? deleted() : done.error());
   // To the nodes that the workload still has; if it has none, it is released.
   const std::map<cpuset::Target, cpuset::MemoryNodes> bound = bound_memory(state_);
   if (const auto* nodes = find_in(bound, target); nodes && !done)

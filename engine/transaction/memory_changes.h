@@ -116,7 +116,7 @@ class MemoryChanges {
   // Operations that wait for workloads that have been deleted.
   void cancel_deleted();
   std::optional<cpuset::MemoryChange> next_release() const;
-  void end(uint64_t operation, MemoryMove::State state, const std::string& message);
+  void end(uint64_t operation, MemoryMove::State state, const Error& why = {});
 
   const Clock& clock_;
   NodeState& state_;

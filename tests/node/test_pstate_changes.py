@@ -200,6 +200,8 @@ def test_a_cpu_that_cannot_be_restored_blocks_no_other_request():
         node.sim.write(NO_TURBO, "0\n")
         wait_for(lambda: window(node, 4) == DEFAULT, "what is owed")
         after_a_check(node)
+        ends = [line for line in node.journal().splitlines() if "FREQUENCY_RESTORED" in line]
+        assert len(ends) == 1 and ends[0].startswith("nrd notice") and "CPU=4" in ends[0]
         assert node.health()["status"] == "ok"
 
 
