@@ -1,6 +1,6 @@
 """A power cut at any moment loses nothing that was acknowledged, and leaves no half of anything else.
 
-The daemon's state is on an ext4 of its own, whose disk is recorded while clients change workloads and a profile, and while the
+The daemon's state is on an ext4 of its own, whose disk is recorded while clients change workloads, a profile and a version of Onload, and while the
 daemon is started, stopped and killed. Then, for one moment after the other, the disk is put together as a power cut
 might leave it, with what was not flushed missing in part; the daemon starts on it, on a node whose registers were reset.
 
@@ -13,16 +13,21 @@ import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 
+from onload_stub import OnloadStub
 from rdt_node import RESCTRL, RdtNode, started
 from recorded_disk import RecordedDisk
 from shape import Shape
 
+RELEASE, VERSIONS, IMPORTS = "8.1.2.26", "/disk/onload", "/run/import"
+CONFIG = f'[onload]\nversions = "{VERSIONS}"\nimports = "{IMPORTS}"\n'
 CHANGES = 6  # of a client between two starts
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 class Client:
     """Changes one thing of its own to random values, None being that it is not there. Remembers when each was asked for, and answered."""
+
+    values = [1, 2]
 
     def __init__(self, node, dice):
         self.node, self.dice = node, random.Random(dice.random())
@@ -31,7 +36,7 @@ class Client:
     def change_often(self):
         for _ in range(CHANGES):
             before = self.history[-1][2]
-            value = self.dice.choice([1, 2] if before is None else [1, 2, None])
+            value = self.dice.choice(self.values if before is None else [*self.values, None])
             asked = self.node.disk.moment()
             self.change(before, value)
             self.history.append((asked, self.node.disk.moment(), value))
@@ -44,7 +49,7 @@ class Client:
     def allowed_at(self, moment):
         """What was acknowledged last, and what was asked for and not answered."""
         last = max(index for index, (_, answered, _) in enumerate(self.history) if answered <= moment)
-        return {value for index, (asked, _, value) in enumerate(self.history) if index >= last and asked < moment}
+        return {value for index, (asked, _, value) in enumerate(self.history) if index == last or (index > last and asked < moment)}
 
 
 class WorkloadClient(Client):
@@ -87,6 +92,26 @@ class ProfileClient(Client):
         return f"onload_set EF_POLL_USEC {value}\n"
 
 
+class ImportClient(Client):
+    """Of a version of Onload, a tree of files: whether it is there."""
+
+    values = [1]
+
+    def change(self, before, value):
+        if value is None:
+            self.act("DELETE", f"/v1/onload/versions/{RELEASE}")
+        elif before is None:
+            self.act("POST", "/v1/onload/versions", {"name": RELEASE, "source": f"{IMPORTS}/{RELEASE}"})
+
+    def found(self):
+        names = [version["name"] for version in self.node.get("/v1/onload/versions")]
+        there = self.node.vm.run(["ls", "-A", f"{VERSIONS}/versions"], check=False)  # the first import makes the folder
+        assert there.stdout.split() == names
+        if names:
+            self.node.vm.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=f"{VERSIONS}/versions/{RELEASE}")
+        return 1 if names == [RELEASE] else None
+
+
 class RecordedNode(RdtNode):
     state = "/disk/state"
 
@@ -94,12 +119,13 @@ class RecordedNode(RdtNode):
         super().__init__(vm, config)
         self.disk = vm.disk
         vm.run("modprobe -a virtio_blk ext4 loop && mkdir /disk && mkfs.ext4 -q /dev/vda && mount /dev/vda /disk && sync")
+        vm.run(f"mkdir -p {IMPORTS} && cp -r {OnloadStub(vm).tree(RELEASE)} {IMPORTS}")
         assert vm.read("/sys/block/vda/queue/write_cache") == "write back\n"  # else nothing is ever missing
 
     def work(self, dice):
         """The clients, and the moments between starts, changes and ends of the daemon."""
         # Two workloads a cache, whose pool of 5 ways has room for both.
-        clients = [ProfileClient(self, dice), *(WorkloadClient(self, dice, cpu) for cpu in range(0, self.vm.cpu.cpus, 2))]
+        clients = [ProfileClient(self, dice), ImportClient(self, dice), *(WorkloadClient(self, dice, cpu) for cpu in range(0, self.vm.cpu.cpus, 2))]
         moments = [self.disk.moment()]
 
         def done(act):
@@ -116,7 +142,8 @@ class RecordedNode(RdtNode):
     def boot_with(self, image, boot_id):
         """As after a power cut that left this image."""
         self.vm.run(f"""umount {RESCTRL}
-                        mount -o loop {image} /disk
+                        mv {image} /run/image
+                        mount -o loop /run/image /disk
                         echo {boot_id} > /run/boot_id
                         mountpoint -q {BOOT_ID} || mount --bind /run/boot_id {BOOT_ID}""")
         self.mount()
@@ -135,12 +162,12 @@ def test_a_power_cut_at_any_moment(tmp_path_factory):
     print(f"NRD_POWER_CUT_SEED={seed}")
     dice = random.Random(seed)
     disk = RecordedDisk(tmp_path_factory.mktemp("disk"), megabytes=32)
-    with started(RecordedNode, tmp_path_factory, cpu=Shape(), disk=disk, start=False) as node:
+    with started(RecordedNode, tmp_path_factory, CONFIG, cpu=Shape(), disk=disk, start=False) as node:
         clients, moments = node.work(dice)
         for turn in range(cuts):
             phase = turn % (len(moments) - 1)
             moment = dice.randint(moments[phase], moments[phase + 1])
-            image = f"image-{turn}"  # the machine still has pages of the last one
+            image = f"image-{turn}"  # the machine knows the last one
             disk.after_power_cut(moment, dice, f"{node.vm.share}/{image}")
             node.boot_with(f"/share/{image}", uuid.UUID(int=turn + 1))
             node.assert_agree()
