@@ -100,19 +100,21 @@ Result<bool> runs_as(const UniqueFd& directory, pid_t id, const std::set<uid_t>&
          });
 }
 
-// nullopt: it does not match, or is gone.
+// nullopt: it does not match, or is gone. Only command lines of processes of `users` are read: the kernel takes them
+// from the memory of the process, and another user can make that wait for ever (a page of a FUSE file whose server
+// hangs).
 Result<std::optional<Task>> process_matching(pid_t id, const std::vector<std::string>& patterns,
                                              const std::set<uid_t>& users) {
   const UniqueFd directory = TRY(open_directory(id));
   if (!directory.valid()) return std::nullopt;
+  const bool is_theirs = TRY(runs_as(directory, id, users));
+  if (!is_theirs) return std::nullopt;
   const std::optional<std::string> words = TRY(read_in(directory, id, "cmdline"));
   std::string line = words.value_or("");
   while (line.ends_with('\0')) line.pop_back();
   std::ranges::replace(line, '\0', ' ');
   const auto matches = [&line](const std::string& pattern) { return ::fnmatch(pattern.c_str(), line.c_str(), 0) == 0; };
   if (line.empty() || std::ranges::none_of(patterns, matches)) return std::nullopt;
-  const bool is_theirs = TRY(runs_as(directory, id, users));
-  if (!is_theirs) return std::nullopt;
   const std::optional<TaskStat> stat = TRY(stat_in(directory, id));
   if (!stat) return std::nullopt;
   return Task{.id = id, .process = id, .start = stat->start, .boot_id = {}};

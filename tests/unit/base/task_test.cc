@@ -2,14 +2,18 @@
 
 #include <doctest/doctest.h>
 #include <sched.h>
+#include <sys/inotify.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <latch>
 #include <string>
 #include <thread>
+
+#include "base/unique_fd.h"
 
 namespace nrd::task_test {
 namespace {
@@ -104,6 +108,22 @@ TEST_CASE("a task that started at another time has ended") {
   Task task = (**find_task(::getpid())).task;
   ++task.start;
   CHECK(threads_of(task)->empty());
+}
+
+// Other users can make the reader of their command line wait for ever.
+TEST_CASE("the command line of a process of another user is not read") {
+  const UniqueFd opened(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  const std::string path = "/proc/" + std::to_string(::getpid()) + "/cmdline";
+  REQUIRE(::inotify_add_watch(opened.get(), path.c_str(), IN_OPEN) >= 0);
+  const auto is_read_for = [&opened](uid_t user) {
+    std::array<char, 1024> events;
+    REQUIRE(find_processes({"*"}, {user}));
+    return ::read(opened.get(), events.data(), events.size()) > 0;
+  };
+  CHECK(is_read_for(::getuid()));
+  int unread = 0;
+  for (int i = 0; i < 10; ++i) unread += is_read_for(::getuid() + 1) ? 0 : 1;
+  CHECK(unread > 0);  // ps on the same host may read it as well, but not each time
 }
 
 TEST_CASE("a zombie process counts as exited") {
