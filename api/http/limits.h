@@ -20,6 +20,8 @@ constexpr std::chrono::seconds kStalledDeadline{5};  // the client reads nothing
 constexpr std::chrono::seconds kAnswerDeadline{60};  // the client reads slowly
 constexpr std::chrono::seconds kLingerDeadline{1};   // lingering close, after the last byte sent
 
+constexpr size_t kCertificatesLimit = size_t{32} << 10;  // of a client: DER, with those that signed it
+
 // Connections.
 constexpr size_t kConnectionLimit = 1024;          // TCP and TLS
 constexpr size_t kUnixConnectionLimit = 256;       // in addition, so that root can always connect

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <ctime>
 
+#include "api/http/limits.h"
+
 namespace nrd::http {
 namespace {
 
@@ -104,6 +106,8 @@ Result<void> trust_clients(SSL_CTX* context, const TlsFiles& files) {
   const int required = files.client_auth == ClientAuth::Require ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0;
   ::SSL_CTX_set_verify(context, SSL_VERIFY_PEER | required, nullptr);
   ::SSL_CTX_set_verify_depth(context, kLongestChain);
+  // OpenSSL makes room for all that a client announces, before it knows the client.
+  SSL_CTX_set_max_cert_list(context, static_cast<long>(kCertificatesLimit));
   return {};
 }
 

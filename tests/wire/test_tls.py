@@ -64,6 +64,16 @@ def test_the_server_names_its_trusted_authorities(service):
     assert re.search(r"Acceptable client certificate CA names\s+CN = CA", s_client(service).stdout)
 
 
+def test_a_client_cannot_make_room_for_more_certificates_than_the_limit(service):
+    """A thousand clients without credentials would take 100 MB by OpenSSL's own limit."""
+    def status(names):
+        certificate = service.authority.sign(f"{names}.pem", name("Alice", "Admin"), CLIENT, hosts=[f"host{i:04}" for i in range(names)])
+        return ask(service.tls(certificate), "GET", "/v1/health")[0]
+    assert status(3000) == 200  # 30 KB
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        status(3300)  # 33 KB
+
+
 def test_sessions_are_resumed(service):
     context = ssl.create_default_context(cafile=service.authority.path)
     context.load_cert_chain(service.admin)
