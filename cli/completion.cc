@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/suggestions.h"
 #include "cli/acceleration.h"
 #include "cli/answer.h"
@@ -126,7 +127,9 @@ std::vector<std::string> completions(const CLI::App& app, const Client& client, 
     std::erase_if(found, [](const std::string& name) { return name.starts_with('_'); });
     add_source(client, context.command, found);
   }
-  std::erase_if(found, [&last](const std::string& text) { return text.empty() || !text.starts_with(last); });
+  // bash puts a candidate into the line as it is: what a client chose, such as a uuid, could be a command.
+  const auto is_plain = [](const std::string& text) { return is_word(text, "-_.~:@+"); };
+  std::erase_if(found, [&](const std::string& text) { return !is_plain(text) || !text.starts_with(last); });
   const std::set<std::string> sorted(found.begin(), found.end());
   return {sorted.begin(), sorted.end()};
 }

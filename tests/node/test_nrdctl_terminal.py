@@ -201,3 +201,17 @@ def test_bash_keeps_what_is_before_a_colon(node):
     environment = {**CLEAN, "PATH": f"{os.path.dirname(NRDCTL)}:{os.environ['PATH']}", "NRD_SOCKET": node.socket}
     assert bash(None, {**environment, "LINE": "nrdctl workload show team:f"})[0] == "feed"
     assert bash(None, {**environment, "LINE": "nrdctl workload show tea"})[0] == "team:feed"
+
+
+def test_no_word_that_a_shell_would_interpret_is_completed(node):
+    """A client with the role run chooses the uuid of its workload, and root may complete it."""
+    environment = {**CLEAN, "PATH": f"{os.path.dirname(NRDCTL)}:{os.environ['PATH']}", "NRD_SOCKET": node.socket}
+
+    def completed(uuid):
+        id = node.create("4", 1, 1, uuid=uuid)["id"]
+        found = bash(None, {**environment, "LINE": "nrdctl workload show fe"})
+        node.delete(id)
+        return found[0]
+
+    assert completed("feed") == "feed"
+    assert [mark for mark in " !\"#$&'()*;<>?[\\]^`{|}" if completed(f"feed{mark}id")] == []
