@@ -1,8 +1,10 @@
 #include "api/http/connection_table.h"
 
 #include <doctest/doctest.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -86,6 +88,54 @@ TEST_CASE("idle connections are evicted before queued ones") {
   while (!resting.advance(kNow)) {
   }
   CHECK(full.place().evicts == 7);
+}
+
+TEST_CASE("above the limit of unread responses the slowest reader is reset") {
+  using std::chrono::seconds;
+  constexpr size_t kSize = size_t{1} << 20;
+  constexpr uint64_t kSlowest = 17;
+  FullShare full;
+  for (uint64_t id = 1; id <= kUnreadLimit / kSize; ++id) {
+    full.connections.find(id)->take();
+    full.connections.find(id)->say(std::string(kSize, 'x'), false, kNow + seconds(id == kSlowest ? 0 : 1));
+  }
+  CHECK_FALSE(full.connections.slowest_reader_over_limit());
+  full.connections.find(kConnectionsPerAddress)->take();
+  full.connections.find(kConnectionsPerAddress)->say("x", false, kNow + seconds(1));
+  CHECK(full.connections.slowest_reader_over_limit() == kSlowest);
+}
+
+TEST_CASE("a client has a minute for a response, however slowly it reads") {
+  using std::chrono::seconds;
+  FullShare full;
+  Connection& slow = *full.connections.find(1);
+  slow.take();
+  slow.say(std::string(size_t{32} << 20, 'x'), false, kNow);
+  std::vector<char> second(size_t{256} << 10);
+  seconds passed{0};
+  for (; slow.deadline() > kNow + passed; ++passed) {
+    CHECK(::recv(full.clients[0].get(), second.data(), second.size(), passed == seconds(0) ? MSG_PEEK : 0) != 0);
+    while (!slow.advance(kNow + passed)) {
+    }
+  }
+  CHECK(passed == kAnswerDeadline);
+  slow.expire(kNow + passed);
+  CHECK(slow.phase() == Connection::Phase::Closed);
+}
+
+TEST_CASE("of pipelined requests at most 16 KiB are read ahead") {
+  FullShare full;
+  Connection& client = *full.connections.find(1);
+  client.take();
+  client.say("HTTP/1.1 204 No Content\r\n\r\n", false, kNow);
+  const std::string sent = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" + std::string(size_t{64} << 10, 'x');
+  REQUIRE(::send(full.clients[0].get(), sent.data(), sent.size(), 0) == std::ssize(sent));
+  while (!client.advance(kNow)) {
+  }
+  REQUIRE(client.has_request());
+  int left = 0;
+  REQUIRE(::ioctl(client.fd(), FIONREAD, &left) == 0);
+  CHECK(std::ssize(sent) - left <= 16 << 10);
 }
 
 }  // namespace nrd::http::connection_table_test
