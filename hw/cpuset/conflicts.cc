@@ -11,6 +11,7 @@
 #include "base/control.h"
 #include "base/directory.h"
 #include "base/file.h"
+#include "base/split.h"
 #include "hw/cpuset/cgroup.h"
 #include "hw/cpuset/kernel_facts.h"
 #include "hw/cpuset/neighbours.h"
@@ -40,11 +41,16 @@ std::set<std::string> names_of(const PoolUse& use) {
   return names;
 }
 
-// The cgroup that limits a target, or one below: "feed.service" and "/x/y" are names of targets.
+// The cgroup that limits a target, or one below: "feed.service" and "/x/y" are names of targets. Above the cgroup of a
+// unit are only slices: below a service or scope its user or a container may give any cgroup the name of the unit.
 bool is_of(const Target& target, const std::string& path) {
   if (target.name.empty()) return false;
   if (target.name.starts_with('/')) return is_within(path, target.name);
-  return (path + "/").find("/" + target.name + "/") != std::string::npos;
+  for (const std::string_view part : split(path, "/")) {
+    if (part == target.name) return true;
+    if (!part.ends_with(".slice")) return false;
+  }
+  return false;
 }
 
 bool is_of(const PoolUse::Holder& holder, const std::string& path) {

@@ -74,6 +74,9 @@ TEST_CASE("a cgroup of a workload's target is none, wherever it is") {
   CHECK(texts({a_cgroup("/x", "4-5"), a_cgroup("/x/yy", "5"), a_cgroup("/a/x/y", "5"),
                a_cgroup("/system.slice/feed.service.d", "4"), a_cgroup("/system.slice/feed.service", "4-5")}) ==
         "/x 4-5; /x/yy 5; /a/x/y 5; /system.slice/feed.service.d 4; /system.slice/feed.service 5; ");
+  const std::string of_a_user = "/user.slice/user-1000.slice/user@1000.service/app.slice/feed.service";
+  CHECK(texts({a_cgroup(of_a_user, "4"), a_cgroup("/docker/4f/feed.service", "4")}) ==
+        of_a_user + " 4; /docker/4f/feed.service 4; ");
   // The remedy for the one above would take the CPU from the target.
   CHECK(texts({a_cgroup("/x", "4-5"), a_cgroup("/x/y", "5"), a_cgroup("/system.slice", "0-5"),
                a_cgroup("/system.slice/feed.service", "4")}) == "");
