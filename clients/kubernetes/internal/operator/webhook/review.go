@@ -3,9 +3,11 @@
 package webhook
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"mime"
 	"net/http"
@@ -23,8 +25,10 @@ const (
 	Path = "/mutating-pods"
 	// mostBody of a review; the API server accepts objects of 3 MiB.
 	mostBody = 8 << 20
-	// mostReviews at a time, of mostBody each; more wait.
+	// mostReviews of more than mostSmall at a time; more wait. Smaller ones never do: each pod of the cluster can connect, and
+	// send slowly.
 	mostReviews = 8
+	mostSmall   = 32 << 10
 )
 
 // Handler answers reviews of the API server.
@@ -44,13 +48,16 @@ func NewHandler(rules Rules, pools func() annotations.Pools, metrics *health.Met
 
 // ServeHTTP answers one review.
 func (h *Handler) ServeHTTP(answer http.ResponseWriter, request *http.Request) {
-	select {
-	case h.turns <- struct{}{}:
-		defer func() { <-h.turns }()
-	case <-request.Context().Done():
-		return
+	body := bufio.NewReaderSize(http.MaxBytesReader(answer, request.Body, mostBody), mostSmall)
+	if _, err := body.Peek(mostSmall); err == nil {
+		select {
+		case h.turns <- struct{}{}:
+			defer func() { <-h.turns }()
+		case <-request.Context().Done():
+			return
+		}
 	}
-	asked, err := readReview(answer, request)
+	asked, err := readReview(body, request.Header)
 	if err != nil {
 		h.reviews.Add("invalid")
 		http.Error(answer, err.Error(), http.StatusBadRequest)
@@ -65,12 +72,12 @@ func (h *Handler) ServeHTTP(answer http.ResponseWriter, request *http.Request) {
 	}
 }
 
-func readReview(answer http.ResponseWriter, request *http.Request) (*admission.AdmissionRequest, error) {
-	if kind, _, err := mime.ParseMediaType(request.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+func readReview(body io.Reader, header http.Header) (*admission.AdmissionRequest, error) {
+	if kind, _, err := mime.ParseMediaType(header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return nil, errors.New("expected a body of type application/json")
 	}
 	var review admission.AdmissionReview
-	if err := json.NewDecoder(http.MaxBytesReader(answer, request.Body, mostBody)).Decode(&review); err != nil {
+	if err := json.NewDecoder(body).Decode(&review); err != nil {
 		return nil, fmt.Errorf("not an AdmissionReview: %w", err)
 	}
 	if review.APIVersion != "admission.k8s.io/v1" || review.Request == nil {

@@ -2,10 +2,13 @@ package webhook
 
 import (
 	"encoding/json"
+	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	admission "k8s.io/api/admission/v1"
 
@@ -81,5 +84,29 @@ func TestAPodThatIsNoneIsDenied(t *testing.T) {
 	answer := ask("application/json", strings.Replace(reviewOf(create, "other.io/gpu"), `"5"`, `"five"`, 1))
 	if !strings.Contains(answer.Body.String(), `"allowed":false`) || !strings.Contains(answer.Body.String(), "not a pod") {
 		t.Errorf("%s", answer.Body)
+	}
+}
+
+func TestClientsThatSendSlowlyDelayNoReview(t *testing.T) {
+	server := httptest.NewServer(NewHandler(rules, func() annotations.Pools { return pools }, &health.Metrics{}))
+	defer server.Close()
+	for number := range 4 * mostReviews {
+		slow, err := net.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer slow.Close()
+		fmt.Fprintf(slow, "POST %s HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+			Path, mostBody, strings.Repeat(" ", number%2*2*mostSmall)) // nothing, or a part of a large review
+	}
+	time.Sleep(300 * time.Millisecond)
+	client := &http.Client{Timeout: 5 * time.Second} // timeoutSeconds of deploy/webhook.yaml
+	answer, err := client.Post(server.URL+Path, "application/json", strings.NewReader(reviewOf(create, "nokia.k8s.io/shared_caas")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Error(answer.Status)
 	}
 }
