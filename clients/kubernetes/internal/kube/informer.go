@@ -38,14 +38,27 @@ func NewInformer(api dynamic.Interface, of Selection) cache.SharedIndexInformer 
 		}
 		return options
 	}
+	logged := "" // the last failure, until a watch begins
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return objects.List(ctx, narrow(options))
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return objects.Watch(ctx, narrow(options))
+			watching, err := objects.Watch(ctx, narrow(options))
+			if err == nil {
+				logged = ""
+			}
+			return watching, err
 		},
 	}
-	return cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(source, api), &unstructured.Unstructured{},
+	informer := cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(source, api), &unstructured.Unstructured{},
 		cache.SharedIndexInformerOptions{ObjectDescription: of.Resource.String()})
+	// Called by the goroutine that watches, for each try. There is an error only if the informer runs already.
+	_ = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, reflector *cache.Reflector, err error) {
+		if text := err.Error(); text != logged {
+			logged = text
+			cache.DefaultWatchErrorHandler(ctx, reflector, err)
+		}
+	})
+	return informer
 }
