@@ -18,7 +18,7 @@ func runNode(ctx context.Context, arguments []string) error {
 	var options node.Options
 	flags.StringVar(&options.Node, "node", "", "`NAME` of the node in Kubernetes")
 	flags.StringVar(&options.Kubeconfig, "kubeconfig", "", "`FILE` (default: the service account in the cluster)")
-	nodeSockets(flags, &options.NRDSocket, &options.NRISocket, &options.KubeletDir)
+	nodeSockets(flags, &options.NRDSocket, &options.NRISocket, &options.KubeletDir, &options.PluginsDir)
 	flags.StringVar(&options.Health, "health", "127.0.0.1:9808", "`ADDRESS` of health and metrics; empty: none")
 	flags.StringVar(&options.ResourceBase, "resource-base", defaultBase, "`DOMAIN` of the names of CPU pools")
 	resources := flags.String("resources", defaultResources, "`LIST` of what is advertised")
@@ -44,10 +44,11 @@ const (
 	defaultSocket = "/run/nrd/kubernetes/nrd.sock"
 )
 
-func nodeSockets(flags *flag.FlagSet, nrd, nri, kubelet *string) {
+func nodeSockets(flags *flag.FlagSet, nrd, nri, kubelet, plugins *string) {
 	flags.StringVar(nrd, "nrd-socket", defaultSocket, "`SOCKET` of nrd for this client")
 	flags.StringVar(nri, "nri-socket", "/var/run/nri/nri.sock", "`SOCKET` of the container runtime's NRI")
-	flags.StringVar(kubelet, "kubelet-dir", "/var/lib/kubelet", "`DIR` of kubelet")
+	flags.StringVar(kubelet, "kubelet-dir", "/var/lib/kubelet", "`DIR` of kubelet, its --root-dir")
+	flags.StringVar(plugins, "device-plugins", "/var/lib/kubelet/device-plugins", "`DIR` of kubelet's device plugins, the same for each --root-dir")
 }
 
 // kindsOf reads --resources.

@@ -21,6 +21,13 @@ def test_check_finds_nothing_missing_on_a_node_that_has_all(worker):
     assert [line.split()[-1] for line in found.stdout.splitlines() if WAYS in line] == ["5"]
 
 
+def test_check_finds_kubelet_with_a_root_directory_of_its_own(worker, tmp_path):
+    worker.await_devices()
+    (tmp_path / "pod-resources").symlink_to("/var/lib/kubelet/pod-resources")
+    found = check(worker, "--resources", "ways", "--kubelet-dir", tmp_path)
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
 def test_check_names_what_is_missing_with_the_remedy(worker):
     found = check(worker, "--resources", "ways,onload,pools", "--nri-socket", "/nowhere")
     assert found.returncode == 1

@@ -242,7 +242,7 @@ state = "{self.folder}/run"
         command = [program, "node", "--node", self.name, "--kubeconfig", self.kubeconfig, "--nrd-socket", self.socket_of_client,
                    "--nri-socket", f"{self.folder}/nri/nri.sock", "--health", "", *options]
         if not self.has_kubelet:  # not that of another worker
-            command += ["--kubelet-dir", f"{self.folder}/kubelet"]
+            command += ["--kubelet-dir", f"{self.folder}/kubelet", "--device-plugins", f"{self.folder}/kubelet/device-plugins"]
         self.client = self.place.process("nrd-kube", command)
 
     # End

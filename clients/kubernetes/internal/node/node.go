@@ -23,6 +23,7 @@ type Options struct {
 	NRDSocket    string
 	NRISocket    string
 	KubeletDir   string
+	PluginsDir   string // of kubelet's device plugins
 	Health       string
 	Resources    []string
 	ResourceBase string
@@ -53,7 +54,7 @@ func Run(ctx context.Context, options Options) error {
 	who.askFirst(ctx)
 	return parts.Run(ctx,
 		who.Run,
-		func(ctx context.Context) error { return set.Run(ctx, options.KubeletDir) },
+		func(ctx context.Context) error { return set.Run(ctx, options.PluginsDir) },
 		func(ctx context.Context) error { return plugin.Run(ctx, options.NRISocket) },
 		func(ctx context.Context) error {
 			return who.after(ctx, func(ctx context.Context) error {

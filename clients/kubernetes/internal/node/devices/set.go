@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -56,9 +55,9 @@ func NewSet(client *nrd.Client, gate Gate, mismatch func() error, containers Con
 // Refresh makes Run look at nrd soon. Never blocks.
 func (s *Set) Refresh() { s.refresh.Raise() }
 
-// Run registers first and fills in later: kubelet fails pods for good while a resource that they have is unknown.
-func (s *Set) Run(ctx context.Context, kubeletDir string) error {
-	folder := filepath.Join(kubeletDir, "device-plugins")
+// Run registers first, in kubelet's folder of device plugins, and fills in later: kubelet fails pods for good while a resource that
+// they have is unknown.
+func (s *Set) Run(ctx context.Context, folder string) error {
 	if err := removeLeftovers(folder); err != nil {
 		slog.Warn("sockets of before stay in kubelet's directory", "reason", err)
 	}

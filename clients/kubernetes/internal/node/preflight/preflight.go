@@ -27,6 +27,7 @@ type Options struct {
 	NRDSocket    string
 	NRISocket    string
 	KubeletDir   string
+	PluginsDir   string // of kubelet's device plugins
 	CgroupRoot   string
 	ResourceBase string
 	Resources    []string
@@ -104,10 +105,9 @@ func kubelet(ctx context.Context, options Options) []item {
 }
 
 func plugin(options Options) item {
-	folder := filepath.Join(options.KubeletDir, "device-plugins")
-	sockets, err := devices.Sockets(folder)
+	sockets, err := devices.Sockets(options.PluginsDir)
 	if err != nil || len(sockets) == 0 {
-		return item{"device plugins", "none in " + folder, "nrd-kube node --node NAME, or kubectl apply -k clients/kubernetes/deploy"}
+		return item{"device plugins", "none in " + options.PluginsDir, "nrd-kube node --node NAME, or kubectl apply -k clients/kubernetes/deploy"}
 	}
 	names := slices.Sorted(maps.Values(sockets))
 	return item{"device plugins", strings.Join(names, ", "), ""}
