@@ -331,11 +331,11 @@ func (p *Plugin) grantMissing(ctx context.Context, id string, hasEnded bool) ([]
 // giveUp a container whose grant ends each time. Held: the turn.
 func (p *Plugin) giveUp(e entry) {
 	if e.isPause() {
-		p.leavePause(e, errors.New("one has no process in its cgroup"))
+		p.leavePause(e, errors.New("the grant of one keeps ending: it has no process in its cgroup, or others delete it at nrd"))
 		return
 	}
 	delete(p.book.entries, e.container)
-	note := "container " + e.identity.container + ": its grant has no effect and has ended: no process of the node is in its cgroup, as with a RuntimeClass for virtual machines or for gVisor"
+	note := "container " + e.identity.container + ": its grant keeps ending and is given up: no process of the node is in its cgroup, as with a RuntimeClass for virtual machines or for gVisor, or others delete it at nrd"
 	slog.Warn("grant given up", "workload", e.workloadID(), "pod", e.pod, "namespace", e.namespace, "reason", note)
 	p.tellIgnored(e.identity, note)
 }

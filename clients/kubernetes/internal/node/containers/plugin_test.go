@@ -290,7 +290,7 @@ func TestAContainerThatRunsAtAConnectionHasNoMoreTimeForAProcessThanAtItsStart(t
 	}
 }
 
-// As without a process in the cgroup: of gVisor, or in a virtual machine.
+// As without a process in the cgroup, of gVisor or in a virtual machine, or if others delete it.
 func TestAGrantThatEndsEachTimeIsGivenUpAndThePodTellsSo(t *testing.T) {
 	started := startNRD(t, "")
 	server, _ := testservers.Client(t)
@@ -317,7 +317,7 @@ func TestAGrantThatEndsEachTimeIsGivenUpAndThePodTellsSo(t *testing.T) {
 			t.Fatal(err)
 		}
 		isTold := func(each unstructured.Unstructured) bool {
-			return strings.HasPrefix(fmt.Sprint(each.Object["note"]), "container c: its grant has no effect and has ended")
+			return strings.HasPrefix(fmt.Sprint(each.Object["note"]), "container c: its grant keeps ending and is given up: ")
 		}
 		if slices.ContainsFunc(list.Items, isTold) {
 			return
