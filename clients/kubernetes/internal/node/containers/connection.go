@@ -48,7 +48,7 @@ func (p *Plugin) Run(ctx context.Context, socket string) error {
 			pause = firstPause // it had worked
 		}
 		if text := fmt.Sprint(err); text != last && ctx.Err() == nil {
-			slog.Warn("no connection to the container runtime; containers that ask for devices wait", "socket", socket, "reason", err)
+			slog.Warn("no connection to the container runtime, whose log may have more; containers that ask for devices wait", "socket", socket, "reason", err)
 			last = text
 		}
 		select {
