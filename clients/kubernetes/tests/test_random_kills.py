@@ -45,7 +45,10 @@ def await_end_of_start(cluster, worker, name):
     """It runs, or kubelet has failed it for good, as it does with pods that are placed while a plugin is away."""
     def has_ended():
         return has_kubelet(worker) and (name in running(cluster) or cluster.api.get("Pod", name)["status"]["phase"] == "Failed")
-    wait_for(has_ended, f"pod {name} to run or fail", 120)
+    try:
+        wait_for(has_ended, f"pod {name} to run or fail", 120)
+    except AssertionError as error:
+        raise AssertionError(f"{error}; its events: {cluster.api.events(name)}") from None
 
 
 @pytest.fixture

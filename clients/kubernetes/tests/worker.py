@@ -145,6 +145,9 @@ state = "{self.folder}/run"
   address = "{self.runtime}"
 [ttrpc]
   address = "{self.runtime}.ttrpc"
+[timeouts]  # of a restart, after which it kills the containers: an emulated machine needs longer than 5 s and 2 s
+  "io.containerd.timeout.shim.load" = "60s"
+  "io.containerd.timeout.task.state" = "60s"
 [plugins."io.containerd.cri.v1.images"]
   snapshotter = "overlayfs"
   [plugins."io.containerd.cri.v1.images".pinned_images]
