@@ -11,6 +11,7 @@
 #include "engine/model/cpu_noise.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/model/cpu_shares.h"
+#include "engine/model/foreign_groups.h"
 #include "engine/model/node_config.h"
 #include "engine/plan/ways.h"
 
@@ -134,11 +135,6 @@ bool is_monitored(const Workload& workload) {
 bool requests_window(const Workload& workload) {
   const auto& request = workload.spec.frequency;
   return request && (request->min || request->max);
-}
-
-// Otherwise its CPUs keep the window that they have.
-bool sets_window(const Workload& workload) {
-  return requests_window(workload) || workload.spec.frequency->threshold || !workload.spec.frequency->turbo;
 }
 
 // True if max_percent keeps `cpu` below the requested maximum, although cpufreq shows that.
@@ -367,7 +363,7 @@ const pstate::FrequencySetting& given_back(const Baselines& baselines, CpuId cpu
 pstate::FrequencySetting granted_window(const NodeState& state, const Workload& workload, CpuId cpu) {
   const pstate::Cpu* facts = find_in(state.facts.pstate.cpus, cpu);
   const std::optional<pstate::FrequencySetting> before = original_setting(state, cpu);
-  if (sets_window(workload) || !facts || !before) return workload.grant.frequencies.at(cpu);
+  if (workload.spec.frequency->sets_window() || !facts || !before) return workload.grant.frequencies.at(cpu);
   return {.min = before->min, .max = std::min(before->max, facts->max), .governor = {}, .epp = {}};
 }
 
@@ -375,7 +371,7 @@ pstate::FrequencySetting wanted_knobs(const NodeState& state, const Workload& wo
                                       const pstate::FrequencySetting& before) {
   const pstate::FrequencySetting& granted = workload.grant.frequencies.at(cpu);
   pstate::FrequencySetting knobs = before;
-  if (sets_window(workload)) {
+  if (workload.spec.frequency->sets_window()) {
     knobs.min = granted.min;
     knobs.max = granted.max;
   }

@@ -68,6 +68,8 @@ struct FrequencyRequest {
   // Adaptive: each CPU runs at the upper or lower end of the window, as its branches say (plan/frequency_governor.h).
   std::optional<BranchMissThreshold> threshold{};
   Monitoring monitoring = Monitoring::On;
+  // Otherwise its CPUs keep the window that they have.
+  bool sets_window() const { return min || max || threshold || !turbo; }
   friend bool operator==(const FrequencyRequest&, const FrequencyRequest&) = default;
 };
 
