@@ -362,9 +362,8 @@ def collapsed(text):
 
 
 def test_excerpts_of_the_hacking_page_are_in_the_files():
-    file = None
-    for line in re.search(r"^```diff\n(.*?)^```$", read("docs/hacking.md"), re.M | re.S)[1].splitlines():
-        if line.startswith("--- "):
-            file = collapsed(read(line[4:]))
-        elif not line.startswith(("-", "@@")):
-            assert collapsed(line[1:]) in file, line
+    diff = re.search(r"^```diff\n(.*?)^```$", read("docs/hacking.md"), re.M | re.S)[1]
+    for path, *excerpts in (re.split(r"\n@@.*\n", part.rstrip()) for part in re.split("^--- ", diff, flags=re.M)[1:]):
+        for excerpt in excerpts:
+            after = "\n".join(line[1:] for line in excerpt.splitlines() if not line.startswith("-"))
+            assert collapsed(after) in collapsed(read(path)), excerpt
