@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/hardware.h"
-#include "engine/model/baselines.h"
+#include "engine/model/durable_state.h"
 #include "engine/model/fwd.h"
 #include "engine/model/latency_histogram.h"
 #include "engine/model/memory_move.h"
@@ -26,15 +26,6 @@ struct Health {
   uint64_t drift_repairs = 0;    // settings that other software changed and nrd restored, since start
   uint64_t failed_commits = 0;   // not done, or their outcome was unknown, since start
   friend bool operator==(const Health&, const Health&) = default;
-};
-
-// What the store holds. A commit of workloads that fails or freezes exchanges this half as a whole, a claim that fails
-// the baselines alone.
-struct DurableState {
-  uint64_t revision = 0;  // of the store
-  uint64_t next_id = 1;   // of the next workload without an id chosen by its client
-  Workloads workloads;
-  Baselines baselines;
 };
 
 // What was observed, and what follows from it. Not stored: a start observes again.

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "engine/model/baselines.h"
 #include "engine/model/cpu_noise.h"
+#include "engine/model/node_state.h"
 #include "engine/model/setting_changes.h"
 #include "engine/transaction/commits.h"
 #include "engine/transaction/proposal.h"

@@ -10,6 +10,7 @@
 #include "engine/model/cpu_sets.h"
 #include "engine/model/cpu_shares.h"
 #include "engine/model/documents.h"
+#include "engine/model/node_state.h"
 #include "engine/model/setting.h"
 #include "engine/transaction/hardware_sync.h"
 #include "store/store.h"

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "engine/model/node_state.h"
+#include "engine/model/durable_state.h"
 #include "engine/transaction/idempotency.h"
 
 namespace nrd::store {
@@ -17,6 +17,7 @@ struct Change;
 namespace nrd {
 
 class HardwareSync;
+struct NodeState;
 
 class Commits {
  public:

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "engine/model/baselines.h"
+#include "engine/model/node_state.h"
 #include "engine/model/setting.h"
 #include "engine/model/setting_changes.h"
 #include "engine/transaction/claims.h"

@@ -12,6 +12,7 @@
 #include "base/invariant.h"
 #include "base/log.h"
 #include "engine/model/cpu_memory.h"
+#include "engine/model/node_state.h"
 #include "engine/transaction/claims.h"
 #include "engine/transaction/commits.h"
 #include "engine/transaction/hardware_sync.h"

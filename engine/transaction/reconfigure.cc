@@ -11,6 +11,7 @@
 #include "engine/model/cpu_memory.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/model/cpu_shares.h"
+#include "engine/model/node_state.h"
 #include "engine/plan/pool_change.h"
 #include "engine/transaction/claims.h"
 #include "engine/transaction/commits.h"

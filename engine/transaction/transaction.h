@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "engine/model/node_config.h"
+#include "engine/model/node_state.h"
 #include "engine/transaction/claims.h"
 #include "engine/transaction/commits.h"
 #include "engine/transaction/drift.h"

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "engine/model/node_state.h"
 #include "engine/plan/lost_ways.h"
 #include "engine/transaction/claims.h"
 #include "engine/transaction/commits.h"
