@@ -1,4 +1,5 @@
-// What the command line of nrdctl sets, and how its commands are declared.
+// What the command line of nrdctl sets, and how its commands are declared. The declaration of a command with a type for
+// its arguments holds these.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,26 +8,19 @@
 #include <vector>
 
 #include "cli/acceleration.h"
-#include "cli/apply.h"
 #include "cli/client.h"
 #include "cli/commands.h"
-#include "cli/import_cpu_pooler.h"
-#include "cli/import_rmd/genconf.h"
-#include "cli/import_rmd/import_rmd.h"
 #include "cli/launch.h"
 #include "cli/new_workload.h"
 #include "cli/password.h"
 #include "cli/printer.h"
 #include "cli/processes/run_processes.h"
-#include "cli/reset.h"
-#include "cli/tls_init.h"
 
 namespace nrd::cli {
 
 struct Arguments {
   using Execute = std::function<OrStop<>(const Client&, Output)>;
   Execute execute;  // of the command that was given
-  Reset reset;
   Endpoint to;
   PasswordSource password;
   bool json = false;
@@ -40,11 +34,6 @@ struct Arguments {
   std::vector<std::string> ids;
   std::string awaited = "successful";
   unsigned timeout = 60;
-  Apply apply;
-  TlsInit tls;
-  Genconf genconf;
-  ImportRmd import;
-  ImportCpuPooler import_pools;
   std::string file;
   std::shared_ptr<AccelerationArguments> acceleration = acceleration_arguments();
   Launch launch;

@@ -1,6 +1,8 @@
 #include "cli/declare_export.h"
 
 #include "cli/acceleration.h"
+#include "cli/apply.h"
+#include "cli/arguments.h"
 #include "cli/printer.h"
 #include "cli/spared_cpus.h"
 #include "hw/cpuset/types.h"

@@ -3,9 +3,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/arguments.h"
-
 namespace nrd::cli {
+
+struct Arguments;
 
 // Of `run` and of exports: the environment of a program.
 void declare_environment(CLI::App& app, Arguments& a);

@@ -11,6 +11,7 @@
 
 #include "base/json/writer.h"
 #include "base/number.h"
+#include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/unit_process.h"
 

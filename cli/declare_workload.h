@@ -3,9 +3,11 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/arguments.h"
-
 namespace nrd::cli {
+
+class Client;
+struct Arguments;
+struct NewWorkload;
 
 void declare_workload(CLI::App& app, Arguments& a);
 // Resources of a workload, the CPUs it uses, and its names.

@@ -19,8 +19,13 @@
 #include "cli/declare_workload.h"
 #include "cli/documents.h"
 #include "cli/endpoint_options.h"
+#include "cli/import_cpu_pooler.h"
+#include "cli/import_rmd/genconf.h"
+#include "cli/import_rmd/import_rmd.h"
 #include "cli/overview.h"
+#include "cli/reset.h"
 #include "cli/support_bundle.h"
+#include "cli/tls_init.h"
 #include "cli/top.h"
 
 namespace {
@@ -28,25 +33,27 @@ namespace {
 using namespace nrd::cli;
 
 void declare_documents(CLI::App& app, Arguments& a) {
-  CLI::App* applied =
-      declare(app, a, "apply", "create and change workloads as documents declare them",
-              [&a](const Client& client, Output output) { return apply(client.naming(nullptr), output, a.apply); });
-  CLI::App* diff = declare(
-      app, a, "diff", "show what apply would change; exit code 1 if anything",
-      [&a](const Client& client, Output output) { return show_differences(client.naming(nullptr), output, a.apply); });
+  const auto wanted = std::make_shared<Apply>();
+  const auto execute = [wanted](const Client& client, Output output) {
+    return apply(client.naming(nullptr), output, *wanted);
+  };
+  CLI::App* applied = declare(app, a, "apply", "create and change workloads as documents declare them", execute);
+  CLI::App* diff = declare(app, a, "diff", "show what apply would change; exit code 1 if anything",
+                           [wanted](const Client& client, Output output) {
+                             return show_differences(client.naming(nullptr), output, *wanted);
+                           });
   for (CLI::App* command : {applied, diff}) {
-    command->add_option("-f,--file", a.apply.path, "file or directory of documents; - is standard input")->required();
-    command->add_option("--set", a.apply.set, "label the workloads as members of this set");
-    command->add_flag("--prune", a.apply.prune, "delete workloads of the set that no document names");
+    command->add_option("-f,--file", wanted->path, "file or directory of documents; - is standard input")->required();
+    command->add_option("--set", wanted->set, "label the workloads as members of this set");
+    command->add_flag("--prune", wanted->prune, "delete workloads of the set that no document names");
   }
-  applied->add_flag("--dry-run", a.apply.is_dry, "show what would happen without applying it");
+  applied->add_flag("--dry-run", wanted->is_dry, "show what would happen without applying it");
   declare(app, a, "backup", "save all workloads in a new file",
           [&a](const Client& client, Output output) { return back_up(client, output, a.file); })
       ->add_option("FILE", a.file, "name ending in .yaml; must not exist")
       ->required();
-  declare(app, a, "restore", "create the workloads of a backup again",
-          [&a](const Client& client, Output output) { return apply(client.naming(nullptr), output, a.apply); })
-      ->add_option("FILE", a.apply.path, "file of nrdctl backup")
+  declare(app, a, "restore", "create the workloads of a backup again", execute)
+      ->add_option("FILE", wanted->path, "file of nrdctl backup")
       ->required();
 }
 
@@ -87,47 +94,47 @@ void declare_run(CLI::App& app, Arguments& a) {
 }
 
 void declare_tls(CLI::App& app, Arguments& a) {
-  TlsInit& wanted = a.tls;
+  const auto wanted = std::make_shared<TlsInit>();
   constexpr int kLongest = 36500;
   CLI::App* tls = app.add_subcommand("tls", "manage TLS certificates of nrd and its clients")->require_subcommand(1);
   CLI::App* init = declare(*tls, a, "init", "create a CA and certificates for nrd, an admin and a user",
-                           [&a](const Client&, Output) { return init_tls(a.tls); });
-  init->add_option("--dir", wanted.directory, "output directory; created if absent, existing files are kept")
+                           [wanted](const Client&, Output) { return init_tls(*wanted); });
+  init->add_option("--dir", wanted->directory, "output directory; created if absent, existing files are kept")
       ->capture_default_str();
-  init->add_option("--host", wanted.hosts, "host name or IP address of nrd for its certificate; repeatable")
+  init->add_option("--host", wanted->hosts, "host name or IP address of nrd for its certificate; repeatable")
       ->check([](const std::string& host) {
         return is_host(host) ? std::string() : host + " is not a valid host name or IP address";
       });
-  init->add_option("--days", wanted.days, "validity in days")->check(CLI::Range(1, kLongest))->capture_default_str();
+  init->add_option("--days", wanted->days, "validity in days")->check(CLI::Range(1, kLongest))->capture_default_str();
 }
 
 void declare_genconf(CLI::App& app, Arguments& a) {
-  Genconf& wanted = a.genconf;
+  const auto wanted = std::make_shared<Genconf>();
   CLI::App* genconf = declare(app, a, "genconf", "print a configuration for this node",
-                              [&a](const Client&, Output) { return generate_configuration(a.genconf); });
-  genconf->add_option("--output", wanted.output, "output file (default: standard output)");
-  genconf->add_flag("--force", wanted.force, "overwrite an existing file");
+                              [wanted](const Client&, Output) { return generate_configuration(*wanted); });
+  genconf->add_option("--output", wanted->output, "output file (default: standard output)");
+  genconf->add_flag("--force", wanted->force, "overwrite an existing file");
 }
 
 void declare_import(CLI::App& app, Arguments& a) {
-  ImportRmd& wanted = a.import;
+  const auto wanted = std::make_shared<ImportRmd>();
   CLI::App* import =
       declare(app, a, "import-rmd", "import configuration and workloads of Intel RMD",
-              [&a](const Client& client, Output) { return import_rmd(client.naming(nullptr), a.import); });
-  import->add_option("DIR", wanted.directory, "RMD's configuration directory, /etc/rmd or a copy");
-  import->add_option("--output", wanted.output, "output directory; existing files are kept")->capture_default_str();
-  import->add_option("--workloads", wanted.workloads,
+              [wanted](const Client& client, Output) { return import_rmd(client.naming(nullptr), *wanted); });
+  import->add_option("DIR", wanted->directory, "RMD's configuration directory, /etc/rmd or a copy");
+  import->add_option("--output", wanted->output, "output directory; existing files are kept")->capture_default_str();
+  import->add_option("--workloads", wanted->workloads,
                      "saved response of RMD's GET /v1/workloads; creates each workload in nrd");
-  import->add_flag("--force", wanted.force, "replace existing files");
+  import->add_flag("--force", wanted->force, "replace existing files");
 }
 
 void declare_import_of_pools(CLI::App& app, Arguments& a) {
-  ImportCpuPooler& wanted = a.import_pools;
+  const auto wanted = std::make_shared<ImportCpuPooler>();
   CLI::App* import = declare(app, a, "import-cpu-pooler", "convert pools of CPU Pooler's configuration",
-                             [&a](const Client&, Output) { return import_cpu_pooler(a.import_pools); });
-  import->add_option("FILE", wanted.files, "poolconfig*.yaml")->required();
-  import->add_option("--output", wanted.output, "output directory (default: standard output)");
-  import->add_flag("--force", wanted.force, "replace existing files");
+                             [wanted](const Client&, Output) { return import_cpu_pooler(*wanted); });
+  import->add_option("FILE", wanted->files, "poolconfig*.yaml")->required();
+  import->add_option("--output", wanted->output, "output directory (default: standard output)");
+  import->add_flag("--force", wanted->force, "replace existing files");
 }
 
 OrStop<> read_own_password(Arguments& a) {
@@ -183,11 +190,12 @@ void declare_service(CLI::App& app, Arguments& a) {
           [&a](const Client& client, Output) { return write_support_bundle(client, a.file); })
       ->add_option("FILE", a.file, "output file; must not exist")
       ->required();
+  const auto wanted = std::make_shared<Reset>();
   CLI::App* reset =
       declare(app, a, "reset", "delete all workloads and release all resources",
-              [&a](const Client& client, Output output) { return nrd::cli::reset(client, output, a.reset); });
-  reset->add_flag("--yes", a.reset.is_confirmed, "do not ask for confirmation");
-  reset->add_option("--foreign", a.reset.foreign,
+              [wanted](const Client& client, Output output) { return nrd::cli::reset(client, output, *wanted); });
+  reset->add_flag("--yes", wanted->is_confirmed, "do not ask for confirmation");
+  reset->add_option("--foreign", wanted->foreign,
                     "remove foreign resctrl groups whose names match this pattern, such as 'COS*'");
 }
 

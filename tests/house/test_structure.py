@@ -32,9 +32,6 @@ MOST_INCLUDED = 15
 # Headers that bring more with them. path: reason.
 HOLD_MUCH = {
     "api/v1/onload/answer.h": "answers with all that Onload's state shows",
-    "cli/arguments.h": "the arguments of all commands",
-    "cli/declare_export.h": "declares some of them",
-    "cli/declare_workload.h": "declares some of them",
     "daemon/access_policy.h": "holds a part of the configuration",
     "daemon/config.h": "the configuration of every subject",
     "daemon/config_files.h": "reads it",
