@@ -10,6 +10,7 @@
 #include "base/owner.h"
 #include "engine/onload/documents.h"
 #include "hw/onload/profiles/evaluate.h"
+#include "hw/onload/types.h"
 
 namespace nrd::onload {
 

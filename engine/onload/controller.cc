@@ -12,6 +12,7 @@
 #include "base/long_poll.h"
 #include "base/published.h"
 #include "base/work_queue.h"
+#include "engine/onload/dry_run.h"
 #include "engine/onload/enum_names.h"
 #include "engine/onload/next_step.h"
 #include "engine/onload/operation_runner.h"

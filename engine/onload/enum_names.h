@@ -6,6 +6,7 @@
 
 #include "base/json/fields.h"
 #include "engine/onload/spec.h"
+#include "hw/onload/types.h"
 
 namespace nrd {
 

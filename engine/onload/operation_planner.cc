@@ -5,6 +5,7 @@
 
 #include "base/find_in.h"
 #include "base/log.h"
+#include "engine/onload/dry_run.h"
 #include "engine/onload/next_step.h"
 #include "engine/onload/preconditions.h"
 #include "engine/onload/rollback_plan.h"

@@ -10,12 +10,13 @@
 #include "base/published.h"
 #include "base/result.h"
 #include "engine/onload/documents.h"
-#include "engine/onload/dry_run.h"
 #include "engine/onload/host.h"
 #include "engine/onload/spec.h"
 #include "engine/onload/status.h"
 
 namespace nrd::onload {
+
+struct DryRun;
 
 struct ControllerOptions {
   std::chrono::milliseconds refresh_interval{10000};

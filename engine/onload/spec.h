@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "hw/onload/types.h"
 
 namespace nrd::onload {
 

@@ -31,7 +31,6 @@ LONG_FUNCTIONS = {
 MOST_INCLUDED = 15
 # Headers that bring more with them. path: reason.
 HOLD_MUCH = {
-    "api/v1/onload/answer.h": "answers with all that Onload's state shows",
     "daemon/access_policy.h": "holds a part of the configuration",
     "daemon/config.h": "the configuration of every subject",
     "daemon/config_files.h": "reads it",

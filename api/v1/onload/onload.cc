@@ -15,6 +15,7 @@
 #include "base/find_in.h"
 #include "base/number.h"
 #include "engine/onload/controller.h"
+#include "engine/onload/dry_run.h"
 #include "engine/onload/interface_spec.h"
 
 namespace nrd::v1 {

@@ -10,6 +10,7 @@
 #include "base/json/writer.h"
 #include "base/result.h"
 #include "engine/onload/spec.h"
+#include "hw/onload/types.h"
 
 namespace nrd::onload {
 enum class Form;

@@ -5,6 +5,7 @@
 #include "base/find_in.h"
 #include "base/json/members.h"
 #include "base/json/object.h"
+#include "engine/onload/dry_run.h"
 #include "engine/onload/profile_repository.h"
 #include "engine/onload/spec_fields.h"
 

@@ -9,6 +9,7 @@
 #include "base/find_in.h"
 #include "base/number.h"
 #include "engine/onload/controller.h"
+#include "engine/onload/dry_run.h"
 
 namespace nrd::v1 {
 namespace {

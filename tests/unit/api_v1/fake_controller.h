@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/onload/controller.h"
+#include "engine/onload/dry_run.h"
 
 namespace nrd::testing {
 

@@ -13,6 +13,7 @@
 
 #include "base/wait_list.h"
 #include "engine/onload/documents.h"
+#include "engine/onload/dry_run.h"
 #include "tests/unit/engine_onload/fake_host.h"
 #include "tests/unit/results.h"
 
