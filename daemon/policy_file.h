@@ -16,7 +16,7 @@
 #include "base/json/value.h"
 #include "base/result.h"
 #include "daemon/microarchitecture.h"
-#include "engine/model/node_config.h"
+#include "engine/model/policies.h"
 
 namespace nrd::daemon {
 

@@ -9,6 +9,7 @@
 #include "base/json/object.h"
 #include "engine/model/node_config.h"
 #include "engine/model/node_state.h"
+#include "engine/model/policies.h"
 #include "engine/model/workload_fields.h"
 #include "engine/transaction/engine.h"
 

@@ -18,9 +18,6 @@
 
 namespace nrd {
 
-// What to do with a guarantee whose ways a foreign group may fill.
-enum class ForeignGroups { Report, Refuse };
-
 // True for the root class, and for those that workloads or the infrastructure use or nrd has created.
 bool is_class_of_ours(const NodeState& state, ClosId clos);
 // Every group except the root.

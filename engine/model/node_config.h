@@ -2,34 +2,22 @@
 #pragma once
 
 #include <chrono>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "engine/model/cpu_pools.h"
 #include "engine/model/cpu_quotas.h"
-#include "engine/model/foreign_groups.h"
 #include "engine/model/pools.h"
 #include "engine/model/reserved_cpus.h"
 #include "engine/model/reserves.h"
-#include "engine/model/workload.h"
 
 namespace nrd {
 
-// A policy: a name for a request, so that clients need not know the ways and frequencies of each kind of node.
-//
-//   gold = {cache: {max: 4, min: 4}}     a workload with "policy": "gold" gets four exclusive ways
-//
-// Policies come from a file (daemon/policy_file.h); those of this node's microarchitecture are published with the
-// state. Changing the file does not change existing grants. At least one of the members is set.
-struct Policy {
-  std::optional<CacheRequest> cache;
-  std::optional<MbaRequest> mba;
-  std::optional<FrequencyRequest> frequency;
-  friend bool operator==(const Policy&, const Policy&) = default;
-};
-using Policies = std::map<std::string, Policy>;
+struct Policies;
+
+// What to do with a guarantee whose ways a foreign group may fill.
+enum class ForeignGroups { Report, Refuse };
 
 struct NodeConfig {
   PoolSizes pools{};

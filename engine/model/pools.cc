@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <string>
 
+#include "hw/rdt/types.h"
+
 namespace nrd {
 namespace {
 

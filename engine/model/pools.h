@@ -13,9 +13,12 @@
 
 #include "base/result.h"
 #include "base/way_mask.h"
-#include "hw/rdt/types.h"
 
 namespace nrd {
+
+namespace rdt {
+struct Cat;
+}
 
 // Numbers of ways; a pool that is not configured is derived from the cache.
 struct PoolSizes {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/find_in.h"
+#include "engine/model/foreign_groups.h"
 #include "engine/model/node_config.h"
 #include "engine/model/node_state.h"
 

@@ -11,6 +11,7 @@
 #include "engine/model/cpu_noise.h"
 #include "engine/model/cpu_sets.h"
 #include "engine/model/cpu_shares.h"
+#include "engine/model/foreign_groups.h"
 #include "engine/model/node_config.h"
 #include "engine/model/node_state.h"
 #include "engine/model/reserved_cpus.h"

@@ -6,6 +6,7 @@
 #include "base/joined.h"
 #include "engine/model/node_config.h"
 #include "engine/model/node_state.h"
+#include "engine/model/policies.h"
 
 namespace nrd::plan {
 namespace {

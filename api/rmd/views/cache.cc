@@ -18,8 +18,10 @@
 #include "base/find_in.h"
 #include "base/json/object.h"
 #include "base/number.h"
+#include "engine/model/foreign_groups.h"
 #include "engine/model/node_config.h"
 #include "engine/model/node_state.h"
+#include "engine/model/policies.h"
 #include "engine/plan/bandwidth.h"
 #include "engine/transaction/engine.h"
 

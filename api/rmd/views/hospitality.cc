@@ -15,6 +15,7 @@
 #include "base/json/writer.h"
 #include "engine/model/node_config.h"
 #include "engine/model/node_state.h"
+#include "engine/model/policies.h"
 #include "engine/plan/policy.h"
 #include "engine/transaction/engine.h"
 

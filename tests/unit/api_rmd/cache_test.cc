@@ -6,6 +6,7 @@
 
 #include "api/routing/routes.h"
 #include "base/json/reader.h"
+#include "engine/model/policies.h"
 #include "tests/unit/api_v1/fake_controller.h"
 #include "tests/unit/api_v1/fake_engine.h"
 #include "tests/unit/api_v1/fixtures.h"

@@ -4,6 +4,7 @@
 
 #include <ostream>
 
+#include "engine/model/policies.h"
 #include "tests/unit/engine/fixtures.h"
 
 namespace nrd::policy_test {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "hw/rdt/types.h"
 #include "tests/unit/results.h"
 
 namespace nrd::pools_test {

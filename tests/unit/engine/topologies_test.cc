@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/model/policies.h"
 #include "engine/transaction/transaction.h"
 #include "tests/unit/engine/fake_node.h"
 #include "tests/unit/engine/invariants.h"
