@@ -4,6 +4,7 @@
 
 #include "api/auth/root_owned_file.h"
 #include "base/log.h"
+#include "daemon/config.h"
 
 namespace nrd::daemon {
 namespace {
@@ -13,7 +14,7 @@ auth::CertificateList list_of(const std::string& folder) {
 }
 
 // nullopt: no allowlist is configured; only certificate subjects count.
-std::optional<auth::Listed> read_listed(const Config::Access& access) {
+std::optional<auth::Listed> read_listed(const AccessConfig& access) {
   if (access.admin_certificates.empty() && access.user_certificates.empty()) return std::nullopt;
   return auth::Listed{.admin = list_of(access.admin_certificates), .user = list_of(access.user_certificates)};
 }
@@ -31,7 +32,7 @@ void log_listed(const auth::Listed& listed) {
 
 }  // namespace
 
-Result<std::optional<rmd::Acl>> load_acl(const Config::Access& access) {
+Result<std::optional<rmd::Acl>> load_acl(const AccessConfig& access) {
   if (access.acl.empty()) return std::nullopt;
   return auth::read_roots_file(access.acl, rmd::kAclLimit).and_then([&access](const std::string& text) {
     return rmd::Acl::parse(text, access.acl).map([](rmd::Acl acl) { return std::optional(std::move(acl)); });

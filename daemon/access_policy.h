@@ -13,12 +13,14 @@
 #include "api/auth/access.h"
 #include "base/published.h"
 #include "base/result.h"
-#include "daemon/config.h"
+#include "daemon/access_config.h"
 
 namespace nrd::daemon {
 
+struct Config;
+
 // nullopt: none is configured. BadRequest with file and line.
-Result<std::optional<rmd::Acl>> load_acl(const Config::Access& access);
+Result<std::optional<rmd::Acl>> load_acl(const AccessConfig& access);
 
 class AccessPolicy {
  public:
@@ -35,9 +37,9 @@ class AccessPolicy {
   void reload();
 
  private:
-  explicit AccessPolicy(Config::Access access) : access_(std::move(access)) {}
+  explicit AccessPolicy(AccessConfig access) : access_(std::move(access)) {}
 
-  Config::Access access_;
+  AccessConfig access_;
   const std::shared_ptr<Published<auth::Rules>> rules_ = std::make_shared<Published<auth::Rules>>();
   std::string acl_problem_;  // from the last reload
 };

@@ -11,13 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "api/auth/access.h"
 #include "api/http/tls.h"
 #include "base/log.h"
-#include "base/origin.h"
 #include "base/result.h"
+#include "daemon/access_config.h"
 #include "daemon/launch.h"
-#include "daemon/policy_file.h"
 #include "engine/model/cpu_quotas.h"
 #include "engine/model/node_config.h"
 #include "engine/model/reserves.h"
@@ -27,17 +25,10 @@ namespace nrd::daemon {
 
 inline constexpr size_t kLongestSocketPath = 107;  // bytes: sun_path of sockaddr_un, without the NUL
 
-// A Unix socket and its users: names, groups as "@name". Root is always administrator. A socket in a file that names no
-// users is for root only; the default below applies if no socket is configured.
-struct LocalSocket {
-  std::string path = "/run/nrd/nrd.sock";
-  std::string name;  // FileDescriptorName= of the systemd socket unit; empty: matched by path
-  std::vector<std::string> admin = {"root", "@nrd"};
-  std::vector<std::string> user;
-  std::vector<std::string> run;
-  std::string origin = kOriginRest;          // of workloads that its clients create, and may change
-  std::optional<auth::Permissions> allow{};  // also for root; nullopt: all that the role permits
-  friend bool operator==(const LocalSocket&, const LocalSocket&) = default;
+struct PolicyFiles {
+  std::string policies;  // empty: /etc/nrd/policy.toml if it exists
+  std::string cpu_map;   // empty: /etc/nrd/cpu_map.toml if it exists
+  friend bool operator==(const PolicyFiles&, const PolicyFiles&) = default;
 };
 
 struct Config {
@@ -54,14 +45,7 @@ struct Config {
   std::vector<std::string> users = {"OU=User", "CN=Eli"};
   std::vector<std::string> pam_admins;
   std::vector<std::string> pam_users;
-  struct Access {
-    bool pam = false;  // accept passwords from clients without a certificate
-    std::string pam_service = "nrd";
-    std::string acl;                 // access list for PAM users; empty: roles decide
-    std::string admin_certificates;  // directories; if one is set, only certificates in it are accepted
-    std::string user_certificates;
-    friend bool operator==(const Access&, const Access&) = default;
-  } access;
+  AccessConfig access;
   std::string state_directory = "/var/lib/nrd";
   rdt::MountOptions mount;  // rdt.mba_mode; may_remount is --force-config
   NodeConfig node{};        // without what resolve_node() makes of the next four members
@@ -76,6 +60,16 @@ struct Config {
   LaunchConfig launch;
   log::Priority log_level = log::Priority::Info;
   friend bool operator==(const Config&, const Config&) = default;
+};
+
+// What a reload reads again. Flags override the files.
+struct ConfigSource {
+  std::string file = "/etc/nrd/nrd.toml";
+  bool is_required = false;  // false: the file may be absent, because every key has a default
+  bool debug = false;
+  bool force_config = false;
+  std::optional<uint16_t> debug_port{}, tls_port{};
+  std::optional<std::string> address{}, unix_socket{}, state_directory{}, log_level{};
 };
 
 // Where the value of a key comes from.

@@ -9,6 +9,7 @@
 #include "base/directory.h"
 #include "base/errno_text.h"
 #include "base/file.h"
+#include "daemon/config.h"
 #include "daemon/config_values.h"
 
 namespace nrd::daemon {

@@ -67,11 +67,11 @@ std::vector<ConfigKey> server_keys() {
       key("roles.user", kReload, subject_parts(), &Config::users),
       key("roles.pam_admin", kReload, user_names(), &Config::pam_admins),
       key("roles.pam_user", kReload, user_names(), &Config::pam_users),
-      key("access.pam", kReload, boolean(), &Config::access, &Config::Access::pam),
-      key("access.pam_service", kReload, service_name(), &Config::access, &Config::Access::pam_service),
-      key("access.acl", kReload, absolute_path(), &Config::access, &Config::Access::acl),
-      key("access.admin_certificates", kReload, absolute_path(), &Config::access, &Config::Access::admin_certificates),
-      key("access.user_certificates", kReload, absolute_path(), &Config::access, &Config::Access::user_certificates),
+      key("access.pam", kReload, boolean(), &Config::access, &AccessConfig::pam),
+      key("access.pam_service", kReload, service_name(), &Config::access, &AccessConfig::pam_service),
+      key("access.acl", kReload, absolute_path(), &Config::access, &AccessConfig::acl),
+      key("access.admin_certificates", kReload, absolute_path(), &Config::access, &AccessConfig::admin_certificates),
+      key("access.user_certificates", kReload, absolute_path(), &Config::access, &AccessConfig::user_certificates),
       key("state.directory", kRestart, absolute_path(), &Config::state_directory),
   };
 }

@@ -6,10 +6,13 @@
 #include <limits>
 #include <utility>
 
+#include "api/auth/access.h"
 #include "base/number.h"
 #include "base/split.h"
 #include "daemon/config.h"
+#include "engine/model/node_config.h"
 #include "engine/model/workload_fields.h"
+#include "hw/rdt/types.h"
 
 namespace nrd::daemon {
 using json::Value;

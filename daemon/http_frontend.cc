@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/version.h"
 #include "daemon/access_policy.h"
+#include "daemon/config.h"
 #include "daemon/local_sockets.h"
 #include "daemon/notify.h"
 #include "hw/rdt/locks.h"
@@ -73,7 +74,7 @@ Result<void> check_service(const std::string& service) {
                        .detail = errno_text()});
 }
 
-Result<std::unique_ptr<auth::PamClient>> start_logins(const Config::Access& access) {
+Result<std::unique_ptr<auth::PamClient>> start_logins(const AccessConfig& access) {
   if (!access.pam) return nullptr;
   return check_service(access.pam_service).and_then([] { return auth::PamClient::start(kPamProgram); });
 }

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "daemon/access_policy.h"
 #include "daemon/app.h"
+#include "daemon/config.h"
 #include "daemon/http_frontend.h"
 #include "daemon/node_config.h"
 #include "daemon/options.h"

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "daemon/accounts.h"
+#include "daemon/config.h"
 #include "daemon/cpu_quota_values.h"
 #include "daemon/launch.h"
 #include "engine/model/cpu_noise.h"

@@ -2,11 +2,13 @@
 #pragma once
 
 #include "base/result.h"
-#include "daemon/config.h"
 #include "daemon/policy_file.h"
 #include "engine/transaction/engine_config.h"
 
 namespace nrd::daemon {
+
+struct Config;
+struct LoadedConfig;
 
 struct ResolvedNode {
   EngineConfig engine;

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/version.h"
+#include "daemon/config_files.h"
 
 namespace nrd::daemon {
 namespace {

@@ -7,7 +7,6 @@
 
 #include "base/result.h"
 #include "daemon/config.h"
-#include "daemon/config_files.h"
 
 namespace nrd::daemon {
 

@@ -11,6 +11,7 @@
 #include "base/control.h"
 #include "base/file.h"
 #include "base/json/validation.h"
+#include "daemon/config.h"
 #include "engine/plan/spec.h"
 
 namespace nrd::daemon {

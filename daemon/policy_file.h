@@ -20,11 +20,7 @@
 
 namespace nrd::daemon {
 
-struct PolicyFiles {
-  std::string policies;  // empty: /etc/nrd/policy.toml if it exists
-  std::string cpu_map;   // empty: /etc/nrd/cpu_map.toml if it exists
-  friend bool operator==(const PolicyFiles&, const PolicyFiles&) = default;
-};
+struct PolicyFiles;
 
 // By microarchitecture; `name` is used in error messages.
 Result<std::map<std::string, Policies>> parse_policies(const json::Value& tree, const std::string& name);

@@ -7,11 +7,13 @@
 
 #include "base/joined.h"
 #include "base/log.h"
+#include "daemon/config_files.h"
 #include "daemon/config_keys.h"
 #include "daemon/declared_workloads.h"
 #include "daemon/http_frontend.h"
 #include "daemon/node_config.h"
 #include "engine/model/node_state.h"
+#include "engine/transaction/engine.h"
 
 namespace nrd::daemon {
 namespace {

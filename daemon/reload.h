@@ -14,8 +14,11 @@
 
 #include "api/v1/config.h"
 #include "base/published.h"
-#include "daemon/config_files.h"
-#include "engine/transaction/engine.h"
+#include "daemon/config.h"
+
+namespace nrd {
+class Engine;
+}
 
 namespace nrd::daemon {
 

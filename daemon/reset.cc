@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "daemon/config.h"
 #include "daemon/hardware.h"
 #include "daemon/node_config.h"
 #include "daemon/signals.h"

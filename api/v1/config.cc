@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "api/routing/call.h"
 #include "api/v1/answer.h"
 #include "base/json/members.h"
 #include "base/json/object.h"

@@ -8,12 +8,17 @@
 #include <string>
 #include <vector>
 
-#include "api/routing/call.h"
 #include "base/client.h"
 #include "base/json/value.h"
 
 namespace nrd {
 enum class ReloadMode;
+}
+namespace nrd::http {
+class Reply;
+}
+namespace nrd::routing {
+struct Call;
 }
 
 namespace nrd::v1 {

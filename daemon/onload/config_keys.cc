@@ -9,6 +9,8 @@
 #include "base/joined.h"
 #include "daemon/config.h"
 #include "daemon/launch.h"
+#include "daemon/onload/launch_config.h"
+#include "daemon/onload/parameters.h"
 #include "daemon/reserve_values.h"
 #include "engine/onload/enum_names.h"
 

@@ -5,13 +5,21 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "daemon/onload/parameters.h"
 #include "engine/onload/spec.h"
 
 namespace nrd::daemon {
+
+// Of a module, that clients may set (parameters.h).
+struct AllowedParameter {
+  std::string module;
+  std::string name;
+  std::optional<std::string> value;  // nullopt: any value
+  friend bool operator==(const AllowedParameter&, const AllowedParameter&) = default;
+};
 
 struct LaunchConfig {
   std::string versions = "/opt/nrd/onload";                      // layout: hw/onload/versions.h

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/ascii.h"
+#include "daemon/onload/launch_config.h"
 #include "hw/onload/trusted_dir.h"
 
 namespace nrd::daemon {

@@ -20,12 +20,7 @@
 
 namespace nrd::daemon {
 
-struct AllowedParameter {
-  std::string module;
-  std::string name;
-  std::optional<std::string> value;  // nullopt: any value
-  friend bool operator==(const AllowedParameter&, const AllowedParameter&) = default;
-};
+struct AllowedParameter;
 
 // "MODULE.NAME" or "MODULE.NAME=VALUE"; nullopt: malformed.
 std::optional<AllowedParameter> parse_allowed_parameter(std::string_view text);

@@ -13,6 +13,7 @@
 #include "hw/rdt/groups.h"
 #include "hw/rdt/mount_namespace.h"
 #include "hw/rdt/resctrl.h"
+#include "hw/rdt/types.h"
 
 namespace nrd::rdt {
 namespace {

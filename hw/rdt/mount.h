@@ -6,9 +6,10 @@
 #include <optional>
 
 #include "base/result.h"
-#include "hw/rdt/types.h"
 
 namespace nrd::rdt {
+
+enum class MbaUnit;
 
 struct MountOptions {
   mode_t tree_mode = 0700;      // of the mounted tree, while it has the kernel's default (locks.h); 0555: unchanged

@@ -31,12 +31,6 @@ LONG_FUNCTIONS = {
 MOST_INCLUDED = 15
 # Headers that bring more with them. path: reason.
 HOLD_MUCH = {
-    "daemon/access_policy.h": "holds a part of the configuration",
-    "daemon/config.h": "the configuration of every subject",
-    "daemon/config_files.h": "reads it",
-    "daemon/node_config.h": "resolves it",
-    "daemon/options.h": "holds it",
-    "daemon/reload.h": "holds it",
     "engine/transaction/transaction.h": "holds all parts of a transaction",
 }
 

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "daemon/config.h"
 #include "daemon/config_keys.h"
 #include "tests/support/temporary_tree.h"
 #include "tests/unit/results.h"

@@ -5,6 +5,8 @@
 #include <ostream>
 
 #include "api/tree/tree.h"
+#include "daemon/config.h"
+#include "engine/model/policies.h"
 #include "tests/support/temporary_tree.h"
 
 namespace nrd::daemon::policy_file_test {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "engine/transaction/engine.h"
+
 namespace nrd::reload_test {
 
 using daemon::difference_of;

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "daemon/onload/launch_config.h"
+
 namespace nrd::onload::target_test {
 namespace {
 
