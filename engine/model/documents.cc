@@ -198,24 +198,20 @@ Result<void> add(std::set<Key>& set, const std::string& key, const std::string&)
 }
 
 template <typename Map>
-struct Plain {
-  using Type = Map;
-};
-template <typename Key, typename T>
-struct Plain<SharedMap<Key, T>> {
-  using Type = std::map<Key, T>;
-};
-
-template <typename Map>
 Result<void> read_kind(Map& map, const std::string& kind, const std::vector<store::Document>& documents) {
-  typename Plain<Map>::Type filled;
   for (const auto& [id, json] : documents) {
     if (id.kind != kind) continue;
-    if (const Result<void> added = add(filled, id.key, json); !added) {
+    if (const Result<void> added = add(map, id.key, json); !added) {
       return fail(ErrorCode::Store, "the store contains an invalid baseline; restore a backup",
                   fmt::format("{} {}: {} {}", id.kind, id.key, added.error().field, added.error().message));
     }
   }
+  return {};
+}
+template <typename Key, typename T>
+Result<void> read_kind(SharedMap<Key, T>& map, const std::string& kind, const std::vector<store::Document>& documents) {
+  std::map<Key, T> filled;
+  TRY(read_kind(filled, kind, documents));
   map = std::move(filled);
   return {};
 }

@@ -249,7 +249,7 @@ std::set<ClosId> classes_of_cpus_only(const NodeState& state) {
 // Without cache allocation there are no classes, and the kernel has reset what they had. Grants wait for its return.
 rdt::Setting classes_of(const NodeState& state) {
   const rdt::Node& node = state.facts.rdt;
-  rdt::Setting wanted;
+  rdt::Setting wanted = task_classes_of(state);
   if (!node.main().cat) return wanted;
   wanted.ways = ways_in_use(state);
   for (const auto& [clos, caches] : state.baselines.ways) {
@@ -275,9 +275,6 @@ rdt::Setting classes_of(const NodeState& state) {
     for (const CpuId cpu : (cpus_of(workload) & node.online).members()) wanted.cpus[cpu] = workload.grant.clos;
   }
   add_bandwidth(wanted, state);
-  rdt::Setting tasks = task_classes_of(state);
-  wanted.tasks = std::move(tasks.tasks);
-  wanted.without_tasks = std::move(tasks.without_tasks);
   wanted.without_tasks.merge(classes_of_cpus_only(state));
   add_group_changes(wanted, state);
   return_strays(wanted, state);
