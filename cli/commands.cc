@@ -140,8 +140,6 @@ OrStop<> check_request(const NewWorkload& wanted) {
       "no resources given; use --ways, --max and --min, --l2-ways, or a frequency (nrdctl workload create --help)");
 }
 
-}  // namespace
-
 // The body of the POST: of the options, or the document.
 OrStop<std::string> request_of(const Client& client, NewWorkload wanted) {
   if (!wanted.file.empty()) {
@@ -159,6 +157,8 @@ OrStop<std::string> request_of(const Client& client, NewWorkload wanted) {
   }
   return workload_request(wanted);
 }
+
+}  // namespace
 
 OrStop<> create_workload(const Client& client, Output output, const NewWorkload& wanted) {
   const Result<Answer> answer = client.post("/v1/workloads", TRY(request_of(client, wanted)));

@@ -129,20 +129,18 @@ OrStop<> export_irqbalance(const Client& client, Output) {
 OrStop<> export_tuned(const Client& client, Output) {
   const json::Value workloads = TRY(all_workloads(client));
   TunedProfile profile;
-  profile.cpus = TRY(cpus_of(workloads));
-  std::set<std::string> all;
   for (const json::Value& workload : workloads.items()) {
     const CpuSet cpus = TRY(cpus_of_one(workload));
     if (cpus.empty()) continue;
+    profile.cpus |= cpus;
     // PIDs are those of this host over the Unix socket only.
     const std::set<std::string> cgroups = client.is_local() ? cgroups_of(workload) : std::set<std::string>();
-    all.insert(cgroups.begin(), cgroups.end());
+    profile.cgroups.insert(cgroups.begin(), cgroups.end());
     const std::string name = text_or_nothing(workload, "name");
     if (cgroups.empty()) {
       profile.unknown.push_back(text_at(workload, "id") + (name.empty() ? "" : fmt::format(" ({})", name)));
     }
   }
-  profile.cgroups.assign(all.begin(), all.end());
   print(tuned_text(profile));
   return {};
 }

@@ -2,6 +2,7 @@
 // other processes and interrupts there.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ std::string cgroup_in(const std::string& text);
 // Whose processes tuned must leave on the CPUs.
 struct TunedProfile {
   CpuSet cpus;
-  std::vector<std::string> cgroups;  // of owners and tasks: "/system.slice/feed.service"
+  std::set<std::string> cgroups;     // of owners and tasks: "/system.slice/feed.service"
   std::vector<std::string> unknown;  // workloads with CPUs whose processes nrd does not know: "5 (feed)"
 };
 std::string tuned_text(const TunedProfile& profile);

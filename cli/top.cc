@@ -116,12 +116,10 @@ struct Frame {
   bool has_rates = true;            // true as well if the node has no rates
 };
 
-constexpr long kNoClass = 409;  // the workload is then drawn without numbers
-
-// Usage of one workload; nullopt: the workload is gone.
+// Usage of one workload, null if it has no class; nullopt: the workload is gone.
 OrStop<std::optional<json::Value>> usage_of(const Client& client, const std::string& id, Frame& frame) {
   const Result<Answer> answer = client.get("/v1/workloads/" + id + "/monitoring");
-  if (answer && answer->status == kNoClass) return json::Value::null();
+  if (answer && answer->status == kConflict) return json::Value::null();
   if (answer && answer->status == kNotFound) return std::nullopt;
   json::Value usage = TRY(value_of(answer));
   frame.bodies.push_back(answer->body);
