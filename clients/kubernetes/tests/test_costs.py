@@ -1,11 +1,13 @@
 """What the node role costs: memory, and time until a pod runs."""
 
 import os
+import re
 import time
 
 import pytest
 
-from settings import RELEASED
+from processes import wait_for
+from settings import DEPLOY, RELEASED
 from test_ways import WAYS
 
 MOST_PROGRAM = 32  # MB, the file: one import can bring all kinds of the API server (docs/dependencies.md)
@@ -47,3 +49,25 @@ def test_the_node_role_is_small(worker, released_client):
     size = resident(released_client.pid)
     print(size)
     assert size < MOST_RESIDENT, size
+
+
+def test_the_node_role_connects_within_its_memory_where_containers_have_large_environments(cluster, worker, released_client, monkeypatch):
+    """Such as of a namespace with thousands of services, whose addresses kubelet adds."""
+    with open(f"{DEPLOY}/node.yaml") as file:
+        text = file.read()
+    monkeypatch.setenv("GOMEMLIMIT", re.search(r"GOMEMLIMIT, value: (\w+)", text)[1])
+    environment = [{"name": f"VARIABLE_{number}", "value": "x" * 120_000} for number in range(7)]
+    pods = [f"large-{number}" for number in range(36)]
+    for name in pods:
+        cluster.api.create(cluster.pod(name, cluster.container(env=environment)))
+    for name in pods:
+        cluster.await_running(name)
+    released_client.kill9()
+    released_client.start()
+    wait_for(lambda: f"connected to the container runtime containers={len(pods)}" in released_client.text_since_start(), "the connection")
+    with open(f"/proc/{released_client.pid}/status") as file:
+        most = int(re.search(r"VmHWM:\s+(\d+)", file.read())[1]) / 1024
+    for name in pods:
+        cluster.api.delete("Pod", name, grace=0)
+    print(most)
+    assert most < int(re.search(r"limits: {memory: (\d+)Mi}", text)[1]), most
