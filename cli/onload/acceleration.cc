@@ -63,7 +63,7 @@ class OnloadCommands {
         ->required();
     CLI::App* set = add("set", "change module parameters", set_onload_parameters);
     set->add_option("MODULE", a_.module)->required();
-    set->add_option("PARAM=VALUE", a_.settings)->required();
+    set->add_option("SETTING", a_.settings, "NAME=VALUE")->required();
     set->add_flag("--reload", a_.reload, "reload modules if the parameter requires it");
     declare_control_plane();
     declare_interfaces();

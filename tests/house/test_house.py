@@ -97,6 +97,13 @@ def test_nrdctl_prints_in_one_place():
     assert found == []
 
 
+def test_names_of_arguments_are_plain():
+    """CLI11 2.4 of Debian 13 throws for a name such as NAME=VALUE, whatever the command."""
+    names = [name for path in sources() for name in re.findall(r'add_option\("([^"-][^"]*)"', read(path))]
+    assert len(names) > 10
+    assert [name for name in names if not re.fullmatch("[A-Z]+", name)] == []
+
+
 def test_no_member_is_initialised_by_a_return_in_its_middle():
     """TRY in a braced list leaks the members before it when it returns (GCC 12)."""
     amid = re.compile(r"[{,]\s*\.\w+ = TRY\(")
