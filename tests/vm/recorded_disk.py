@@ -59,4 +59,3 @@ class RecordedDisk:
                     if index < flushed or dice.random() < kept:
                         image.seek(at + begin)
                         image.write(data[begin:begin + BLOCK])
-        return flushed

@@ -81,7 +81,8 @@ class ProfileClient(Client):
     PATH = "/v1/onload/profiles/mine"
 
     def change(self, _, value):
-        self.act("DELETE", self.PATH) if value is None else self.act("PUT", self.PATH, {"text": self.text(value)})
+        request = ["DELETE", self.PATH] if value is None else ["PUT", self.PATH, {"text": self.text(value)}]
+        self.act(*request)
 
     def found(self):
         status, answer = self.node.request("GET", self.PATH)
