@@ -29,11 +29,12 @@ class RecordedDisk:
                 file.truncate(size)
 
     def arguments(self):
-        """Of qemu."""
+        """Of qemu. Merged requests of 1,024 pages, and the head of the record, would be too many parts for one write(2): qemu
+        would leave a hole in the record."""
         return ["-blockdev", f"driver=file,filename={self._image},node-name=image",
                 "-blockdev", f"driver=file,filename={self._record},node-name=record",
                 "-blockdev", "driver=blklogwrites,node-name=disk,file=image,log=record",
-                "-device", "virtio-blk-pci,drive=disk,write-cache=on,discard=off,write-zeroes=off"]
+                "-device", "virtio-blk-pci,drive=disk,write-cache=on,discard=off,write-zeroes=off,request-merging=off"]
 
     def moment(self):
         """What the machine knows to be written or flushed is recorded before it, what it has yet to ask for, after it."""
