@@ -1,7 +1,7 @@
 """A power cut at any moment loses nothing that was acknowledged, and leaves no half of anything else.
 
-The daemon's state is on an ext4 of its own, whose disk is recorded while clients change workloads, a profile and a version of Onload, and while the
-daemon is started, stopped and killed. Then, for one moment after the other, the disk is put together as a power cut
+The daemon's state is on an ext4 of its own, whose disk is recorded while clients change workloads, a profile and a version
+of Onload, and while the daemon is started, stopped and killed. Then, for one moment after the other, the disk is put together as a power cut
 might leave it, with what was not flushed missing in part; the daemon starts on it, on a node whose registers were reset.
 
 NRD_POWER_CUTS (12; 200 by tests/vm/run) moments; NRD_POWER_CUT_SEED repeats the choices.
@@ -25,7 +25,7 @@ BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 class Client:
-    """Changes one thing of its own to random values, None being that it is not there. Remembers when each was asked for, and answered."""
+    """Changes one thing of its own to random values; None: it is not there. Remembers when each was asked for, and answered."""
 
     values = [1, 2]
 
@@ -37,9 +37,9 @@ class Client:
         for _ in range(CHANGES):
             before = self.history[-1][2]
             value = self.dice.choice(self.values if before is None else [*self.values, None])
-            asked = self.node.disk.moment()
+            asked = self.node.vm.disk.moment()
             self.change(before, value)
-            self.history.append((asked, self.node.disk.moment(), value))
+            self.history.append((asked, self.node.vm.disk.moment(), value))
 
     def act(self, *request):
         status, answer = self.node.request(*request)
@@ -118,7 +118,6 @@ class RecordedNode(RdtNode):
 
     def __init__(self, vm, config):
         super().__init__(vm, config)
-        self.disk = vm.disk
         vm.run("modprobe -a virtio_blk ext4 loop && mkdir /disk && mkfs.ext4 -q /dev/vda && mount /dev/vda /disk && sync")
         vm.run(f"mkdir -p {IMPORTS} && cp -r {OnloadStub(vm).tree(RELEASE)} {IMPORTS}")
         assert vm.read("/sys/block/vda/queue/write_cache") == "write back\n"  # else nothing is ever missing
@@ -127,15 +126,19 @@ class RecordedNode(RdtNode):
         """The clients, and the moments between starts, changes and ends of the daemon."""
         # Two workloads a cache, whose pool of 5 ways has room for both.
         clients = [ProfileClient(self, dice), ImportClient(self, dice), *(WorkloadClient(self, dice, cpu) for cpu in range(0, self.vm.cpu.cpus, 2))]
-        moments = [self.disk.moment()]
+        moments = [self.vm.disk.moment()]
 
         def done(act):
             act()
-            moments.append(self.disk.moment())
+            moments.append(self.vm.disk.moment())
+
+        def change():
+            with ThreadPoolExecutor(len(clients)) as pool:
+                list(pool.map(lambda client: client.change_often(), clients))
 
         for end in self.terminate, self.kill9:
             done(self.start)
-            done(lambda: all_at_once([client.change_often for client in clients]))
+            done(change)
             done(end)
         self.vm.run(["umount", "/disk"])  # nothing is on its way to the disk any more
         return clients, moments
@@ -151,12 +154,6 @@ class RecordedNode(RdtNode):
         self.start()
 
 
-def all_at_once(acts):
-    with ThreadPoolExecutor(len(acts)) as pool:
-        for future in [pool.submit(act) for act in acts]:
-            future.result()
-
-
 def test_a_power_cut_at_any_moment(tmp_path_factory):
     cuts = int(os.environ.get("NRD_POWER_CUTS", "200" if os.environ.get("NRD_VM_LONG") else "12"))
     seed = int(os.environ.get("NRD_POWER_CUT_SEED", time.time_ns() % 1_000_000))
@@ -168,7 +165,7 @@ def test_a_power_cut_at_any_moment(tmp_path_factory):
         for turn in range(cuts):
             phase = turn % (len(moments) - 1)
             moment = dice.randint(moments[phase], moments[phase + 1])
-            image = f"image-{turn}"  # the machine knows the last one
+            image = f"image-{turn}"  # not of the same name: the machine may have cached the last one
             disk.after_power_cut(moment, dice, f"{node.vm.share}/{image}")
             node.boot_with(f"/share/{image}", uuid.UUID(int=turn + 1))
             node.assert_agree()
