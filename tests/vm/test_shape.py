@@ -36,6 +36,13 @@ def test_registers_show_the_values_written_by_the_kernel(vm):
     assert vm.msr(4, limits[0] + 1) == limits[1] != vm.msr(0, limits[0] + 1)
 
 
+def test_code_changes_under_cpus_that_run_it(vm):
+    """Static keys of the scheduler, which all CPUs execute: without rdt/stale-code.patch one of a hundred changes hangs the machine."""
+    vm.run("""for _ in {1..8}; do while sleep 0.001; do :; done & done
+              for _ in {1..20}; do for value in 1 0; do echo $value > /proc/sys/kernel/sched_schedstats; done; done
+              kill $(jobs -p)""")
+
+
 def test_counters_move_for_the_group_that_runs(vm):
     def counted(group, cache, counter):
         return int(vm.read(f"{RESCTRL}/{group}mon_data/mon_L3_0{cache}/{counter}"))
