@@ -21,6 +21,7 @@ from shape import Shape
 RELEASE, VERSIONS, IMPORTS = "8.1.2.26", "/disk/onload", "/run/import"
 CONFIG = f'[onload]\nversions = "{VERSIONS}"\nimports = "{IMPORTS}"\n'
 CHANGES = 6  # of a client between two starts
+ATTEMPTS = 5
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
@@ -42,7 +43,11 @@ class Client:
             self.history.append((asked, self.node.vm.disk.moment(), value))
 
     def act(self, *request):
-        status, answer = self.node.request(*request)
+        """What a busy machine has withdrawn, without any effect, is asked for again."""
+        for _ in range(ATTEMPTS):
+            status, answer = self.node.request(*request)
+            if status != 503:
+                break
         assert status in (200, 201, 204), (status, answer)
         return answer
 
