@@ -29,7 +29,7 @@
 #include "hw/onload/stacks.h"
 #include "hw/onload/stop_process.h"
 #include "hw/onload/user_files.h"
-#include "hw/onload/users.h"
+#include "hw/onload/user_finder.h"
 #include "hw/onload/versions.h"
 
 namespace nrd::daemon {
@@ -61,7 +61,7 @@ class OnloadHost final : public Host {
     return observed;
   }
 
-  InUse find_users() override { return onload::find_users(kRoot, clock_, {.library = current_library()}); }
+  InUse find_users() override { return users_.find({.library = current_library()}); }
 
   Result<onload::Target> target_of(const Spec& spec) override {
     if (spec.state != State::Loaded) return with_devices(target_without_modules(spec));
@@ -184,6 +184,9 @@ class OnloadHost final : public Host {
   Result<void> remove_version(const std::string& name) override {
     const std::string tree = tree_of(name) + "/";
     const InUse use = find_users();
+    if (!use.unknown.empty()) {
+      return fail(ErrorCode::Conflict, fmt::format("cannot tell who uses version {}: {}", name, use.unknown.front()));
+    }
     for (const auto* users : {&use.users, &use.services}) {
       for (const User& user : *users) {
         if (!user.library.starts_with(tree) && !user.exe.starts_with(tree)) continue;
@@ -308,6 +311,7 @@ class OnloadHost final : public Host {
   const Clock& clock_;
   const Versions versions_;
   VersionCache known_;
+  UserFinder users_{kRoot, std::chrono::seconds(5)};
   // Whether the library of a version matches a module interface: the last result.
   std::optional<std::pair<std::pair<std::string, std::string>, bool>> fits_;
   std::optional<KernelLog> log_;  // opened before the first module is inserted

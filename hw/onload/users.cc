@@ -156,6 +156,7 @@ class UserSearch {
         in_use_.unknown.emplace_back("too many processes to inspect in time");
         return;
       }
+      *walk_.at = *pid;
       if (Result<void> inspected = inspect(scanner, *pid); !inspected) record(inspected.error());
     }
   }

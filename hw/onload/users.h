@@ -12,10 +12,12 @@
 // inspected is reported and counts as use. New users may start after the walk: block device access first (devices.h),
 // and remove modules in a way that fails while they are used.
 //
-// Takes about a second on a busy node. Controller thread.
+// Takes about a second on a busy node, or forever; see user_finder.h.
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <memory>
 #include <string>
 
 #include "base/clock.h"
@@ -31,6 +33,7 @@ struct Walk {
   std::chrono::seconds time{30};
   std::string library;  // the installed libonload.so; empty: only deleted libraries count as stale
   FileOrder order = order_of_files;
+  std::shared_ptr<std::atomic<pid_t>> at = std::make_shared<std::atomic<pid_t>>(0);  // the process that is inspected
 };
 
 // `root` contains proc and sys; "": the host.

@@ -6,6 +6,7 @@ import signal
 from onload_node import LONG, NEW, OLD, VERSIONS
 
 NRDCTL = os.environ["NRDCTL"]
+HOLD_MMAP_LOCK = os.path.join(os.path.dirname(os.path.realpath(__file__)), "hold_mmap_lock.py")
 LIBRARY = f"{VERSIONS}/versions/{OLD}/usr/lib/x86_64-linux-gnu/libonload.so"
 # Starts argv[2:] as process argv[1]: clone3(2) with set_tid. Waits until that pid is free.
 AS_PID = """
@@ -90,6 +91,21 @@ def test_a_user_of_the_node_neither_stops_an_upgrade_nor_rolls_it_back(node):
     node.assert_loaded(NEW)
     for process in (forger, *askers):
         end(process)
+
+
+def test_a_process_whose_mappings_cannot_be_read_counts_as_a_user_until_it_has_ended(node):
+    node.load(OLD)
+    node.vm.run(["modprobe", "fuse"])
+    holder = node.vm.spawn(["python3", "-I", HOLD_MMAP_LOCK])
+    unknown = node.vm.wait_until(lambda: node.get("/v1/onload/users")["unknown"], what="the process")
+    assert unknown == [f"process {holder.output().strip()} cannot be inspected"]
+    status, answer = node.request("PUT", "/v1/onload", {"state": "unloaded"})
+    assert status == 409 and unknown[0] in answer["detail"], answer
+    status, answer = node.request("DELETE", f"/v1/onload/versions/{NEW}")
+    assert status == 409 and unknown[0] in answer["detail"], answer
+    end(holder)
+    node.vm.wait_until(lambda: node.get("/v1/onload/users")["unknown"] == [], what="its end")
+    assert node.run({"state": "unloaded"})["outcome"] == "succeeded"
 
 
 @LONG

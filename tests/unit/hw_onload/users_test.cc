@@ -13,6 +13,7 @@
 #include <ostream>
 
 #include "base/unique_fd.h"
+#include "hw/onload/user_finder.h"
 #include "tests/unit/hw_onload/processes.h"
 
 namespace nrd::onload::users_test {
@@ -336,6 +337,33 @@ TEST_CASE("a walk that takes too long or sees too many processes reports so") {
   CHECK(find_users(node.root(), Rushing(), walk).unknown.size() == 1);
   walk.limits.processes = 2;
   CHECK(find_users(node.root(), SystemClock(), walk).unknown.size() == 1);
+}
+
+TEST_CASE("a process that blocks its inspection is unknown until it has ended") {
+  OnloadNode node;
+  for (const uint32_t pid : {5U, 6U}) node.run(pid, "/usr/bin/feed");
+  node.open(5, 3, kOnload);
+  const std::string maps = node.path(OnloadNode::process(6, "maps"));
+  node.remove(OnloadNode::process(6, "maps"));
+  REQUIRE(::mkfifo(maps.c_str(), 0600) == 0);  // its reader waits for a writer
+
+  UserFinder finder(node.root(), std::chrono::milliseconds(100));
+  const auto find = [&finder] {
+    Walk walk;
+    walk.order = by_number();
+    return finder.find(walk);
+  };
+  const InUse blocked{.unknown = {"process 6 cannot be inspected"}};
+  while (find() != blocked) continue;  // a slow host may be at process 5
+  CHECK(find() == blocked);
+
+  node.run(7, "/usr/bin/feed");
+  node.open(7, 3, kOnload);
+  { const UniqueFd end(::open(maps.c_str(), O_WRONLY | O_CLOEXEC)); }
+  node.remove(OnloadNode::process(6));
+  InUse after = find();
+  while (!after.unknown.empty()) after = find();
+  CHECK(after.users.size() == 2);
 }
 
 TEST_CASE("the unit of a process is the innermost in its cgroup path") {
