@@ -70,15 +70,6 @@ Context open_context(const SystemModules& from) {
   return context;
 }
 
-// A negative errno on failure. `handle` is null if there is no such module.
-int look_up(kmod_ctx* context, const std::string& name, Handle& handle) {
-  kmod_module* module = nullptr;
-  const int error = ::kmod_module_new_from_name_lookup(context, name.c_str(), &module);
-  handle.reset(module);
-  // There is no index: depmod was never run.
-  return error == -ENOENT ? 0 : error;
-}
-
 // The configuration has an install command for the module or one of its dependencies.
 bool has_command(kmod_module* module) {
   if (::kmod_module_get_install_commands(module) != nullptr) return true;
@@ -136,15 +127,18 @@ LoadResult remove_module(const std::string& name) {
 LoadResult load_system_module(const std::string& name, const SystemModules& from) {
   if (!is_module_name(name)) return tl::unexpected(refused("a module", Cause::NoFile));
   const Context context = open_context(from);
-  Handle module(nullptr, &::kmod_module_unref);
-  const int error = context ? look_up(context.get(), name, module) : -ENOMEM;
+  kmod_module* created = nullptr;
+  // kmod_module_new_from_name_lookup() has another symbol version since libkmod 33, so nrd would not start with both.
+  const int error = context ? ::kmod_module_new_from_name(context.get(), name.c_str(), &created) : -ENOMEM;
+  const Handle module(created, &::kmod_module_unref);
   if (error < 0) return tl::unexpected(insert_failure(name, -error, {}));
-  if (!module) return tl::unexpected(refused(name, Cause::NoFile));
   if (has_command(module.get())) return tl::unexpected(refused(name, Cause::InstallCommand));
   LogCapture capture(name);
   const int loaded = ::kmod_module_probe_insert_module(module.get(), 0, nullptr, &refuse_command, nullptr, nullptr);
-  if (loaded < 0) return tl::unexpected(insert_failure(name, -loaded, capture.lines()));
-  return {};
+  if (loaded >= 0) return {};
+  // Not in depmod's index, or depmod was never run.
+  if (::kmod_module_get_path(module.get()) == nullptr) return tl::unexpected(refused(name, Cause::NoFile));
+  return tl::unexpected(insert_failure(name, -loaded, capture.lines()));
 }
 
 }  // namespace nrd::onload

@@ -117,6 +117,20 @@ TEST_CASE("an unknown module is not found, and neither is any without an index")
   CHECK(node.load("nrd_mtd").error().cause == Cause::NoFile);
 }
 
+TEST_CASE("a module that is built into the kernel needs no loading") {
+  Node node;
+  node.index();
+  CHECK(node.load("nrd_builtin").has_value());
+}
+
+TEST_CASE("an alias of modprobe.d does not replace a module") {
+  Node node;
+  node.index();
+  node.configure("alias nrd_mtd nrd_builtin\nalias nrd_none nrd_builtin\n");
+  CHECK_FALSE(node.load("nrd_mtd").has_value());  // no kernel takes the file
+  CHECK(node.load("nrd_none").error().cause == Cause::NoFile);
+}
+
 TEST_CASE("an install command is never run") {
   Node node;
   node.index();
