@@ -30,16 +30,16 @@ type pair struct {
 	serving   tls.Certificate
 	authority []byte // DER
 	hosts     []string
-	made      time.Time
+	made      time.Time // by the wall clock, as clients see it: steps of it count, and suspends
 }
 
 func (p *pair) isFor(hosts []string, now time.Time) bool {
-	return p != nil && slices.Equal(p.hosts, hosts) && now.Sub(p.made) < renewal && !now.Before(p.made.Add(-clockError))
+	return p.canServe(hosts, now) && now.Sub(p.made) < renewal
 }
 
 // canServe reports whether clients accept it that trust its authority.
 func (p *pair) canServe(hosts []string, now time.Time) bool {
-	return p != nil && slices.Equal(p.hosts, hosts) && now.Before(p.made.Add(lifetime))
+	return p != nil && slices.Equal(p.hosts, hosts) && !now.Before(p.made.Add(-clockError)) && now.Before(p.made.Add(lifetime))
 }
 
 // makePair makes an authority and lets it sign a certificate for hosts. name tells replicas apart.
@@ -71,7 +71,7 @@ func makePair(name string, hosts []string, now time.Time) (*pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &pair{tls.Certificate{Certificate: [][]byte{certificate}, PrivateKey: servingKey}, signed, hosts, now}, nil
+	return &pair{tls.Certificate{Certificate: [][]byte{certificate}, PrivateKey: servingKey}, signed, hosts, now.Round(0)}, nil
 }
 
 func template(name string, now time.Time) (*x509.Certificate, *ecdsa.PrivateKey, error) {

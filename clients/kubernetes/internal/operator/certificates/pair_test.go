@@ -118,3 +118,20 @@ func TestACertificateIsRenewedInTime(t *testing.T) {
 		}
 	}
 }
+
+func TestACertificateServesWithinItsLifetime(t *testing.T) {
+	now := time.Now()
+	made := pairAt(t, "one", now)
+	for after, can := range map[time.Duration]bool{-2 * clockError: false, -clockError: true, lifetime - time.Second: true, lifetime: false} {
+		if is := made.canServe(hosts, now.Add(after)); is != can {
+			t.Errorf("%v after it was made: %v", after, is)
+		}
+	}
+}
+
+func TestStepsOfTheClockAgeACertificate(t *testing.T) {
+	// Go compares by the monotonic clock if both times have it, which misses steps and suspends.
+	if made := pairAt(t, "one", time.Now()).made; made != made.Round(0) {
+		t.Errorf("%v has the monotonic clock", made)
+	}
+}
