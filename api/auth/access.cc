@@ -44,7 +44,7 @@ tl::expected<Identity, AuthFailure> identify_by_list(const Listed& listed, const
 }
 
 tl::expected<Identity, AuthFailure> identify_by_certificate(const Rules& rules, const http::Peer& peer,
-                                                            std::chrono::system_clock::time_point now) {
+                                                            std::chrono::sys_seconds now) {
   if (!peer.valid_until) {
     if (rules.asks_pam) return refused(Kind::NeedsPassword, "", "Authentication required: user and password.");
     return refused(Kind::Unknown, "", "Authentication required: client certificate.");
@@ -86,8 +86,7 @@ tl::expected<Identity, AuthFailure> identify_by_credentials(const Rules& rules, 
 
 }  // namespace
 
-tl::expected<Identity, AuthFailure> identify(const Rules& rules, const http::Peer& peer,
-                                             std::chrono::system_clock::time_point now) {
+tl::expected<Identity, AuthFailure> identify(const Rules& rules, const http::Peer& peer, std::chrono::sys_seconds now) {
   switch (peer.transport) {
     case http::Peer::Transport::Plain: return Identity{"debug", Role::Admin, AuthMethod::Debug};
     case http::Peer::Transport::Tls: return identify_by_certificate(rules, peer, now);

@@ -131,8 +131,7 @@ struct AuthFailure {
 };
 
 // Checks expiry and the certificate list for each request, not only when the connection is established.
-tl::expected<Identity, AuthFailure> identify(const Rules& rules, const http::Peer& peer,
-                                             std::chrono::system_clock::time_point now);
+tl::expected<Identity, AuthFailure> identify(const Rules& rules, const http::Peer& peer, std::chrono::sys_seconds now);
 
 // True if the PAM user has any permission. Do not ask PAM about other users: the result would reveal whether a password
 // of the node is correct.

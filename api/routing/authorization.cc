@@ -219,7 +219,8 @@ class Authorization : public std::enable_shared_from_this<Authorization> {
 
   void authorize(http::Request request, http::Reply reply) {
     const auto rules = options_.rules->get();
-    const auto identity = auth::identify(*rules, *request.peer, std::chrono::system_clock::now());
+    const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    const auto identity = auth::identify(*rules, *request.peer, now);
     if (identity) return admit(*rules, *identity, std::move(request), std::move(reply));
     if (identity.error().kind == auth::AuthFailure::Kind::NeedsPassword) return log_in(request, std::move(reply));
     reply.send(refuse(request, identity.error(), *refusals_));

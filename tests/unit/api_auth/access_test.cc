@@ -117,6 +117,12 @@ TEST_CASE("a certificate is refused after it expires, also on an open connection
   CHECK_FALSE(identify({}, peer));
 }
 
+TEST_CASE("a certificate without an end, which is in the year 9999 by RFC 5280, is accepted") {
+  Peer peer = tls_peer({{"OU", "Admin"}});
+  peer.valid_until = std::chrono::sys_days(std::chrono::year(9999) / 12 / 31) + std::chrono::seconds(86399);
+  CHECK(identify({}, peer));
+}
+
 TEST_CASE("with certificate lists only the folder of a certificate selects its role") {
   const Rules rules{.listed = auth::Listed{.admin = {{"aa"}, {}}, .user = {{"aa", "bb"}, {}}}};
   Peer peer = tls_peer({{"OU", "User"}, {"CN", "Bo"}});
