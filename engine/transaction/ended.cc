@@ -65,13 +65,14 @@ std::set<WorkloadId> ArrivalDeadlines::passed(const Workloads& workloads, Time n
     if (!owner) continue;
     const Time named = std::max(workload.created, owner->since);
     const Wait* known = find_in(waits_, id);
-    // The wall clock counts for the time before nrd knew it, as when nrd was down.
-    const auto waited = std::max(now - named, Time::duration::zero());
+    // The wall clock counts for the time before nrd's start alone, as when nrd was down.
+    const auto waited = is_first_ ? std::max(now - named, Time::duration::zero()) : Time::duration::zero();
     const Wait wait = known && known->named == named ? *known : Wait{.named = named, .begin = steady - waited};
     present.emplace(id, wait);
     if (steady > wait.begin + std::chrono::seconds(owner->within_seconds)) late.insert(id);
   }
   waits_ = std::move(present);
+  is_first_ = false;
   return late;
 }
 

@@ -27,7 +27,7 @@ bool names_tasks(const NodeState& state);
 class ArrivalDeadlines {
  public:
   using Steady = std::chrono::steady_clock::time_point;
-  // Those of `workloads` that have waited too long.
+  // Those of `workloads` that have waited too long. Call it at the start, and often.
   std::set<WorkloadId> passed(const Workloads& workloads, Time now, Steady steady);
 
  private:
@@ -36,6 +36,7 @@ class ArrivalDeadlines {
     Steady begin{};  // the same moment; `within_seconds` may change meanwhile
   };
   std::map<WorkloadId, Wait> waits_;
+  bool is_first_ = true;  // of the calls
 };
 
 struct EndedGroups {

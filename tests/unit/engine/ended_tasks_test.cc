@@ -102,4 +102,18 @@ TEST_CASE("a workload whose tasks exited keeps only the caches of its CPUs") {
   CHECK(left.grant.ways == std::map<CacheId, WayMask>{{CacheId{3, 0}, ways}});
 }
 
+TEST_CASE("a step of the wall clock right after a creation does not end the workload") {
+  const ArrivalDeadlines::Steady begun{std::chrono::hours(1)};
+  ArrivalDeadlines deadlines;
+  CHECK(deadlines.passed({}, kNow, begun).empty());
+  Workload workload{.id = WorkloadId{1}, .spec = {}, .grant = {}, .created = kNow, .updated = kNow};
+  workload.spec.cgroup_owner = CgroupOwner{.within_seconds = 60};
+  Workloads one;
+  one.put(workload);
+  const Time stepped = kNow + std::chrono::years(56);
+  CHECK(deadlines.passed(one, stepped, begun + std::chrono::seconds(1)).empty());
+  CHECK(deadlines.passed(one, stepped, begun + std::chrono::seconds(61)).empty());
+  CHECK(deadlines.passed(one, stepped, begun + std::chrono::seconds(62)).size() == 1);
+}
+
 }  // namespace nrd::ended_tasks_test
