@@ -30,7 +30,8 @@ std::string duration(const json::Value& step) {
   const std::optional<int64_t> from = time_of_day(text_at(step, "started"));
   const std::optional<int64_t> to = time_of_day(text_at(step, "finished"));
   if (!from || !to) return "";
-  return fmt::format("{:.1f} s", static_cast<double>((*to - *from + kDay) % kDay) / 1000);
+  const int64_t took = (*to - *from + kDay) % kDay;
+  return took < kDay / 2 ? fmt::format("{:.1f} s", static_cast<double>(took) / 1000) : "";  // the clock was set back
 }
 
 std::string act_of(const json::Value& step) {

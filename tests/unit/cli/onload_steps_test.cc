@@ -28,7 +28,9 @@ TEST_CASE("a failed step shows its cause and kernel log without control characte
         "               [sfc efrm] ERROR?\n");
 }
 
-TEST_CASE("an unreadable time is omitted") {
+TEST_CASE("a duration with an unreadable time, or that the clock was set back in, is omitted") {
+  CHECK(draw_step(a_step(R"("progress": "done", "finished": "2026-11-21T23:59:58.400Z")")) ==
+        "  done         insert onload\n");
   CHECK(draw_step(a_step(R"("progress": "done", "finished": "soon")")) == "  done         insert onload\n");
   CHECK(draw_step(a_step(R"("progress": "interrupted")")) == "  interrupted  insert onload\n");
   CHECK(draw_step(*json::parse("{}")) == "  -            -\n");
