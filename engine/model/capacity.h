@@ -40,7 +40,7 @@ struct Capacity {
 Capacity capacity_of(const NodeState& state);
 
 // Numbers the capacities that it is given one after the other. The number of a new one is larger than any before, also
-// of nrd before its last start: it begins with the time.
+// of nrd before its last start unless the clock was set back: it begins with the time.
 class CapacityRevision {
  public:
   explicit CapacityRevision(const Clock& clock) : clock_(clock) {}
