@@ -8,7 +8,9 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 )
 
@@ -60,6 +62,17 @@ func (k *Kubelet) Devices(ctx context.Context, who identity) (map[string][]strin
 		}
 	}
 	return nil, nil
+}
+
+// getDisabled is what kubelets answer whose feature gate KubeletPodResourcesGet is off, as by default before 1.34. Those before 1.27 do
+// not have the call.
+const getDisabled = "PodResources API Get method disabled"
+
+// ReportsContainers is whether Devices can be asked.
+func (k *Kubelet) ReportsContainers(ctx context.Context) bool {
+	_, err := k.lister.Get(ctx, &podresources.GetPodResourcesRequest{}) // of no pod: otherwise the error names it
+	refused := status.Convert(err)
+	return refused.Code() != codes.Unimplemented && refused.Message() != getDisabled
 }
 
 // Pods that kubelet has, by namespace and name as in "default/feed". It has those of the API server, without the ones

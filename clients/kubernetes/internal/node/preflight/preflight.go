@@ -96,6 +96,9 @@ func kubelet(ctx context.Context, options Options) []item {
 	if err != nil {
 		return []item{{"kubelet", err.Error(), "start kubelet; --kubelet-dir is its root directory"}}
 	}
+	if !client.ReportsContainers(ctx) {
+		return []item{{"kubelet", "does not report the devices of a single container", "Kubernetes 1.34 or newer"}}
+	}
 	found := []item{{"kubelet", "answers on " + socket, ""}, plugin(options)}
 	// Only the policies other than none give CPUs to containers, and list those that they may give.
 	if cpus > 0 {
