@@ -13,7 +13,7 @@ import pytest
 from api import Refused
 from operator_role import call
 from processes import wait_for
-from settings import PORT, RELEASED
+from settings import DEPLOY, PORT, RELEASED
 from test_ways import WAYS, await_no_workloads
 
 
@@ -114,3 +114,21 @@ def test_a_container_keeps_its_ways_while_another_version_of_the_node_role_is_ro
     assert (after["cos_name"], after["granted_ways"]) == (before["cos_name"], before["granted_ways"])
     assert pids == deployed.processes_of(after) and pids <= deployed.tasks_of(after)
     cluster.run_pod("next", limits={WAYS: 3})
+
+
+def objects(cluster):
+    kinds = cluster.kubectl("api-resources", "--verbs", "list,delete", "--output", "name").stdout.split()
+    return set(cluster.kubectl("get", "--all-namespaces", "--output", "name", ",".join(each for each in kinds if not each.startswith("events"))).stdout.split())
+
+
+def test_removal_leaves_nothing_but_the_grants_of_running_containers(cluster, deployed):
+    await_ready(cluster, "the node role")
+    deployed.await_allocatable(WAYS, 5)
+    cluster.run_pod("feed", limits={WAYS: 2})
+    cluster.kubectl("delete", "--ignore-not-found", "-k", DEPLOY)
+    assert [name for name in objects(cluster) if "nrd" in name or "rmd" in name] == []
+    assert not deployed.place.listens(f"{deployed.folder}/kubelet/device-plugins/nrd-*")
+    wait_for(lambda: deployed.allocatable(WAYS) == 0, "no ways to be offered")
+    assert deployed.processes_of(deployed.workload_of("feed")) <= deployed.tasks_of(deployed.workload_of("feed"))
+    cluster.delete_pod("feed")
+    await_no_workloads(deployed)
