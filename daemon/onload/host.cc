@@ -184,8 +184,8 @@ class OnloadHost final : public Host {
   Result<void> remove_version(const std::string& name) override {
     const std::string tree = tree_of(name) + "/";
     const InUse use = find_users();
-    if (!use.unknown.empty()) {
-      return fail(ErrorCode::Conflict, fmt::format("cannot tell who uses version {}: {}", name, use.unknown.front()));
+    if (use.ended_early) {
+      return fail(ErrorCode::Conflict, fmt::format("cannot tell who uses version {}: {}", name, use.unknown.back()));
     }
     for (const auto* users : {&use.users, &use.services}) {
       for (const User& user : *users) {

@@ -129,6 +129,7 @@ struct InUse {
   std::map<std::string, uint32_t> unexplained;                      // module -> references without a known user
   std::map<std::string, std::vector<std::string>> foreign_holders;  // module -> dependent modules of others
   std::vector<std::string> unknown;                                 // errors of the search; the first ones
+  bool ended_early = false;  // some processes were not inspected; `unknown` has the reason
   bool in_use() const {
     return !users.empty() || !stacks.empty() || !unexplained.empty() || !foreign_holders.empty() || !unknown.empty();
   }

@@ -8,6 +8,11 @@
 #include <utility>
 
 namespace nrd::onload {
+namespace {
+
+InUse ended_early(std::string why) { return {.unknown = {std::move(why)}, .ended_early = true}; }
+
+}  // namespace
 
 bool UserFinder::start(Walk walk) {
   walk_ = std::move(walk);
@@ -35,8 +40,8 @@ bool UserFinder::wait() {
 InUse UserFinder::find(Walk walk) {
   // What an earlier search finds in the end is too old.
   const bool is_left = search_.valid() && !wait();
-  if (!is_left && !start(std::move(walk))) return {.unknown = {"cannot start a thread that inspects processes"}};
-  if (is_left || !wait()) return {.unknown = {fmt::format("process {} cannot be inspected", walk_.at->load())}};
+  if (!is_left && !start(std::move(walk))) return ended_early("cannot start a thread that inspects processes");
+  if (is_left || !wait()) return ended_early(fmt::format("process {} cannot be inspected", walk_.at->load()));
   return search_.get();
 }
 

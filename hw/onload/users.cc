@@ -154,6 +154,7 @@ class UserSearch {
       if (!pid) continue;
       if (++processes > walk_.limits.processes || clock_.steady() > deadline_) {
         in_use_.unknown.emplace_back("too many processes to inspect in time");
+        in_use_.ended_early = true;
         return;
       }
       *walk_.at = *pid;
