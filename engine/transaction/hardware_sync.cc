@@ -133,6 +133,7 @@ Result<bool> HardwareSync::refresh_foreign_groups() {
 
 Result<void> HardwareSync::converge(Setting setting, Scope scope) {
   if (scope == Scope::Changes) setting = without_present_cpusets(std::move(setting), state_);
+  if (scope == Scope::Configuration) setting.pstate = {};
   setting = without_unclaimed(std::move(setting), state_.baselines);
   const Result<void> can_change_cpusets = check_no_memory_moves(state_, setting);
   if (!can_change_cpusets && scope == Scope::Changes) return can_change_cpusets;

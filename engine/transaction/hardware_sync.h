@@ -44,9 +44,10 @@ class HardwareSync {
   // Returns whether this observed all groups.
   Result<bool> refresh_foreign_groups();
 
+  // Configuration: no frequencies, which no configuration changes, so that a CPU in trouble blocks no reload.
   // Changes: of targets, latency limits and work of the kernel, only what differs from the present setting or the last
   // observation; nothing of what confines the rest of the host, which grants never change.
-  enum class Scope { All, Changes };
+  enum class Scope { All, Configuration, Changes };
   Result<void> converge(Setting setting, Scope scope);
   // Writes a part of the present setting. A failure is noted as a problem.
   Result<void> write(const Setting& part);

@@ -147,7 +147,7 @@ Result<void> Reconfigure::converge() {
   Proposal present{state_.workloads, setting_of(state_)};
   TRY(check_no_memory_moves(state_, present.setting));
   TRY(claims_.claim(present));
-  TRY(sync_.converge(std::move(present.setting), HardwareSync::Scope::All));
+  TRY(sync_.converge(std::move(present.setting), HardwareSync::Scope::Configuration));
   commits_.release_restored();
   return {};
 }

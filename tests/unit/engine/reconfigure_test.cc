@@ -140,6 +140,19 @@ TEST_CASE("hardware that refuses leaves the present configuration in force") {
   CHECK(fixture.cpus(1) == "2");
 }
 
+TEST_CASE("a CPU that does not hold its frequency blocks no reload") {
+  Fixture fixture;
+  REQUIRE(fixture.create(a_spec("0").frequency({.min = 12, .max = 20})));
+  fixture.hardware.stuck = {0};
+  fixture.hardware.tree.pstate.cpus.edit().at(CpuId{0}).max = KHz{1'000'000};
+  fixture.transaction->repair();
+  const std::string problem = fixture.state().health.hardware_problem;
+  CHECK(problem == "CPU is stuck");
+  REQUIRE(fixture.apply_config(pools(1, 8, 0, 2)));
+  CHECK(fixture.create(a_spec("1").ways(8, 8)));
+  CHECK(fixture.state().health.hardware_problem == problem);
+}
+
 TEST_CASE("a start after a crash takes what the files say") {
   Fixture fixture;
   NodeConfig config = pools(1, 4, 3, 2, 1);
