@@ -30,9 +30,9 @@ constexpr const char* kSpawns = "cplane_spawn_server";
 constexpr const char* kServerPath = "cplane_server_path";
 constexpr std::array kCommandLine = {"cplane_server_path", "cplane_server_params", "cplane_server_uid",
                                      "cplane_server_gid"};
-constexpr seconds kEndPatience{5};
-constexpr seconds kUsualPatience{10};  // the module's default
-constexpr seconds kMostPatience{30};
+constexpr seconds kEndTimeout{5};
+constexpr seconds kUsualTimeout{10};  // the module's default
+constexpr seconds kMaxTimeout{30};
 constexpr std::chrono::milliseconds kLook{50};
 
 std::string parameter_of(const Module& module, const std::string& name) {
@@ -104,7 +104,7 @@ std::optional<seconds> server_timeout(const Module& module) {
   if (spawns.empty() || !says_same("Y", spawns)) return std::nullopt;
   if (parameter_of(module, "cplane_server_grace_timeout") == "0") return std::nullopt;
   const auto listed = parse_number<int64_t>(parameter_of(module, "cplane_init_timeout"));
-  return listed && *listed > 0 ? std::min(seconds(*listed), kMostPatience) : kUsualPatience;
+  return listed && *listed > 0 ? std::min(seconds(*listed), kMaxTimeout) : kUsualTimeout;
 }
 
 Acted stop_spawning(const std::string& root) {
@@ -115,7 +115,7 @@ Acted stop_spawning(const std::string& root) {
 
 Acted stop_servers(const std::string& root, const std::vector<User>& services) {
   const auto end = [](const ProcessId& process, const std::string& exe) {
-    return step("control_plane", stop_process(process, exe, kEndPatience));
+    return step("control_plane", stop_process(process, exe, kEndTimeout));
   };
   const Servers servers = TRY(step("control_plane", read_servers(root)));
   for (const ControlPlaneServer& server : servers) {

@@ -21,7 +21,7 @@ namespace {
 using namespace onload;
 using std::chrono::seconds;
 
-constexpr seconds kInterfacePatience{10};
+constexpr seconds kInterfaceTimeout{10};
 constexpr std::chrono::milliseconds kInterfaceLook{100};
 
 Acted check_module(const TargetModule& wanted, const std::string& release) {
@@ -89,7 +89,7 @@ std::string mapping(const InterfaceChanges& changes) {
 Acted check_interfaces(const std::vector<NotedInterface>& noted, const Clock& clock) {
   std::vector<Interface> before;
   for (const auto& [pci, mac, name] : noted) before.push_back({.name = name, .pci = pci, .mac = mac});
-  const auto until = clock.steady() + kInterfacePatience;
+  const auto until = clock.steady() + kInterfaceTimeout;
   while (!before.empty()) {
     const std::vector<Interface> after = TRY(step("unreadable", read_interfaces(kRoot, {})));
     const std::string changed = mapping(changes_between(before, after));

@@ -32,7 +32,7 @@ bool UserFinder::start(Walk walk) {
 bool UserFinder::wait() {
   for (;;) {
     const pid_t before = *walk_.at;
-    if (search_.wait_for(patience_) == std::future_status::ready) return true;
+    if (search_.wait_for(timeout_) == std::future_status::ready) return true;
     if (*walk_.at == before) return false;
   }
 }

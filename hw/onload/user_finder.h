@@ -19,18 +19,18 @@ namespace nrd::onload {
 
 class UserFinder {
  public:
-  // `patience`: for one process.
-  UserFinder(std::string root, std::chrono::milliseconds patience) : root_(std::move(root)), patience_(patience) {}
+  // `timeout`: for one process.
+  UserFinder(std::string root, std::chrono::milliseconds timeout) : root_(std::move(root)), timeout_(timeout) {}
 
   InUse find(Walk walk);
 
  private:
   bool start(Walk walk);
-  // False: one process has taken longer than patience_.
+  // False: one process has taken longer than timeout_.
   bool wait();
 
   const std::string root_;
-  const std::chrono::milliseconds patience_;
+  const std::chrono::milliseconds timeout_;
   Walk walk_;  // of the last search
   std::future<InUse> search_;
 };

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kMany = 30;
 constexpr in_addr_t kAnother = INADDR_LOOPBACK + 1;  // 127.0.0.2
-constexpr int kPatience = 30'000;                    // milliseconds
+constexpr int kTimeout = 30'000;                     // milliseconds
 
 std::string a_get(const std::string& path) { return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n"; }
 
@@ -87,14 +87,14 @@ TEST_CASE("a client waits for one request of another with many connections") {
   const Clients many = clients_of(server);
   wire::TcpClient one(server.port(), kAnother);
   ask(many, "/hello");
-  for (const auto& client : many) REQUIRE_FALSE(client->hear(kPatience).empty());
+  for (const auto& client : many) REQUIRE_FALSE(client->hear(kTimeout).empty());
   REQUIRE(one.say(a_get("/hello")));
-  REQUIRE_FALSE(one.hear(kPatience).empty());
+  REQUIRE_FALSE(one.hear(kTimeout).empty());
   server.make_busy(slow);
   ask(many, "/many");
   REQUIRE(one.say(a_get("/one")));
   server.release();
-  REQUIRE_FALSE(one.hear(kPatience).empty());
+  REQUIRE_FALSE(one.hear(kTimeout).empty());
   CHECK(before_the_one(server.begun()) <= 1);
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("a client waits for one request of another that opens many connections
   wire::TcpClient one(server.port(), kAnother);
   REQUIRE(one.say(a_get("/one")));
   server.release();
-  REQUIRE_FALSE(one.hear(kPatience).empty());
+  REQUIRE_FALSE(one.hear(kTimeout).empty());
   CHECK(before_the_one(server.begun()) <= 1);
 }
 
