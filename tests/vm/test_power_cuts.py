@@ -46,7 +46,7 @@ class Client:
         """What a busy machine has withdrawn, without any effect, is asked for again."""
         for _ in range(ATTEMPTS):
             status, answer = self.node.request(*request)
-            if status != 503:
+            if status != 503 or answer["code"] != "Busy":
                 break
         assert status in (200, 201, 204), (status, answer)
         return answer
